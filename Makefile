@@ -1,0 +1,85 @@
+# `make help` lists the targets. Only Python 3.11 or newer and make are needed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+QUICKSTART := results/quickstart
+
+# The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo "$$python"; break; }; done)
+
+.PHONY: help venv quickstart test test-all test-hard lint format docs-check lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## Make .venv with the locked packages
+
+$(STAMP): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "treesweep needs Python 3.11 or newer and found none;" \
+			"say where one is: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	@"$(PYTHON)" -c 'import sys' >/dev/null 2>&1 || { \
+		echo "PYTHON=$(PYTHON) does not run; say where Python 3.11 or newer is:" \
+			"make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit( \
+		"treesweep needs Python 3.11 or newer, and $(PYTHON) is {}.{}; ".format(v[0], v[1]) \
+		+ "say where a newer one is: make PYTHON=/path/to/python3.11")'
+	@"$(PYTHON)" -c 'import ensurepip, venv' >/dev/null 2>&1 || { \
+		echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; \
+		exit 1; }
+	@echo "Installing into $(VENV) (about a minute, once) ..."
+	@rm -f $(STAMP)
+	@$(PIP) --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+quickstart: venv ## Sweep, store and report a small example
+	@$(BIN)/treesweep warmup
+	@$(BIN)/treesweep run examples/quickstart.yaml --out $(QUICKSTART)
+	@$(BIN)/treesweep report $(QUICKSTART)
+	@echo "The report: $(QUICKSTART)/report/index.html"
+
+test: venv ## Run the fast tests
+	@$(BIN)/python -m pytest -m "not slow and not faults" $(ARGS)
+
+test-hard: venv ## Run the slow tests and the faults
+	@$(BIN)/python -m pytest -m "slow or faults" $(ARGS)
+
+test-all: venv ## Run every test
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: venv ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: venv ## Put style right where a tool can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs-check: venv ## Run the commands of README.md and docs/
+	@$(BIN)/python .ci/check_docs.py
+
+# uv lives in a throw-away environment: it makes the lock and is no part of it.
+lock: ## Resolve requirements.lock anew (UPGRADE=1: to the newest versions)
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	"$(PYTHON)" -m venv "$$tmp"; \
+	"$$tmp/bin/python" -m pip -qq --disable-pip-version-check install uv; \
+	"$$tmp/bin/uv" --quiet pip compile pyproject.toml --extra dev --universal \
+		--python-version 3.11 --generate-hashes --no-header --no-annotate \
+		$(if $(UPGRADE),--upgrade) --output-file requirements.lock; \
+	! grep -nE '://|--index|--find-links' requirements.lock
+	@echo "requirements.lock: $$(grep -c '==' requirements.lock) packages"
+
+clean: ## Remove everything that make made
+	@rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	@find solver sweep pipelines tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The face: command line, reports and the reproduction of published tables."""

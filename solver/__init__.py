@@ -1,0 +1,1 @@
+"""The numbers: problems, encodings, trees, the exact objective, searches and estimators."""
