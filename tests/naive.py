@@ -1,0 +1,171 @@
+"""The plainest correct version of everything, to hold the fast ones against.
+
+Nothing here is shared with the searches: rows are tuples of row numbers, costs are Python integers
+of any size, and every tree that could matter is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+Shape = int | tuple[int, tuple["Shape", ...]]
+"""A tree without counts: −1 for a leaf, or (feature, one shape per code)."""
+
+Rows = tuple[int, ...]
+
+
+class Optimum(NamedTuple):
+    """The least objective, the fewest splits that reach it, and one tree that does."""
+
+    objective: Fraction
+    splits: int
+    shape: Shape
+
+
+class _Best(NamedTuple):
+    cost: int
+    splits: int
+    shape: Shape
+
+
+def optimum(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    lam: Fraction,
+    *,
+    depth: int | None = None,
+    splits: int | None = None,
+    min_leaf_size: int | None = None,
+) -> Optimum:
+    """Least (objective, splits), in this order, over all trees within the limits.
+
+    Parameters
+    ----------
+    codes : rows × features
+    counts : rows × classes
+        Weight of each class; equal rows may be repeated.
+    arities : features
+        Number of children of a split on each feature; some may be empty.
+    lam : Fraction
+    depth, splits, min_leaf_size : int, optional
+        Limits. A leaf may be empty, but must not have a weight between 0 and ``min_leaf_size``,
+        except for the leaf of the tree without a split, which is always allowed.
+
+    Notes
+    -----
+    Costs are the objective times ``lam.denominator × total weight``. A split with a single
+    non-empty child is never needed: that child's subtree in its place is cheaper or equal, has
+    fewer splits and is no deeper.
+    """
+    weight = sum(map(sum, counts))
+    error, split = lam.denominator, lam.numerator * weight
+    smallest = min_leaf_size or 0
+
+    @cache
+    def best(rows: Rows, depth: int | None, splits: int | None) -> _Best | None:
+        totals = [sum(column) for column in zip(*(counts[r] for r in rows), strict=True)]
+        if 0 < sum(totals) < smallest and len(rows) < len(codes):
+            return None
+        found = _Best(error * (sum(totals) - max(totals, default=0)), 0, -1)
+        if depth == 0 or splits == 0:
+            return found
+        for feature, arity in enumerate(arities):
+            parts = tuple(tuple(r for r in rows if codes[r][feature] == c) for c in range(arity))
+            if sum(map(bool, parts)) < 2:
+                continue
+            below = share(parts, _less(depth), _less(splits))
+            if below is not None:
+                tree = (feature, below.shape)
+                found = min(found, _Best(split + below.cost, 1 + below.splits, tree), key=_order)
+        return found
+
+    @cache
+    def share(parts: tuple[Rows, ...], depth: int | None, splits: int | None) -> _Best | None:
+        """The best subtrees of several branches together; their splits share one limit."""
+        if not parts:
+            return _Best(0, 0, ())
+        candidates = []
+        for mine in [None] if splits is None else range(splits + 1):
+            first = best(parts[0], depth, mine)
+            others = share(parts[1:], depth, None if splits is None else splits - mine)
+            if first is not None and others is not None:
+                shape = (first.shape, *others.shape)
+                total = first.cost + others.cost, first.splits + others.splits
+                candidates.append(_Best(*total, shape))
+        return min(candidates, key=_order, default=None)
+
+    cost, used, shape = best(tuple(range(len(codes))), depth, splits)
+    return Optimum(Fraction(cost, error * weight), used, shape)
+
+
+def _less(limit: int | None) -> int | None:
+    return None if limit is None else limit - 1
+
+
+def _order(tree: _Best) -> tuple[int, int]:
+    return tree.cost, tree.splits
+
+
+def all_shapes(arities: Sequence[int], depth: int) -> Iterator[Shape]:
+    """Every tree up to a depth, those with useless and repeated splits included."""
+    yield -1
+    if depth:
+        smaller = list(all_shapes(arities, depth - 1))
+        for feature, arity in enumerate(arities):
+            for children in product(smaller, repeat=arity):
+                yield feature, children
+
+
+class Measure(NamedTuple):
+    """What a shape is and does on a table."""
+
+    errors: int
+    splits: int
+    depth: int
+    smallest_leaf: int
+
+
+def measure(
+    shape: Shape, codes: Sequence[Sequence[int]], counts: Sequence[Sequence[int]]
+) -> Measure:
+    """Errors, splits, depth and the smallest weight of a leaf that is not empty."""
+    if shape == -1:
+        totals = [sum(column) for column in zip(*counts, strict=True)]
+        return Measure(sum(totals) - max(totals, default=0), 0, 0, sum(totals))
+    feature, children = shape
+    parts = []
+    for code, child in enumerate(children):
+        rows = [r for r, row in enumerate(codes) if row[feature] == code]
+        parts.append(measure(child, [codes[r] for r in rows], [counts[r] for r in rows]))
+    return Measure(
+        sum(part.errors for part in parts),
+        1 + sum(part.splits for part in parts),
+        1 + max(part.depth for part in parts),
+        min((part.smallest_leaf for part in parts if part.smallest_leaf), default=0),
+    )
+
+
+def enumerate_optimum(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    lam: Fraction,
+    *,
+    depth: int,
+    splits: int | None = None,
+    min_leaf_size: int | None = None,
+) -> tuple[Fraction, int]:
+    """Least (objective, splits) by looking at every single tree up to a depth."""
+    weight = sum(map(sum, counts))
+    found = []
+    for shape in all_shapes(arities, depth):
+        tree = measure(shape, codes, counts)
+        too_small = tree.splits > 0 and tree.smallest_leaf < (min_leaf_size or 0)
+        if not too_small and (splits is None or tree.splits <= splits):
+            found.append((Fraction(tree.errors, weight) + lam * tree.splits, tree.splits))
+    return min(found)

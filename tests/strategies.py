@@ -1,0 +1,100 @@
+"""Hypothesis strategies: small problems, prices of a split, and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from solver import Limits, Problem
+from tests import naive
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table of codes as a user would give it: rows repeat, columns may be useless."""
+
+    codes: tuple[tuple[int, ...], ...]
+    target: tuple[int, ...]
+    weights: tuple[int, ...]
+    arities: tuple[int, ...]
+    n_classes: int
+
+    @property
+    def counts(self) -> list[list[int]]:
+        """Rows × classes, one row of the table a row."""
+        pairs = zip(self.target, self.weights, strict=True)
+        return [[w if k == y else 0 for k in range(self.n_classes)] for y, w in pairs]
+
+    def problem(self) -> Problem:
+        """The problem that solvers get."""
+        return Problem.from_codes(
+            # With no features the shape (rows, 0) must be told.
+            self.codes if self.arities else [()] * len(self.target),
+            self.target,
+            weights=self.weights,
+            arities=self.arities,
+            classes=range(self.n_classes),
+        )
+
+    def optimum(self, lam: Fraction, limits: Limits | None = None) -> naive.Optimum:
+        """The oracle's answer on the table as it stands, before any preparation."""
+        limits = limits or Limits()
+        return naive.optimum(
+            self.codes,
+            self.counts,
+            self.arities,
+            lam,
+            depth=limits.depth,
+            splits=limits.splits,
+            min_leaf_size=limits.min_leaf_size,
+        )
+
+
+@st.composite
+def tables(
+    draw: Any,
+    *,
+    max_rows: int = 14,
+    max_features: int = 4,
+    max_arity: int = 4,
+    max_classes: int = 4,
+    max_weight: int = 6,
+) -> Table:
+    """Tables with contradictions, repeated rows, constant and duplicate columns, empty codes."""
+    n_classes = draw(st.integers(1, max_classes))
+    arities = tuple(draw(st.lists(st.integers(1, max_arity), max_size=max_features)))
+    n_rows = draw(st.integers(1, max_rows))
+    codes = tuple(tuple(draw(st.integers(0, a - 1)) for a in arities) for _ in range(n_rows))
+    target = tuple(draw(st.integers(0, n_classes - 1)) for _ in range(n_rows))
+    unit = draw(st.booleans())
+    largest = 1 if unit else max_weight
+    weights = tuple(draw(st.integers(1, largest)) for _ in range(n_rows))
+    return Table(codes, target, weights, arities, n_classes)
+
+
+def binary_tables(*, max_rows: int = 16, max_features: int = 6) -> st.SearchStrategy[Table]:
+    """Tables that every solver of binary features can do."""
+    return tables(max_rows=max_rows, max_features=max_features, max_arity=2, max_classes=3)
+
+
+def prices(weight: int) -> st.SearchStrategy[Fraction]:
+    """λ from free splits to splits that never pay, with the break-even points of whole errors."""
+    return st.one_of(
+        st.sampled_from([Fraction(0), Fraction(1), Fraction(3, 2), Fraction(1, 2)]),
+        st.integers(1, 4).map(lambda k: Fraction(k, weight)),
+        st.integers(1, 4).map(lambda k: Fraction(1, k * weight)),
+        st.fractions(Fraction(1, 1000), Fraction(1, 3), max_denominator=1000),
+    )
+
+
+def structural_limits() -> st.SearchStrategy[Limits]:
+    """Limits on the tree, one at a time and together."""
+    return st.builds(
+        Limits,
+        depth=st.none() | st.integers(0, 3),
+        splits=st.none() | st.integers(0, 4),
+        min_leaf_size=st.none() | st.integers(0, 6),
+    )
