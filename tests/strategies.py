@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from solver import Limits, Problem
@@ -54,39 +55,72 @@ class Table:
 
 
 @st.composite
-def tables(
-    draw: Any,
-    *,
-    max_rows: int = 14,
-    max_features: int = 4,
-    max_arity: int = 4,
-    max_classes: int = 4,
-    max_weight: int = 6,
+def drawn_tables(
+    draw: Any, *, max_rows: int, max_features: int, max_arity: int, max_classes: int
 ) -> Table:
-    """Tables with contradictions, repeated rows, constant and duplicate columns, empty codes."""
+    """Tables drawn value by value: mostly tiny and odd, and shrunk well."""
     n_classes = draw(st.integers(1, max_classes))
     arities = tuple(draw(st.lists(st.integers(1, max_arity), max_size=max_features)))
     n_rows = draw(st.integers(1, max_rows))
     codes = tuple(tuple(draw(st.integers(0, a - 1)) for a in arities) for _ in range(n_rows))
     target = tuple(draw(st.integers(0, n_classes - 1)) for _ in range(n_rows))
-    unit = draw(st.booleans())
-    largest = 1 if unit else max_weight
-    weights = tuple(draw(st.integers(1, largest)) for _ in range(n_rows))
+    weights = tuple(draw(st.integers(1, 5)) for _ in range(n_rows))
     return Table(codes, target, weights, arities, n_classes)
 
 
-def binary_tables(*, max_rows: int = 16, max_features: int = 6) -> st.SearchStrategy[Table]:
+def random_table(
+    seed: int, *, max_rows: int, max_features: int, max_arity: int, max_classes: int
+) -> Table:
+    """A table made from a seed: as large as it may be, with structure worth many splits."""
+    rng = np.random.RandomState(seed)
+    n_features = rng.randint(max(1, max_features - 2), max_features + 1)
+    n_rows = rng.randint(max_rows // 2, max_rows + 1)
+    n_classes = rng.randint(2, max_classes + 1)
+    arities = rng.randint(2, max_arity + 1, n_features)
+    codes = rng.randint(0, arities, (n_rows, n_features))
+    # The label is an interaction of a few features, which greedy search cannot see, plus noise.
+    used = rng.randint(0, n_features, rng.randint(1, 4))
+    target = codes[:, used].sum(axis=1) % n_classes
+    noisy = rng.rand(n_rows) < rng.choice([0.0, 0.1, 0.5])
+    target[noisy] = rng.randint(0, n_classes, int(noisy.sum()))
+    weights = rng.randint(1, rng.choice([2, 8]), n_rows)
+    return Table(
+        tuple(map(tuple, codes.tolist())),
+        tuple(target.tolist()),
+        tuple(weights.tolist()),
+        tuple(arities.tolist()),
+        int(n_classes),
+    )
+
+
+def tables(
+    *, max_rows: int = 14, max_features: int = 4, max_arity: int = 4, max_classes: int = 4
+) -> st.SearchStrategy[Table]:
+    """Tables with contradictions, repeated rows, constant and duplicate columns, empty codes."""
+    sizes = {
+        "max_rows": max_rows,
+        "max_features": max_features,
+        "max_arity": max_arity,
+        "max_classes": max_classes,
+    }
+    seeded = st.integers(0, 2**32 - 1).map(lambda seed: random_table(seed, **sizes))
+    return st.one_of(drawn_tables(**sizes), seeded, seeded)
+
+
+def binary_tables(*, max_rows: int = 18, max_features: int = 6) -> st.SearchStrategy[Table]:
     """Tables that every solver of binary features can do."""
     return tables(max_rows=max_rows, max_features=max_features, max_arity=2, max_classes=3)
 
 
 def prices(weight: int) -> st.SearchStrategy[Fraction]:
     """λ from free splits to splits that never pay, with the break-even points of whole errors."""
+    low = Fraction(1, 4 * weight)
     return st.one_of(
         st.sampled_from([Fraction(0), Fraction(1), Fraction(3, 2), Fraction(1, 2)]),
         st.integers(1, 4).map(lambda k: Fraction(k, weight)),
         st.integers(1, 4).map(lambda k: Fraction(1, k * weight)),
-        st.fractions(Fraction(1, 1000), Fraction(1, 3), max_denominator=1000),
+        st.integers(1, 20).map(lambda k: k * low),
+        st.integers(1, 100).map(lambda k: Fraction(k, 1000)),
     )
 
 
