@@ -169,3 +169,80 @@ def enumerate_optimum(
         if not too_small and (splits is None or tree.splits <= splits):
             found.append((Fraction(tree.errors, weight) + lam * tree.splits, tree.splits))
     return min(found)
+
+
+class Effort(NamedTuple):
+    """What the BRANCHES algorithm spent."""
+
+    objective: Fraction
+    evaluations: int
+    iterations: int
+
+
+class _Branch:
+    """A node of Algorithm 1 of the BRANCHES paper, in costs instead of rewards."""
+
+    def __init__(self, path: frozenset[tuple[int, int]], rows: Rows, errors: int) -> None:
+        self.path = path
+        self.rows = rows
+        self.errors = Fraction(errors)
+        self.bound = self.errors
+        self.complete = True
+        self.actions: list[list[_Branch]] | None = None
+
+
+def branches(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    lam: Fraction,
+) -> Effort:
+    """BRANCHES as the paper has it: select, expand, backpropagate, with nothing added.
+
+    An evaluation is a child of an expansion; the root's own is not counted.
+    """
+    weight = sum(map(sum, counts))
+    split = lam * weight
+    evaluations = iterations = 0
+    memo: dict[frozenset[tuple[int, int]], _Branch] = {}
+
+    def lookup(path: frozenset[tuple[int, int]], rows: Rows) -> _Branch:
+        if path not in memo:
+            totals = [sum(column) for column in zip(*(counts[r] for r in rows), strict=True)]
+            branch = memo[path] = _Branch(path, rows, sum(totals) - max(totals, default=0))
+            # The purification bound: a split that leaves no error is the best there can be.
+            if len(path) < len(arities) and branch.errors > split:
+                branch.bound, branch.complete = split, False
+        return memo[path]
+
+    def expand(branch: _Branch) -> None:
+        branch.actions = []
+        for feature in sorted(set(range(len(arities))) - {f for f, _ in branch.path}):
+            children = []
+            for code in range(arities[feature]):
+                rows = tuple(r for r in branch.rows if codes[r][feature] == code)
+                children.append(lookup(branch.path | {(feature, code)}, rows))
+            branch.actions.append(children)
+
+    def cost(action: list[_Branch]) -> Fraction:
+        return split + sum(child.bound for child in action)
+
+    root = lookup(frozenset(), tuple(range(len(codes))))
+    while not root.complete:
+        iterations += 1
+        path = [root]
+        while path[-1].actions is not None:
+            best = min(path[-1].actions, key=cost)
+            unfinished = [child for child in best if not child.complete]
+            if not unfinished:
+                break
+            path.append(max(unfinished, key=lambda child: child.errors))
+        if path[-1].actions is None:
+            expand(path[-1])
+            evaluations += sum(map(len, path[-1].actions))
+        for branch in reversed(path):
+            best = min(branch.actions, key=cost)
+            branch.bound = min(branch.errors, cost(best))
+            leaf = branch.bound == branch.errors
+            branch.complete = leaf or all(child.complete for child in best)
+    return Effort(root.bound / weight, evaluations, iterations)
