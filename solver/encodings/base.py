@@ -1,0 +1,168 @@
+"""What an encoding is, and what a fitted one can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.columns import FEW_VALUES, ColumnSpec, text_names
+from solver.encodings.cuts import Distribution
+from solver.errors import InputError
+from solver.nodetests import Category, NodeTest, describe_value
+
+MAX_CELLS = 2**30
+"""Largest matrix, rows × features, that is made (4 GiB)."""
+
+_CHUNK = 65536
+"""Rows that are coded at a time, so that no second matrix is held."""
+
+CategoryFit: TypeAlias = Callable[[str, Sequence[Category]], Sequence[NodeTest]]
+"""The tests for a column of categories, from its name and its sorted values."""
+
+CutFit: TypeAlias = Callable[[Distribution, Mapping[str, Any]], NDArray[np.int64]]
+"""The cuts of a column of numbers: cut ``i`` is between its distinct values ``i`` and ``i + 1``."""
+
+
+@dataclass(frozen=True)
+class EncodingOption:
+    """An option of an encoding: a whole number."""
+
+    default: int
+    minimum: int
+    doc: str
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The description of an encoding.
+
+    Parameters
+    ----------
+    name : str
+    summary : str
+        One line.
+    feature_kind : {"binary", "categorical"}
+        The most that its features can be; see :attr:`solver.base.Traits.features`.
+    fit_categories : callable
+        How a column of categories is encoded.
+    fit_cuts : callable, optional
+        How a column of numbers is cut. Without it numbers are refused.
+    options : mapping
+        By name.
+    """
+
+    name: str
+    summary: str
+    feature_kind: str
+    fit_categories: CategoryFit
+    fit_cuts: CutFit | None = None
+    options: Mapping[str, EncodingOption] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def few_values(self) -> int:
+        """Up to how many distinct whole numbers make a column a category: none where numbers
+        can be cut."""
+        return FEW_VALUES if self.fit_cuts is None else 0
+
+    def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill in defaults and refuse what is unknown.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or cannot take the value.
+        """
+        for name, value in options.items():
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise InputError(f"encoding {self.name!r} has no option {name!r}; it has: {known}")
+            least = self.options[name].minimum
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if not whole or value < least:
+                raise InputError(
+                    f"option {name} = {value!r} of encoding {self.name!r} must be a whole number "
+                    f"of {least} or more: {self.options[name].doc}"
+                )
+        given = {name: int(value) for name, value in options.items()}
+        return {name: option.default for name, option in self.options.items()} | given
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A fitted encoding: a list of tests.
+
+    Parameters
+    ----------
+    name : str
+        The encoding's name.
+    options : dict
+        All its options, defaults included.
+    tests : tuple
+        One a feature.
+    columns : dict
+        How each raw column is read, in the order of the table.
+    without_feature : tuple of str
+        Columns that gave no feature, e.g. because ``mdlp`` found no cut.
+    """
+
+    name: str
+    options: dict[str, Any]
+    tests: tuple[NodeTest, ...]
+    columns: dict[str, ColumnSpec]
+    without_feature: tuple[str, ...] = ()
+
+    def transform(self, frame: pd.DataFrame) -> NDArray[np.int32]:
+        """The code of every test on every row, an array of shape (rows, features).
+
+        This is for the rows that a problem is made of. Other rows go through
+        :meth:`solver.tree.Tree.predict`, which can stop inside a tree at a category that a
+        multiway test does not know; here such a category has no code and is an error.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or cannot be read, a category has no code, or the matrix would
+            have more than 2^30 cells.
+        """
+        frame = text_names(frame)
+        n_rows, n_features = len(frame), len(self.tests)
+        if n_rows * n_features > MAX_CELLS:
+            raise InputError(
+                f"encoding {self.name!r} makes {n_features} features of {n_rows} rows, more than "
+                "fits into memory; use quantiles or mdlp, or drop columns with many values"
+            )
+        codes = np.empty((n_rows, n_features), dtype=np.int32)
+        end = 0
+        for name, group in groupby(self.tests, key=attrgetter("column")):
+            if name not in frame.columns:
+                raise InputError(
+                    f"the table has no column {name!r}, which the encoding reads; "
+                    f"its columns are {', '.join(frame.columns)}"
+                )
+            # Each test is asked once for every distinct value of its column, then looked up.
+            rows, values = self.columns[name].factorize(frame[name])
+            lookup = np.stack([test.branches(values) for test in group], axis=1)
+            if np.any(lookup < 0):
+                self._refuse_unseen(name, values[rows], lookup[rows])
+            start, end = end, end + lookup.shape[1]
+            for first in range(0, n_rows, _CHUNK):
+                chunk = slice(first, first + _CHUNK)
+                codes[chunk, start:end] = lookup[rows[chunk]]
+        return codes
+
+    def _refuse_unseen(self, name: str, values: NDArray[Any], lookup: NDArray[np.int32]) -> None:
+        unseen = np.any(lookup < 0, axis=1)
+        if unseen.any():
+            value = describe_value(values[int(unseen.argmax())])
+            raise InputError(
+                f"column {name!r} has the value {value}, which was not in the rows that encoding "
+                f"{self.name!r} was fitted on; predict such rows with the tree instead"
+            )

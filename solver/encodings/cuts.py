@@ -1,0 +1,118 @@
+"""Where a column of numbers is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.nodetests import ThresholdTest
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """How the training rows are spread over the distinct numbers of a column.
+
+    Parameters
+    ----------
+    values : array of float64, shape (m,)
+        Distinct numbers, ascending.
+    rows : array of int, shape (n,)
+        For every row with a number, its position in ``values``.
+    target : array of int, shape (n,)
+        For every row with a number, its class.
+    weights : array of int64, shape (n,)
+    n_classes : int
+    has_missing : bool
+        Whether other training rows lack the number.
+    """
+
+    values: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    target: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    n_classes: int
+    has_missing: bool
+
+    @classmethod
+    def of(
+        cls,
+        numbers: NDArray[np.float64],
+        target: NDArray[np.int64],
+        weights: NDArray[np.int64],
+        n_classes: int,
+    ) -> Distribution:
+        """Summarise a column, NaN where a number is missing."""
+        codes, found = pd.factorize(numbers)
+        present = codes >= 0
+        order = np.argsort(found)
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[order] = np.arange(len(order))
+        return cls(
+            np.asarray(found, dtype=np.float64)[order],
+            rank[codes[present]],
+            target[present],
+            weights[present],
+            n_classes,
+            not present.all(),
+        )
+
+    @cached_property
+    def class_counts(self) -> NDArray[np.int64]:
+        """Weight of each class at each distinct number, shape (m, classes)."""
+        counts = np.zeros((len(self.values), self.n_classes), dtype=np.int64)
+        np.add.at(counts, (self.rows, self.target), self.weights)
+        return counts
+
+    @cached_property
+    def below(self) -> NDArray[np.int64]:
+        """Weight at or below each distinct number, shape (m,)."""
+        counts = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(counts, self.rows, self.weights)
+        return np.cumsum(counts)
+
+
+def all_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Between all neighbouring distinct numbers: m − 1 cuts."""
+    return np.arange(len(numbers.values) - 1)
+
+
+def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
+    """For j = 1 … k − 1 the cut whose share of rows below is nearest to j/k, the lower at a tie."""
+    shares = numbers.below[:-1] * options["k"]
+    if not len(shares):
+        return np.arange(0)
+    wanted = np.arange(1, options["k"]) * numbers.below[-1]
+    upper = np.clip(np.searchsorted(shares, wanted), 0, len(shares) - 1)
+    lower = np.maximum(upper - 1, 0)
+    nearest = np.where(wanted - shares[lower] <= np.abs(shares[upper] - wanted), lower, upper)
+    return np.unique(nearest)
+
+
+def midpoint(below: float, above: float) -> float:
+    """A number t with below ≤ t < above: their middle, where floats have one."""
+    middle = below / 2 + above / 2
+    return middle if below <= middle < above else below
+
+
+def threshold_tests(
+    column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str
+) -> list[ThresholdTest]:
+    """The tests of some cuts.
+
+    Where training rows lack the number, a missing one counts as below every threshold, and the
+    test for ``missing`` tells it from the small ones. Where none does, nothing is known about
+    missing ones, and they take the branch of the majority.
+    """
+    tests = []
+    for i in cuts.tolist():
+        threshold = midpoint(float(numbers.values[i]), float(numbers.values[i + 1]))
+        upper_is_larger = bool(2 * numbers.below[i] < numbers.below[-1])
+        missing = int(upper_is_larger and not numbers.has_missing)
+        tests.append(ThresholdTest(column, threshold, missing, unit))
+    return tests
