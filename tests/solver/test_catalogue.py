@@ -1,0 +1,373 @@
+"""The contract that every solver of the catalogue keeps, with every value of its options."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
+from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
+from solver.scorer import score
+from tests.strategies import Table, binary_tables, prices, random_table, structural_limits, tables
+
+THIRD = Fraction(1, 3)
+LARGE = 10**9
+
+quick = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+thorough = settings(
+    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "3000")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def _variants() -> list[Any]:
+    """Every solver with every combination of its listed option values."""
+    variants = []
+    for kind in SOLVERS.values():
+        listed = {name: option.allowed for name, option in kind.options.items() if option.allowed}
+        for values in product(*listed.values()):
+            options = dict(zip(listed, values, strict=True))
+            label = "-".join([kind.name, *map(str, values)])
+            variants.append(pytest.param(kind, options, id=label))
+    return variants
+
+
+def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
+    categorical = "categorical" in kind.traits.features
+    return data.draw(st.one_of(tables(), binary_tables()) if categorical else binary_tables())
+
+
+def _limits_for(kind: type[Solver], data: st.DataObject) -> Limits:
+    limits = data.draw(structural_limits())
+    honoured = {name: getattr(limits, name) for name in kind.traits.limits}
+    return Limits(**honoured)
+
+
+def check_solution(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> None:
+    """What holds for every answer of every solver, whatever its status."""
+    points = score(problem, solution.tree, lam)
+    assert (points.errors, points.splits) == (solution.errors, solution.splits)
+    assert points.objective == solution.objective == solution.loss + lam * solution.splits
+    assert solution.tree.errors == solution.errors
+    assert solution.total_weight == problem.total_weight
+    assert solution.lam == lam
+    assert Tree.from_json(solution.tree.to_json()) == solution.tree
+    assert solution.status.has_tree
+    check_limits(solution.tree, limits)
+    if solution.lower_bound is None:
+        assert solution.status is Status.HEURISTIC
+        assert solution.gap is None
+    else:
+        assert 0 <= solution.lower_bound <= solution.objective
+        assert (solution.status is Status.OPTIMAL) == (solution.gap == 0)
+    for before, after in zip(solution.trace, solution.trace[1:], strict=False):
+        assert before.seconds <= after.seconds
+        assert before.objective >= after.objective
+        if before.lower_bound is not None and after.lower_bound is not None:
+            assert before.lower_bound <= after.lower_bound
+    if solution.trace:
+        assert solution.trace[-1].objective == pytest.approx(float(solution.objective))
+
+
+def check_limits(tree: Tree, limits: Limits) -> None:
+    """The tree keeps the structural limits."""
+    assert limits.depth is None or tree.depth <= limits.depth
+    assert limits.splits is None or tree.splits <= limits.splits
+    if limits.min_leaf_size is not None and tree.splits:
+        sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
+        assert all(size == 0 or size >= limits.min_leaf_size for size in sizes)
+
+
+def check_against_oracle(
+    kind: type[Solver], options: dict[str, Any], table: Table, lam: Fraction, limits: Limits
+) -> None:
+    """A solver that proves finds the oracle's optimum, one that does not is no better."""
+    problem = table.problem()
+    solution = kind(**options).solve(problem, lam, limits)
+    check_solution(problem, solution, lam, limits)
+    best = table.optimum(lam, limits)
+    assert solution.objective >= best.objective
+    if kind.traits.proves:
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == solution.lower_bound == best.objective
+        if lam > 0:
+            assert solution.splits == best.splits
+
+
+@pytest.mark.parametrize("kind, options", _variants())
+class TestContract:
+    """One class for all solvers."""
+
+    @quick
+    @given(data=st.data())
+    def test_agrees_with_the_oracle(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        check_against_oracle(kind, options, table, lam, Limits())
+
+    @quick
+    @given(data=st.data())
+    def test_agrees_with_the_oracle_within_limits(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        check_against_oracle(kind, options, table, lam, _limits_for(kind, data))
+
+    @pytest.mark.slow
+    @thorough
+    @given(data=st.data())
+    def test_agrees_with_the_oracle_on_thousands(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        limits = _limits_for(kind, data) if data.draw(st.booleans()) else Limits()
+        check_against_oracle(kind, options, table, lam, limits)
+
+    @quick
+    @given(data=st.data())
+    def test_anytime_within_a_node_limit(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        structure = _limits_for(kind, data) if data.draw(st.booleans()) else Limits()
+        nodes = data.draw(st.sampled_from([0, 1, 2, 5, 11, 40]))
+        limits = Limits(**structure.to_dict(), nodes=nodes)
+        problem = table.problem()
+        solution = kind(**options).solve(problem, lam, limits)
+        check_solution(problem, solution, lam, limits)
+        best = table.optimum(lam, limits)
+        assert best.objective <= solution.objective
+        if solution.lower_bound is not None:
+            assert solution.lower_bound <= best.objective
+            assert solution.status in (Status.OPTIMAL, Status.NODE_LIMIT)
+        again = kind(**options).solve(table.problem(), lam, limits)
+        assert _timeless(again) == _timeless(solution)
+
+    @quick
+    @given(data=st.data())
+    def test_row_order_and_repetition_change_nothing(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        order = data.draw(st.permutations(range(len(table.target))))
+        rows = [r for r in order for _ in range(table.weights[r])]
+        repeated = Problem.from_codes(
+            np.array([table.codes[r] for r in rows]).reshape(len(rows), len(table.arities)),
+            [table.target[r] for r in rows],
+            arities=table.arities,
+            classes=range(table.n_classes),
+        )
+        problem = table.problem()
+        assert repeated.digest == problem.digest
+        one, other = (kind(**options).solve(p, lam) for p in (problem, repeated))
+        assert one.tree == other.tree
+
+    @quick
+    @given(seed=st.integers(0, 2**32 - 1))
+    def test_a_factor_of_all_weights_changes_nothing(
+        self, kind: type[Solver], options: dict[str, Any], seed: int
+    ) -> None:
+        table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
+        lam = Fraction(1 + seed % 50, 1000)
+        large = Problem.from_codes(
+            table.codes, table.target, weights=[w * LARGE for w in table.weights]
+        )
+        small, scaled = (kind(**options).solve(p, lam) for p in (table.problem(), large))
+        check_solution(large, scaled, lam, Limits())
+        assert scaled.errors == LARGE * small.errors
+        assert (scaled.objective, scaled.splits) == (small.objective, small.splits)
+
+    def test_one_row(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        problem = Problem.from_codes([[1, 0]], [0], arities=[2, 2])
+        solution = kind(**options).solve(problem, Fraction(0))
+        check_solution(problem, solution, Fraction(0), Limits())
+        assert (solution.objective, solution.splits) == (0, 0)
+
+    def test_one_class(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0]], [0, 0, 0])
+        for lam in (Fraction(0), THIRD):
+            solution = kind(**options).solve(problem, lam)
+            check_solution(problem, solution, lam, Limits())
+            assert solution.errors == 0
+            assert solution.splits == 0
+
+    def test_no_features(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        for codes in (np.zeros((3, 0), int), [[1, 0], [1, 0], [1, 0]]):
+            problem = Problem.from_codes(codes, [0, 1, 1])
+            assert problem.n_features == 0
+            for lam in (Fraction(0), THIRD):
+                solution = kind(**options).solve(problem, lam)
+                check_solution(problem, solution, lam, Limits())
+                assert solution.objective == THIRD
+
+    def test_contradictory_rows(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        problem = Problem.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 1, 1, 1, 0])
+        solution = kind(**options).solve(problem, Fraction(1, 10))
+        check_solution(problem, solution, Fraction(1, 10), Limits())
+        assert problem.unavoidable_errors == 2 <= solution.errors
+        if kind.traits.proves:
+            assert (solution.objective, solution.splits) == (THIRD + Fraction(1, 10), 1)
+
+    def test_hundreds_of_classes(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        codes = [[i >> b & 1 for b in range(9)] for i in range(300)]
+        problem = Problem.from_codes(codes, list(range(300)))
+        lam = Fraction(1, 200)  # a split costs more than the one row that it can set right
+        solution = kind(**options).solve(problem, lam)
+        check_solution(problem, solution, lam, Limits())
+        if kind.traits.proves:
+            assert (solution.objective, solution.splits) == (Fraction(299, 300), 0)
+            # One split sets one more row right, whatever it asks.
+            paid = kind(**options).solve(problem, Fraction(1, 1000), Limits(splits=1))
+            assert paid.objective == Fraction(298, 300) + Fraction(1, 1000)
+
+    def test_splits_too_dear(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        problem = Problem.from_codes([[0], [1], [1]], [0, 1, 1])
+        for lam in (THIRD, Fraction(1), Fraction(7, 2)):
+            solution = kind(**options).solve(problem, lam)
+            check_solution(problem, solution, lam, Limits())
+            if kind.traits.proves:
+                assert (solution.objective, solution.splits) == (THIRD, 0)
+
+    def test_stop_flag(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
+        problem, lam = table.problem(), Fraction(1, 2000)
+        solution = kind(**options).solve(problem, lam, watch=Watch(stop=lambda: True))
+        check_solution(problem, solution, lam, Limits())
+        if kind.traits.proves:
+            assert solution.status is Status.STOPPED
+        flag = threading.Event()
+        timer = threading.Timer(0.2, flag.set)
+        timer.start()
+        began = time.perf_counter()
+        kind(**options).solve(problem, lam, Limits(seconds=20), watch=Watch(stop=flag.is_set))
+        # A slice of the search and a garbage collection of a busy machine lie between.
+        assert time.perf_counter() - began < 2
+        timer.cancel()
+
+    def test_time_limit(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        kind.warm_up()
+        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
+        problem, lam = table.problem(), Fraction(1, 2000)
+        for seconds in (0, 0.3):
+            began = time.perf_counter()
+            solution = kind(**options).solve(problem, lam, Limits(seconds=seconds))
+            taken = time.perf_counter() - began - solution.compile_seconds
+            check_solution(problem, solution, lam, Limits())
+            if kind.traits.proves:
+                assert solution.status is Status.TIME_LIMIT
+                assert taken < seconds + 1
+
+    def test_memory_limit(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
+        problem, lam = table.problem(), Fraction(1, 2000)
+        for limit in (0, 2**20, 2**23):
+            limits = Limits(bytes=limit, seconds=20)
+            solution = kind(**options).solve(problem, lam, limits)
+            check_solution(problem, solution, lam, Limits())
+            if kind.traits.proves:
+                assert solution.status is Status.MEMORY_LIMIT
+                assert limit < 2**20 or solution.peak_bytes <= limit
+
+    def test_snapshots(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        table = random_table(5, max_rows=400, max_features=14, max_arity=2, max_classes=2)
+        problem, lam = table.problem(), Fraction(1, 2000)
+        seen: list[Snapshot] = []
+        watch = Watch(snapshot=seen.append, interval=0.05)
+        solution = kind(**options).solve(problem, lam, Limits(seconds=0.5), watch=watch)
+        assert seen or not kind.traits.proves
+        for shot in seen:
+            points = score(problem, shot.tree, lam)
+            assert points.objective == shot.objective >= solution.objective
+            assert shot.lower_bound <= solution.objective
+
+    @quick
+    @given(data=st.data())
+    def test_starts_from_an_incumbent(
+        self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
+    ) -> None:
+        """Whatever it starts from, the answer is as good, and never worse than the start."""
+        table = _table_for(kind, data)
+        lam = data.draw(prices(sum(table.weights)))
+        problem = table.problem()
+        start = kind(**options).solve(problem, data.draw(prices(problem.total_weight))).tree
+        solution = kind(**options).solve(problem, lam, start=start)
+        check_solution(problem, solution, lam, Limits())
+        if kind.traits.proves:
+            best = table.optimum(lam)
+            assert solution.objective == best.objective
+            assert lam == 0 or solution.splits == best.splits
+            stopped = kind(**options).solve(problem, lam, Limits(nodes=0), start=start)
+            assert stopped.objective <= score(problem, start, lam).objective
+
+    def test_refuses_what_it_cannot_do(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
+        if "categorical" not in kind.traits.features:
+            with pytest.raises(UnsupportedError, match=kind.name):
+                kind(**options).solve(multiway, THIRD)
+        binary = Problem.from_codes([[0], [1]], [0, 1])
+        for limit in set(STRUCTURAL_LIMITS) - kind.traits.limits:
+            with pytest.raises(UnsupportedError, match=limit):
+                kind(**options).solve(binary, THIRD, Limits(**{limit: 1}))
+        with pytest.raises(InputError, match="no option 'colour'"):
+            kind(colour="red")
+        for name, option in kind.options.items():
+            with pytest.raises(InputError, match=name):
+                kind(**{name: object()})
+            kind.check_options({name: option.default})
+
+    def test_result_as_plain_data(self, kind: type[Solver], options: dict[str, Any]) -> None:
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 1])
+        data = kind(**options).solve(problem, Fraction(1, 20)).to_dict()
+        assert data["solver"] == kind.name
+        assert data["version"] == kind.version
+        assert Fraction(data["objective_exact"]) == Fraction(1, 10)
+        assert Tree.from_dict(data["tree"]).splits == data["splits"] == 2
+
+
+def _timeless(solution: Solution) -> dict[str, Any]:
+    """What must be the same in every run of one problem."""
+    data = solution.to_dict()
+    for name in ("seconds", "compile_seconds", "peak_bytes", "trace"):
+        del data[name]
+    return data
+
+
+def test_there_is_no_such_solver() -> None:
+    with pytest.raises(InputError, match="there is no solver 'oracle'; there are: branches, cart"):
+        solver.get_solver("oracle")
+
+
+@pytest.mark.parametrize("lam", ["abc", -1, "nan", float("inf"), None, "1/0", True])
+def test_bad_price(lam: Any) -> None:
+    problem = Problem.from_codes([[0], [1]], [0, 1])
+    with pytest.raises(InputError, match="λ"):
+        solver.solve(problem, lam)
+
+
+def test_solve_by_name() -> None:
+    problem = Problem.from_codes([[0], [1]], [0, 1])
+    for name in SOLVERS:
+        assert solver.solve(problem, "0.1", name).solver == name
+    assert solver.solve(problem, 0.1).objective == Fraction(1, 10)
+    assert solver.solve(problem, "0.1", mode="paper").splits == 1
+    with pytest.raises(InputError, match="mode"):
+        solver.solve(problem, "0.1", mode="fast")
