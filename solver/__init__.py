@@ -1,1 +1,28 @@
-"""The numbers: problems, encodings, trees, the exact objective, searches and estimators."""
+"""The numbers: problems, encodings, trees, exact objectives, searches and estimators."""
+
+from solver.base import Snapshot, Watch
+from solver.catalogue import SOLVERS, get_solver, solve
+from solver.encodings import ENCODINGS, Encoder
+from solver.errors import InputError, UnsupportedError
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution, Status
+from solver.tree import Node, Tree
+
+__all__ = [
+    "ENCODINGS",
+    "SOLVERS",
+    "Encoder",
+    "InputError",
+    "Limits",
+    "Node",
+    "Problem",
+    "Snapshot",
+    "Solution",
+    "Status",
+    "Tree",
+    "UnsupportedError",
+    "Watch",
+    "get_solver",
+    "solve",
+]

@@ -1,0 +1,211 @@
+"""The contract of a solver: public ``solve`` checks, private ``_solve`` works."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from solver.errors import InputError, UnsupportedError
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution
+from solver.tree import Tree
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a running search knows, for checkpoints and progress displays."""
+
+    tree: Tree
+    objective: Fraction
+    lower_bound: Fraction
+    seconds: float
+    iterations: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How a caller follows and stops a running search.
+
+    Parameters
+    ----------
+    stop : callable
+        Asked between slices; when it returns True the search ends with status ``stopped``.
+    snapshot : callable, optional
+        Called with a :class:`Snapshot` every ``interval`` seconds of search.
+    interval : float
+        Seconds.
+    """
+
+    stop: Callable[[], bool] = lambda: False
+    snapshot: Callable[[Snapshot], None] | None = None
+    interval: float = 30.0
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a solver.
+
+    Parameters
+    ----------
+    default : Any
+    allowed : tuple, optional
+        The values it may take; None leaves it to ``kind``.
+    kind : type or tuple of types
+    """
+
+    default: Any
+    doc: str
+    allowed: tuple[Any, ...] | None = None
+    kind: type | tuple[type, ...] = str
+
+    def check(self, solver: str, name: str, value: Any) -> None:
+        """Refuse a value that the option cannot take.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.allowed is not None:
+            if value not in self.allowed or isinstance(value, bool) != isinstance(
+                self.default, bool
+            ):
+                values = ", ".join(map(str, self.allowed))
+                raise InputError(
+                    f"option {name} = {value!r} of solver {solver!r} must be one of {values}"
+                )
+        elif not isinstance(value, self.kind) or (
+            isinstance(value, bool) and self.kind is not bool
+        ):
+            raise InputError(f"option {name} = {value!r} of solver {solver!r}: {self.doc}")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a solver can work on, so that an impossible cell is refused before anything runs.
+
+    Parameters
+    ----------
+    features : frozenset of {"binary", "categorical", "continuous"}
+        Kinds of encoded features. "categorical" includes multiway splits.
+    max_classes : int or None
+    limits : frozenset of str
+        Names of the structural limits (depth, splits, min_leaf_size) it honours.
+    proves : bool
+        Whether it proves a lower bound.
+    """
+
+    features: frozenset[str]
+    max_classes: int | None = None
+    limits: frozenset[str] = frozenset()
+    proves: bool = True
+
+
+STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
+
+
+class Solver(ABC):
+    """Base of all solvers.
+
+    A subclass names itself, declares its traits and options, and implements ``_solve``.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    summary: ClassVar[str]
+    traits: ClassVar[Traits]
+    options: ClassVar[Mapping[str, Option]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        self.settings = self.check_options(options)
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill in defaults and refuse what is unknown.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or cannot take the value.
+        """
+        settings = {name: option.default for name, option in cls.options.items()}
+        for name, value in options.items():
+            if name not in cls.options:
+                known = ", ".join(cls.options) or "none"
+                raise InputError(f"solver {cls.name!r} has no option {name!r}; it has: {known}")
+            cls.options[name].check(cls.name, name, value)
+            settings[name] = value
+        return settings
+
+    @classmethod
+    def check_task(cls, feature_kind: str, n_classes: int | None, limits: Limits) -> None:
+        """Refuse what the solver cannot do.
+
+        Parameters
+        ----------
+        feature_kind : {"binary", "categorical", "continuous"}
+        n_classes : int or None
+            None if not known yet.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        if feature_kind not in cls.traits.features:
+            can = " or ".join(sorted(cls.traits.features))
+            raise UnsupportedError(
+                f"solver {cls.name!r} needs {can} features, the encoding gives {feature_kind} ones"
+            )
+        most = cls.traits.max_classes
+        if most is not None and n_classes is not None and n_classes > most:
+            raise UnsupportedError(
+                f"solver {cls.name!r} can do {most} classes, the target has {n_classes}"
+            )
+        for limit in STRUCTURAL_LIMITS:
+            if getattr(limits, limit) is not None and limit not in cls.traits.limits:
+                raise UnsupportedError(f"solver {cls.name!r} cannot honour the limit {limit!r}")
+
+    def solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits | None = None,
+        *,
+        start: Tree | None = None,
+        watch: Watch | None = None,
+    ) -> Solution:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        problem : Problem
+        lam : Fraction
+            The price of a split.
+        limits : Limits, optional
+        start : Tree, optional
+            An incumbent to begin with, e.g. from a checkpoint.
+        watch : Watch, optional
+            How the caller follows and stops the search.
+
+        Raises
+        ------
+        UnsupportedError
+            If the solver cannot do this problem.
+        """
+        limits = limits or Limits()
+        self.check_task(problem.feature_kind, problem.n_classes, limits)
+        return self._solve(problem, lam, limits, start, watch or Watch())
+
+    @abstractmethod
+    def _solve(
+        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+    ) -> Solution:
+        """Do the work; everything is checked."""
+
+    @classmethod
+    def warm_up(cls) -> None:  # noqa: B027  (most solvers have nothing to compile)
+        """Compile what has to be compiled, so that the fan-out does not."""

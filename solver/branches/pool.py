@@ -1,0 +1,172 @@
+"""The state of a search: plain arrays that grow between slices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+class Rules(NamedTuple):
+    """The numbers that a search obeys, see :class:`solver.exact.Prices` for the prices.
+
+    Parameters
+    ----------
+    error, split : int
+        Integer prices of one error and of one split.
+    budgets : int
+        Number of split budgets kept per branch: 1 without a limit on splits, else limit + 1;
+        entry ``b`` then bounds the trees with at most ``b`` splits.
+    depth : int
+        Longest path.
+    min_leaf : int
+        Smallest weight of a leaf that is not empty.
+    max_arity : int
+        Most children of a split.
+    paper : bool
+        Only the paper's bounds, memo on the literals, and its order of children.
+    """
+
+    error: int
+    split: int
+    budgets: int
+    depth: int
+    min_leaf: int
+    max_arity: int
+    paper: bool
+
+
+class Pool(NamedTuple):
+    """Nodes (branches), their actions (splits), and the children of each action.
+
+    A child is a number in ``child_node`` once somebody walked into it; before that only its first
+    bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
+    """
+
+    node_lower: Ints  # (nodes, budgets) proven
+    node_upper: Ints  # (nodes, budgets) achieved by a known tree
+    node_best: Ints  # (nodes, budgets) action of that tree; −1: leaf
+    node_actions: Ints  # (nodes, 2) first action and number of actions; −1: not expanded
+    node_literals: Ints  # (nodes, 2) first literal and number of literals
+    node_hash: NDArray[np.uint64]  # (nodes,)
+    action_feature: Ints  # (actions,)
+    action_children: Ints  # (actions,) first child
+    action_lower: Ints  # (actions, budgets)
+    child_node: Ints  # (children,) −1: nobody was there
+    child_lower: Ints  # (children, budgets)
+    child_leaf: Ints  # (children,) cost as a leaf
+    child_weight: Ints  # (children,)
+    literals: Ints  # masks' rows, sorted within a node
+    memo: Ints  # open addressing, power of two; −1: free
+    used: Ints
+
+
+class Scratch(NamedTuple):
+    """Room that one iteration needs."""
+
+    bits: NDArray[np.uint64]  # rows of the current branch
+    child_bits: NDArray[np.uint64]
+    packed: NDArray[np.uint64]  # its words that are not zero
+    packed_at: Ints
+    packed_segments: Ints
+    counts: Ints  # (max arity, classes)
+    ranked: Ints  # (classes,)
+    literals: Ints  # literals of the current branch
+    path: Ints  # (depth + 1, 3): node, action, budget
+    lower: Ints  # (budgets,)
+    upper: Ints
+    sums: Ints  # (max arity + 1, budgets)
+    shares: Ints  # (max arity,) budget of each child
+
+
+NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
+
+
+def new_pool(budgets: int) -> Pool:
+    """An empty pool with little room."""
+    rows, ints = 64, np.int64
+    return Pool(
+        node_lower=np.zeros((rows, budgets), ints),
+        node_upper=np.zeros((rows, budgets), ints),
+        node_best=np.zeros((rows, budgets), ints),
+        node_actions=np.zeros((rows, 2), ints),
+        node_literals=np.zeros((rows, 2), ints),
+        node_hash=np.zeros(rows, np.uint64),
+        action_feature=np.zeros(rows, ints),
+        action_children=np.zeros(rows, ints),
+        action_lower=np.zeros((rows, budgets), ints),
+        child_node=np.zeros(rows, ints),
+        child_lower=np.zeros((rows, budgets), ints),
+        child_leaf=np.zeros(rows, ints),
+        child_weight=np.zeros(rows, ints),
+        literals=np.zeros(rows, ints),
+        memo=np.full(4 * rows, -1, ints),
+        used=np.zeros(5, ints),
+    )
+
+
+def new_scratch(words: int, features: int, classes: int, rules: Rules) -> Scratch:
+    """Room for one iteration."""
+    longest, ints = min(features, rules.depth) + 2, np.int64
+    return Scratch(
+        bits=np.zeros(words, np.uint64),
+        child_bits=np.zeros(words, np.uint64),
+        packed=np.zeros(words, np.uint64),
+        packed_at=np.zeros(words, ints),
+        packed_segments=np.zeros(classes + 1, ints),
+        counts=np.zeros((rules.max_arity, classes), ints),
+        ranked=np.zeros(classes, ints),
+        literals=np.zeros(longest, ints),
+        path=np.zeros((longest, 3), ints),
+        lower=np.zeros(rules.budgets, ints),
+        upper=np.zeros(rules.budgets, ints),
+        sums=np.zeros((rules.max_arity + 1, rules.budgets), ints),
+        shares=np.zeros(rules.max_arity, ints),
+    )
+
+
+def room_of(pool: Pool) -> dict[str, int]:
+    """How many nodes, actions, children and literals fit."""
+    return {
+        "node": len(pool.node_hash),
+        "action": len(pool.action_feature),
+        "child": len(pool.child_node),
+        "literals": len(pool.literals),
+    }
+
+
+def grown(pool: Pool, needed: dict[str, int]) -> Pool:
+    """A copy of the pool with at least twice the room where ``needed`` exceeds it."""
+    room = room_of(pool)
+    sizes = {k: max(2 * room[k], needed[k]) if needed[k] > room[k] else room[k] for k in room}
+    arrays: dict[str, Any] = {}
+    for name, old in pool._asdict().items():
+        size = sizes.get(name.split("_")[0])
+        if size is None or size == len(old):
+            arrays[name] = old
+            continue
+        arrays[name] = np.zeros((size, *old.shape[1:]), old.dtype)
+        arrays[name][: len(old)] = old
+    if 2 * sizes["node"] > len(pool.memo):
+        arrays["memo"] = rehashed(pool.node_hash[: int(pool.used[NODES])], 4 * sizes["node"])
+    return Pool(**arrays)
+
+
+def rehashed(hashes: NDArray[np.uint64], size: int) -> Ints:
+    """A memo table of a power of two ≥ ``size`` slots that holds these nodes."""
+    size = 1 << (size - 1).bit_length()
+    table = np.full(size, -1, np.int64)
+    for node, value in enumerate(hashes.tolist()):
+        slot = value & (size - 1)
+        while table[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        table[slot] = node
+    return table
+
+
+def bytes_of(*parts: Any) -> int:
+    """Memory of all arrays of these named tuples."""
+    return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))

@@ -1,0 +1,376 @@
+"""The BRANCHES search: owns the arrays, slices the work, builds the solution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from solver.base import Option, Snapshot, Solver, Traits, Watch
+from solver.branches import kernels
+from solver.branches.greedy import greedy_tree
+from solver.branches.layout import Layout, lay_out
+from solver.branches.pool import (
+    ITERATIONS,
+    NODES,
+    Pool,
+    Rules,
+    Scratch,
+    bytes_of,
+    grown,
+    new_pool,
+    new_scratch,
+    room_of,
+)
+from solver.exact import Prices
+from solver.jit import ensure_compiled
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.scorer import score
+from solver.solution import Solution, Status, TracePoint
+from solver.tree import Shape, Tree
+
+_SLICE_SECONDS = 0.03
+_LONGEST_TRACE = 512
+
+
+class Branches(Solver):
+    """BRANCHES: best-first dynamic programming over branches with purification bounds.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the
+    order of the search, which is the same on every machine. At λ = 0 splits are free, so the
+    first tree without avoidable errors ends the search.
+
+    References
+    ----------
+    Chaouki, Read, Bifet, "BRANCHES: A Fast Dynamic Programming and Branch & Bound Algorithm for
+    Optimal Decision Trees", Algorithm 1, Propositions 4.1 and 4.2, Theorem 4.3.
+    """
+
+    name: ClassVar[str] = "branches"
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "optimal sparse trees by best-first dynamic programming (BRANCHES)"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "categorical"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "mode": Option(
+            "full",
+            "paper: the paper's bounds and memo; full: also row-set memo, equivalent points and "
+            "class counts",
+            ("full", "paper"),
+        ),
+    }
+
+    def _solve(
+        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+    ) -> Solution:
+        search = Search(problem, lam, limits, paper=self.settings["mode"] == "paper")
+        if start is not None:
+            search.offer(problem.grow(shape_of(start)))
+        status = search.run(watch)
+        return search.solution(status, self.name, self.version)
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels on a problem of four rows."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+        cls().solve(problem, Fraction(1, 20))
+
+
+def shape_of(tree: Tree, position: int = 0) -> Shape:
+    """The splits of a tree without its counts."""
+    node = tree.nodes[position]
+    if node.feature is None:
+        return -1
+    return node.feature, tuple(shape_of(tree, child) for child in node.children)
+
+
+class Search:
+    """One search, from its first array to its solution.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam : Fraction
+    limits : Limits
+    paper : bool
+        Keep to the paper's bounds, memo and order of children.
+
+    Raises
+    ------
+    InputError
+        If λ and the weights do not fit into 64-bit costs.
+    """
+
+    def __init__(self, problem: Problem, lam: Fraction, limits: Limits, paper: bool) -> None:
+        self.problem, self.lam, self.limits = problem, lam, limits
+        most = max(len(problem.codes) - 1, 0)
+        if limits.splits is not None:
+            most = min(most, limits.splits)
+        self.prices = Prices.build(lam, problem.total_weight, problem.leaf_errors, most)
+        self.layout: Layout = lay_out(problem)
+        self.rules = self._rules(paper)
+        self.scratch: Scratch = new_scratch(
+            self.layout.masks.shape[1],
+            problem.n_features,
+            problem.n_classes,
+            self.rules,
+        )
+        self.pool: Pool = new_pool(self.rules.budgets)
+        self.compile_seconds = self._compile()
+        self.enough = -1
+        if lam == 0:
+            self.enough = self.prices.error * (problem.unavoidable_errors + 1) - 1
+        self.peak_bytes = bytes_of(self.layout, self.scratch, self.pool)
+        self.trace: list[TracePoint] = []
+        self.seconds = 0.0
+        self.offered: list[tuple[int, Tree]] = []
+        kernels.plant(self.layout, self.rules, self.pool, self.scratch, problem.unavoidable_errors)
+
+    def _rules(self, paper: bool) -> Rules:
+        splits, prices = self.limits.splits, self.prices
+        # No optimal tree has prices.tie splits or more, so a looser limit is none.
+        bounded = splits is not None and splits < _most_splits(self.problem, self.lam)
+        return Rules(
+            error=prices.error,
+            split=prices.split,
+            budgets=splits + 1 if bounded and splits is not None else 1,
+            depth=kernels.INFINITE if self.limits.depth is None else self.limits.depth,
+            min_leaf=self.limits.min_leaf_size or 0,
+            max_arity=max(2, int(self.problem.arities.max(initial=2))),
+            paper=paper,
+        )
+
+    def _compile(self) -> float:
+        state = (self.layout, self.rules, self.pool, self.scratch)
+        return (
+            ensure_compiled(kernels.plant, *state, 0)
+            + ensure_compiled(kernels.step, *state, 0, 0)
+            + ensure_compiled(
+                kernels.split_counts, self.layout, self.scratch, np.zeros((1, 1), np.int64)
+            )
+        )
+
+    @property
+    def proven(self) -> int:
+        """The lower bound of the root, as an integer cost."""
+        return int(self.pool.node_lower[0, -1])
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree of the search itself."""
+        return int(self.pool.node_upper[0, -1])
+
+    @property
+    def best_cost(self) -> int:
+        """The cost of the best tree known."""
+        return min([self.achieved, *(cost for cost, _ in self.offered)])
+
+    def offer(self, tree: Tree) -> None:
+        """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
+        if self._allowed(tree):
+            points = score(self.problem, tree, self.lam)
+            self.offered.append((self.prices.cost(points.errors, points.splits), tree))
+
+    def _allowed(self, tree: Tree) -> bool:
+        smallest = self.limits.min_leaf_size or 0
+        sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
+        return (
+            (self.limits.depth is None or tree.depth <= self.limits.depth)
+            and (self.limits.splits is None or tree.splits <= self.limits.splits)
+            and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
+        )
+
+    def run(self, watch: Watch) -> Status:
+        """Search until the optimum is proven or a limit is met."""
+        began = time.perf_counter()
+        deadline = None if self.limits.seconds is None else began + self.limits.seconds
+
+        def out_of_time() -> bool:
+            return deadline is not None and time.perf_counter() >= deadline
+
+        first = greedy_tree(self.layout, self.rules, self.scratch, out_of_time)
+        self.offer(self.problem.grow(first))
+        self._record(time.perf_counter() - began)
+        iterations, next_snapshot = 1, watch.interval
+        while True:
+            status = self._status_before(out_of_time, watch)
+            if status is not None:
+                break
+            budget = self._node_budget(iterations)
+            slice_began, done = time.perf_counter(), int(self.pool.used[ITERATIONS])
+            outcome = kernels.step(
+                self.layout, self.rules, self.pool, self.scratch, budget, self.enough
+            )
+            now = time.perf_counter()
+            self.seconds = now - began
+            self._record(self.seconds)
+            if outcome == kernels.FULL and not self._grow():
+                status = Status.MEMORY_LIMIT
+                break
+            done = int(self.pool.used[ITERATIONS]) - done
+            iterations = _next_budget(done, now - slice_began)
+            if watch.snapshot is not None and self.seconds >= next_snapshot:
+                watch.snapshot(self.snapshot())
+                next_snapshot = self.seconds + watch.interval
+        self.seconds = time.perf_counter() - began
+        self._record(self.seconds)
+        return Status.OPTIMAL if self._bounds()[0] == self._bounds()[1] else status
+
+    def _status_before(self, out_of_time: object, watch: Watch) -> Status | None:
+        """Whether to end now, and why."""
+        if self.proven == self.achieved or self.best_cost <= self.enough:
+            return Status.OPTIMAL
+        if callable(out_of_time) and out_of_time():
+            return Status.TIME_LIMIT
+        if self.limits.nodes is not None and int(self.pool.used[NODES]) > self.limits.nodes:
+            return Status.NODE_LIMIT
+        if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
+            return Status.MEMORY_LIMIT
+        return Status.STOPPED if watch.stop() else None
+
+    def _node_budget(self, iterations: int) -> int:
+        """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""
+        if self.limits.nodes is None:
+            return iterations
+        return max(1, min(iterations, self.limits.nodes - int(self.pool.used[NODES])))
+
+    def _grow(self) -> bool:
+        """Make room for at least one more iteration; False if the memory limit forbids it."""
+        used = self.pool.used
+        needed = {
+            "node": int(used[0]) + 1,
+            "action": int(used[1]) + self.problem.n_features,
+            "child": int(used[2]) + int(self.layout.offsets[-1]),
+            "literals": int(used[3]) + len(self.scratch.literals),
+        }
+        if self.limits.bytes is not None:
+            room = room_of(self.pool)
+            share = max(needed[k] / room[k] for k in room)
+            expected = bytes_of(self.pool) * max(2.0, share)
+            if bytes_of(self.layout, self.scratch) + expected > self.limits.bytes:
+                return False
+        before = bytes_of(self.layout, self.scratch, self.pool)
+        self.pool = grown(self.pool, needed)
+        after = bytes_of(self.layout, self.scratch, self.pool)
+        self.peak_bytes = max(self.peak_bytes, before, after)
+        return True
+
+    def _bounds(self) -> tuple[Fraction, Fraction]:
+        """Objective of the best tree, and the proven lower bound."""
+        points = score(self.problem, self.tree(), self.lam)
+        bound = self.prices.lower_bound(self.proven)
+        floor = Fraction(0)
+        if self.lam == 0:
+            floor = Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
+        return points.objective, min(max(bound, floor), points.objective)
+
+    def _record(self, seconds: float) -> None:
+        """Add to the trace what changed."""
+        scale = self.prices.tie * self.lam.denominator * self.problem.total_weight
+        point = TracePoint(
+            seconds, self.best_cost / scale, float(self.prices.lower_bound(self.proven))
+        )
+        if self.trace and self.trace[-1][1:] == point[1:]:
+            return
+        self.trace.append(point)
+        if len(self.trace) > _LONGEST_TRACE:
+            del self.trace[1:-1:2]
+
+    def tree(self) -> Tree:
+        """The best tree known; the search's own at a tie."""
+        cost, tree = min(
+            self.offered, key=lambda entry: entry[0], default=(self.achieved + 1, None)
+        )
+        if tree is not None and cost < self.achieved:
+            return tree
+        return self.problem.grow(self._shape(0, self.rules.budgets - 1))
+
+    def _shape(self, node: int, budget: int) -> Shape:
+        """The known tree of a node that :attr:`achieved` is the cost of."""
+        pool = self.pool
+        action = int(pool.node_best[node, budget])
+        if action < 0:
+            return -1
+        feature = int(pool.action_feature[action])
+        first = int(pool.action_children[action])
+        arity = int(self.problem.arities[feature])
+        parts: list[Shape] = []
+        for child, share in zip(
+            range(first, first + arity), self._shares(first, arity, budget), strict=True
+        ):
+            known = int(pool.child_node[child])
+            parts.append(self._shape(known, share) if known >= 0 else -1)
+        return feature, tuple(parts)
+
+    def _shares(self, first: int, arity: int, budget: int) -> list[int]:
+        """Split budgets of the children at which the sum of their known trees is least."""
+        if self.rules.budgets == 1:
+            return [0] * arity
+        best: list[tuple[int, list[int]]] = [(0, [])] * budget
+        for child in range(first, first + arity):
+            known = int(self.pool.child_node[child])
+            costs = (
+                self.pool.node_upper[known].tolist()
+                if known >= 0
+                else [int(self.pool.child_leaf[child])] * budget
+            )
+            best = [
+                min(
+                    (best[b - share][0] + costs[share], [*best[b - share][1], share])
+                    for share in range(b + 1)
+                )
+                for b in range(budget)
+            ]
+        return best[budget - 1][1]
+
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+        objective, bound = self._bounds()
+        return Snapshot(
+            tree=self.tree(),
+            objective=objective,
+            lower_bound=bound,
+            seconds=self.seconds,
+            iterations=int(self.pool.used[ITERATIONS]),
+            nodes=int(self.pool.used[NODES]),
+        )
+
+    def solution(self, status: Status, name: str, version: str) -> Solution:
+        """The answer, scored anew by the plain scorer."""
+        tree = self.tree()
+        points = score(self.problem, tree, self.lam)
+        return Solution(
+            tree=tree,
+            status=status,
+            lam=self.lam,
+            objective=points.objective,
+            lower_bound=self._bounds()[1],
+            errors=points.errors,
+            total_weight=self.problem.total_weight,
+            seconds=self.seconds,
+            solver=name,
+            version=version,
+            compile_seconds=self.compile_seconds,
+            iterations=int(self.pool.used[ITERATIONS]),
+            nodes=int(self.pool.used[NODES]),
+            peak_bytes=self.peak_bytes,
+            trace=tuple(self.trace),
+        )
+
+
+def _most_splits(problem: Problem, lam: Fraction) -> int:
+    """Splits that no optimal tree exceeds: it would cost more than the tree without a split."""
+    if lam == 0:
+        return len(problem.codes) - 1
+    return min(len(problem.codes) - 1, int(problem.leaf_errors / (lam * problem.total_weight)))
+
+
+def _next_budget(done: int, seconds: float) -> int:
+    """Iterations that should take one slice's time, after a slice that did ``done`` of them."""
+    return max(1, min(4 * done, int(_SLICE_SECONDS * done / max(seconds, 1e-6))))

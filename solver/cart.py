@@ -1,0 +1,86 @@
+"""CART with cost-complexity pruning, by scikit-learn: the heuristic to compare with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from sklearn import __version__ as sklearn_version
+from sklearn.tree import DecisionTreeClassifier
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.scorer import score
+from solver.solution import Solution, Status
+from solver.tree import Shape, Tree
+
+
+class Cart(Solver):
+    """CART, pruned by scikit-learn's minimal cost-complexity pruning at ``ccp_alpha = λ``.
+
+    It proves nothing: status ``heuristic``, no lower bound. scikit-learn prunes by impurity, not
+    by errors, so its tree is scored by our objective like every other.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone (1984), Classification and Regression Trees.
+    """
+
+    name: ClassVar[str] = "cart"
+    version: ClassVar[str] = f"scikit-learn {sklearn_version}"
+    summary: ClassVar[str] = "greedy tree with cost-complexity pruning (scikit-learn); no proof"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary"}), limits=frozenset({"depth", "min_leaf_size"}), proves=False
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "criterion": Option("gini", "impurity that splits minimise", ("gini", "entropy")),
+        "seed": Option(0, "a whole number; breaks ties between features", kind=int),
+    }
+
+    def _solve(
+        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+    ) -> Solution:
+        began = time.perf_counter()
+        if limits.depth == 0 or problem.n_features == 0:
+            shape: Shape = -1
+        else:
+            shape = self._fit(problem, lam, limits)
+        tree = problem.grow(shape)
+        points = score(problem, tree, lam)
+        return Solution(
+            tree=tree,
+            status=Status.HEURISTIC,
+            lam=lam,
+            objective=points.objective,
+            lower_bound=None,
+            errors=points.errors,
+            total_weight=problem.total_weight,
+            seconds=time.perf_counter() - began,
+            solver=self.name,
+            version=self.version,
+        )
+
+    def _fit(self, problem: Problem, lam: Fraction, limits: Limits) -> Shape:
+        rows, classes = np.nonzero(problem.counts)
+        smallest = (limits.min_leaf_size or 0) / problem.total_weight
+        model = DecisionTreeClassifier(
+            criterion=self.settings["criterion"],
+            random_state=self.settings["seed"],
+            max_depth=limits.depth,
+            min_weight_fraction_leaf=min(smallest, 0.5),
+            ccp_alpha=float(lam),
+        )
+        model.fit(problem.codes[rows], classes, sample_weight=problem.counts[rows, classes])
+        grown = model.tree_
+
+        def shape(node: int) -> Shape:
+            left, right = int(grown.children_left[node]), int(grown.children_right[node])
+            if left < 0:
+                return -1
+            return int(grown.feature[node]), (shape(left), shape(right))
+
+        return shape(0)

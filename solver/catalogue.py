@@ -1,0 +1,83 @@
+"""The catalogue: a solver's name, and what it accepts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from solver.base import Solver, Watch
+from solver.branches import Branches
+from solver.cart import Cart
+from solver.errors import InputError
+from solver.exact import as_lambda
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution
+from solver.tree import Tree
+
+SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Cart)}
+
+
+def get_solver(name: str) -> type[Solver]:
+    """The solver of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in SOLVERS:
+        raise InputError(f"there is no solver {name!r}; there are: {', '.join(SOLVERS)}")
+    return SOLVERS[name]
+
+
+def solve(
+    problem: Problem,
+    lam: str | int | float | Fraction,
+    solver: str = "branches",
+    limits: Limits | None = None,
+    *,
+    start: Tree | None = None,
+    watch: Watch | None = None,
+    **options: Any,
+) -> Solution:
+    """Find the tree of least ``loss + λ·splits``.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam : str, int, float or Fraction
+        λ, the price of a split, see :func:`solver.exact.as_lambda`.
+    solver : str
+        Name in the catalogue.
+    limits : Limits, optional
+        What the search may spend and what the tree may look like.
+    start : Tree, optional
+        An incumbent to begin with.
+    watch : Watch, optional
+        How the caller follows and stops the search.
+    **options
+        Options of the solver.
+
+    Returns
+    -------
+    Solution
+        After any limit it holds the best tree so far and a proven lower bound.
+
+    Raises
+    ------
+    InputError
+        If λ, an option or a limit is wrong.
+    UnsupportedError
+        If the solver cannot do this problem.
+
+    Examples
+    --------
+    >>> import solver
+    >>> problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> solution = solver.solve(problem, lam="0.05")
+    >>> str(solution.objective), solution.splits, solution.status.value
+    ('1/10', 2, 'optimal')
+    """
+    engine = get_solver(solver)(**options)
+    return engine.solve(problem, as_lambda(lam), limits, start=start, watch=watch)

@@ -1,0 +1,15 @@
+"""The errors that tell a user what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """The user's input cannot be used.
+
+    The message is one line that names the thing and the remedy. The command line prints it
+    without a traceback and exits with code 2.
+    """
+
+
+class UnsupportedError(InputError):
+    """A solver or an encoding cannot do what is asked of it, e.g. CART a multiway split."""

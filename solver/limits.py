@@ -1,0 +1,57 @@
+"""What a search may spend, and what its tree may look like."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from solver.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one solve; ``None`` means no limit.
+
+    Parameters
+    ----------
+    seconds : float
+        Search time, compilation apart. Honoured within 100 ms.
+    bytes : int
+        Memory of the search's own arrays.
+    nodes : int
+        Branches held in the memo. Stops at the same branch on every machine.
+    depth : int
+        Longest path of the tree, in splits.
+    splits : int
+        Splits of the tree.
+    min_leaf_size : int
+        Smallest weight of a leaf. Empty children of a multiway split are not leaves of the data
+        and are allowed.
+
+    Raises
+    ------
+    InputError
+        If a limit is negative or not a number.
+    """
+
+    seconds: float | None = None
+    bytes: int | None = None
+    nodes: int | None = None
+    depth: int | None = None
+    splits: int | None = None
+    min_leaf_size: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            whole = field.name != "seconds"
+            number = isinstance(value, (int,) if whole else (int, float))
+            if isinstance(value, bool) or not number or not value >= 0:
+                kind = "a whole number" if whole else "a number"
+                raise InputError(f"limit {field.name} = {value!r} must be {kind} of 0 or more")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limits that are set, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

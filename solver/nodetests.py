@@ -1,0 +1,167 @@
+"""The tests that a tree asks of a raw row.
+
+A test is tagged with its ``kind`` and sends a row into one of its branches. It reads one raw
+column in canonical form (see :mod:`solver.columns`): categories are an object array with ``None``
+for a missing value, numbers and dates are float64 with NaN. Every encoded feature of a problem
+stands for one test; its codes are the numbers of the branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+
+Category: TypeAlias = str | int | float | bool | None
+
+
+def describe_value(value: Category) -> str:
+    """A category as a person writes it."""
+    if value is None:
+        return "missing"
+    return str(value)
+
+
+@dataclass(frozen=True)
+class CategoryTest:
+    """Which group of categories a value belongs to.
+
+    Parameters
+    ----------
+    column : str
+        Name of the raw column.
+    groups : tuple of tuples
+        Branch ``i`` is taken by the values in ``groups[i]``.
+    rest : int or None
+        Branch of values that are in no group (not seen in training). With None such a row stops
+        at the node and gets the node's own prediction.
+    """
+
+    column: str
+    groups: tuple[tuple[Category, ...], ...]
+    rest: int | None = None
+    kind: ClassVar[str] = "category"
+
+    @property
+    def arity(self) -> int:
+        """Number of branches."""
+        return len(self.groups)
+
+    @property
+    def name(self) -> str:
+        """Name of the encoded feature: ``column`` or, for one value against the rest,
+        ``column=value``."""
+        if self.is_indicator:
+            return f"{self.column}={describe_value(self.groups[1][0])}"
+        return self.column
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether this asks for a single value: no (branch 0) or yes (branch 1)."""
+        return len(self.groups) == 2 and self.rest == 0 and len(self.groups[1]) == 1
+
+    def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """The branch of every value; −1 where the row stops."""
+        default = -1 if self.rest is None else self.rest
+        index = {value: i for i, group in enumerate(self.groups) for value in group}
+        # A number that is missing is NaN, which differs from itself.
+        plain = (None if v != v else v for v in values)
+        return np.fromiter((index.get(v, default) for v in plain), np.int32, len(values))
+
+    def describe(self, branch: int) -> str:
+        """The condition of a branch in words, e.g. ``odor = almond``."""
+        if self.is_indicator:
+            return f"{self.column} {'=' if branch else '≠'} {describe_value(self.groups[1][0])}"
+        values = ", ".join(describe_value(v) for v in self.groups[branch])
+        if len(self.groups[branch]) == 1:
+            return f"{self.column} = {values}"
+        return f"{self.column} in {{{values}}}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        groups = [list(group) for group in self.groups]
+        return {"kind": self.kind, "column": self.column, "groups": groups, "rest": self.rest}
+
+
+@dataclass(frozen=True)
+class ThresholdTest:
+    """Whether a number exceeds a threshold: ``≤`` is branch 0 and ``>`` branch 1.
+
+    Parameters
+    ----------
+    threshold : float
+        In the units of the column; for dates, seconds since 1970-01-01 UTC.
+    missing : int
+        Branch of a missing value.
+    unit : {"number", "date"}
+        How the threshold is shown.
+    """
+
+    column: str
+    threshold: float
+    missing: int = 0
+    unit: str = "number"
+    kind: ClassVar[str] = "threshold"
+
+    @property
+    def arity(self) -> int:
+        """Number of branches."""
+        return 2
+
+    @property
+    def name(self) -> str:
+        """Name of the encoded feature."""
+        return f"{self.column}>{self._shown()}"
+
+    def _shown(self) -> str:
+        if self.unit == "date":
+            moment = np.datetime64(round(self.threshold * 1000), "ms")
+            text = str(moment.astype("datetime64[s]"))
+            return text.removesuffix("T00:00:00")
+        return f"{self.threshold:.12g}"
+
+    def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """The branch of every value."""
+        numbers = np.asarray(values, dtype=np.float64)
+        result = (numbers > self.threshold).astype(np.int32)
+        result[np.isnan(numbers)] = self.missing
+        return result
+
+    def describe(self, branch: int) -> str:
+        """The condition of a branch in words, e.g. ``age > 30``."""
+        return f"{self.column} {'>' if branch else '≤'} {self._shown()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "threshold": self.threshold,
+            "missing": self.missing,
+            "unit": self.unit,
+        }
+
+
+NodeTest: TypeAlias = CategoryTest | ThresholdTest
+
+
+def parse_test(data: dict[str, Any]) -> NodeTest:
+    """Read a test from its plain form.
+
+    Raises
+    ------
+    InputError
+        If the tag is not known to this version.
+    """
+    kind = data.get("kind")
+    if kind == CategoryTest.kind:
+        groups = tuple(tuple(group) for group in data["groups"])
+        return CategoryTest(data["column"], groups, data["rest"])
+    if kind == ThresholdTest.kind:
+        unit = data.get("unit", "number")
+        return ThresholdTest(data["column"], float(data["threshold"]), data["missing"], unit)
+    raise InputError(f"this version of treesweep cannot read a test of kind {kind!r}; upgrade it")

@@ -1,0 +1,356 @@
+"""A problem: encoded features, target, integer weights, and what each feature stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from solver.columns import ColumnSpec, Override, text_names
+from solver.encodings import Encoder, fit_encoder
+from solver.errors import InputError
+from solver.exact import integer_weights
+from solver.labels import read_labels
+from solver.nodetests import CategoryTest, NodeTest
+from solver.tree import Node, Shape, Tree
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What building the problem did to the table, for the report.
+
+    Parameters
+    ----------
+    constant : tuple of str
+        Names of the features with one value, which no split can use.
+    duplicate : dict
+        For each feature that parts the rows as an earlier one does, that earlier one's name.
+    collapsed : int
+        Rows that were merged with an equal row into one row of greater weight.
+    without_feature : tuple of str
+        Raw columns that the encoding made no feature of, e.g. because ``mdlp`` found no cut.
+    """
+
+    constant: tuple[str, ...]
+    duplicate: dict[str, str]
+    collapsed: int
+    without_feature: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a solver gets.
+
+    Parameters
+    ----------
+    codes : array of int32, shape (rows, features)
+        Distinct encoded rows; the code of a feature is the branch of its test.
+    counts : array of int64, shape (rows, classes)
+        Weight of each class among the table's rows that equal this one.
+    arities : array of int32, shape (features,)
+        Number of codes of each feature.
+    tests : tuple
+        For each feature, the test on a raw row that it stands for.
+    classes : tuple
+        Labels, sorted.
+    n_rows : int
+        Rows of the table before equal rows were collapsed.
+
+    Notes
+    -----
+    Constant and duplicate features are dropped here, once. Two features are duplicates if they
+    part the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same split.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    arities: NDArray[np.int32]
+    tests: tuple[NodeTest, ...]
+    classes: tuple[Any, ...]
+    n_rows: int
+    preparation: Preparation
+    columns: dict[str, ColumnSpec] = field(default_factory=dict)
+    target: str = "target"
+    encoding: str = "codes"
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        target: str,
+        encoding: str = "onehot",
+        *,
+        weights: ArrayLike | None = None,
+        columns: Mapping[str, Override] | None = None,
+        classes: Sequence[Any] | None = None,
+        encoder: Encoder | None = None,
+        **options: Any,
+    ) -> Problem:
+        """Encode a table.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, or anything with ``to_pandas()``
+            One row an example.
+        target : str
+            Name of the column to predict.
+        encoding : str
+            Name of an encoding, see :data:`solver.encodings.ENCODINGS`.
+        weights : array-like, optional
+            Weight of every row. Rows of weight 0 are left out.
+        columns : mapping, optional
+            Overrides of how columns are read, e.g. ``{"age": "number", "id": "drop"}``; see
+            :func:`solver.columns.infer_columns`.
+        classes : sequence, optional
+            All labels, where this table may lack some (a training fold).
+        encoder : Encoder, optional
+            An encoder that is fitted already; ``encoding`` and ``options`` are then ignored.
+        **options
+            Options of the encoding, e.g. ``k=8``.
+
+        Raises
+        ------
+        InputError
+            If the target is missing, has missing values or a single class, or the table has no
+            rows or no usable features.
+        """
+        table = text_names(frame if isinstance(frame, pd.DataFrame) else frame.to_pandas())
+        target = str(target)
+        if target not in table.columns:
+            raise InputError(
+                f"the table has no column {target!r} for the target; "
+                f"its columns are {', '.join(map(str, table.columns))}"
+            )
+        if len(table) == 0:
+            raise InputError("the table has no rows")
+        if weights is not None:
+            weights = integer_weights(weights)  # type: ignore[arg-type]
+            if weights.shape != (len(table),):
+                raise InputError(f"{len(weights)} weights for {len(table)} rows")
+            table, weights = table[weights > 0], weights[weights > 0]
+        labels, codes = read_labels(table[target], classes)
+        features = table.drop(columns=[target])
+        if encoder is None:
+            encoder = fit_encoder(
+                encoding,
+                features,
+                codes,
+                n_classes=len(labels),
+                columns=columns,
+                weights=weights,
+                **options,
+            )
+        problem = cls.from_codes(
+            encoder.transform(features),
+            codes,
+            weights=weights,
+            arities=[test.arity for test in encoder.tests],
+            tests=encoder.tests,
+            classes=labels,
+            columns=encoder.columns,
+            target_name=target,
+            encoding=encoder.name,
+        )
+        preparation = replace(problem.preparation, without_feature=encoder.without_feature)
+        return replace(problem, preparation=preparation)
+
+    @classmethod
+    def from_codes(
+        cls,
+        codes: ArrayLike,
+        target: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        arities: Sequence[int] | None = None,
+        tests: Sequence[NodeTest] | None = None,
+        classes: Sequence[Any] | None = None,
+        columns: dict[str, ColumnSpec] | None = None,
+        target_name: str = "target",
+        encoding: str = "codes",
+    ) -> Problem:
+        """Build a problem from a matrix of codes 0, 1, … and target codes 0, 1, …
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n, features)
+        target : array-like of int, shape (n,)
+        weights : array-like, optional
+            See :func:`solver.exact.integer_weights`.
+        arities : sequence of int, optional
+            Number of codes of each feature; by default the largest code + 1.
+        tests : sequence, optional
+            By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
+
+        Raises
+        ------
+        InputError
+            If the shapes do not fit, a code is out of range, or there are no rows.
+        """
+        matrix = np.ascontiguousarray(codes, dtype=np.int32)
+        labels = np.asarray(target)
+        if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
+            raise InputError(
+                f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
+                f"{labels.shape}"
+            )
+        if not len(matrix):
+            raise InputError("the table has no rows")
+        n_rows, n_features = matrix.shape
+        if arities is None:
+            arities = [int(c) + 1 for c in matrix.max(axis=0)] if n_features else []
+        sizes = np.array(arities, dtype=np.int32)
+        if n_features and (matrix.min() < 0 or np.any(matrix.max(axis=0) >= sizes)):
+            raise InputError("a feature code is negative or not below its arity")
+        if classes is None:
+            classes = tuple(range(int(labels.max()) + 1))
+        if labels.min() < 0 or labels.max() >= len(classes):
+            raise InputError("a target code names no class")
+        if tests is None:
+            tests = [
+                CategoryTest(f"x{j}", tuple((c,) for c in range(size)))
+                for j, size in enumerate(sizes.tolist())
+            ]
+            columns = {f"x{j}": ColumnSpec("category") for j in range(n_features)}
+        row_weights = np.ones(n_rows, np.int64) if weights is None else integer_weights(weights)  # type: ignore[arg-type]
+        if row_weights.shape != (n_rows,):
+            raise InputError(f"{len(row_weights)} weights for {n_rows} rows")
+        kept = row_weights > 0
+        rows, counts = _collapse(matrix[kept], labels[kept], row_weights[kept], len(classes))
+        names = [test.name for test in tests]
+        keep, constant, duplicate = _distinct_features(rows, names)
+        return cls(
+            codes=np.ascontiguousarray(rows[:, keep]),
+            counts=counts,
+            arities=sizes[keep],
+            tests=tuple(tests[j] for j in keep),
+            classes=tuple(classes),
+            n_rows=n_rows,
+            preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
+            columns=dict(columns or {}),
+            target=target_name,
+            encoding=encoding,
+        )
+
+    @cached_property
+    def class_weights(self) -> NDArray[np.int64]:
+        """Weight of each class."""
+        return np.asarray(self.counts.sum(axis=0))
+
+    @cached_property
+    def total_weight(self) -> int:
+        """W, the sum of all weights."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def leaf_errors(self) -> int:
+        """Errors of the tree without a split."""
+        return self.total_weight - int(self.class_weights.max())
+
+    @cached_property
+    def unavoidable_errors(self) -> int:
+        """Errors of every tree: equal rows with different labels (equivalent points)."""
+        return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
+
+    @property
+    def feature_kind(self) -> str:
+        """``binary`` if every feature has at most two codes, else ``categorical``."""
+        return "binary" if bool(np.all(self.arities <= 2)) else "categorical"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features after constant and duplicate ones were dropped."""
+        return int(self.codes.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels, those without a row included."""
+        return len(self.classes)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: equal problems have equal digests on every machine."""
+        content = hashlib.sha256()
+        for part in (self.codes, self.counts, self.arities):
+            content.update(repr((part.shape, part.dtype.str)).encode())
+            content.update(np.ascontiguousarray(part).tobytes())
+        return content.hexdigest()
+
+    def grow(self, shape: Shape) -> Tree:
+        """Turn the shape of a tree into a tree with counts, tests and predictions.
+
+        Predictions are the majority classes, the first one at a tie.
+        """
+        nodes: list[Node] = []
+        used: dict[int, NodeTest] = {}
+
+        def add(shape: Shape, rows: NDArray[np.int64], inherited: int) -> int:
+            counts = self.counts[rows].sum(axis=0)
+            prediction = int(counts.argmax()) if len(rows) else inherited
+            position = len(nodes)
+            totals = tuple(int(c) for c in counts)
+            nodes.append(Node(totals, prediction))
+            if isinstance(shape, tuple):
+                feature, parts = shape
+                used[feature] = self.tests[feature]
+                codes = self.codes[rows, feature]
+                children = tuple(
+                    add(part, rows[codes == code], prediction) for code, part in enumerate(parts)
+                )
+                nodes[position] = Node(totals, prediction, feature, children)
+            return position
+
+        add(shape, np.arange(len(self.codes)), 0)
+        read = {test.column for test in used.values()}
+        columns = {name: spec for name, spec in self.columns.items() if name in read}
+        return Tree(tuple(nodes), used, self.classes, columns, self.target)
+
+
+def _collapse(
+    codes: NDArray[np.int32], labels: NDArray[Any], weights: NDArray[np.int64], n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Merge equal rows; the result is sorted, so row order does not matter."""
+    if codes.shape[1]:
+        order = np.lexsort(codes.T[::-1])
+        ordered = codes[order]
+        new = np.ones(len(codes), dtype=bool)
+        new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    else:
+        order = np.arange(len(codes))
+        ordered = codes
+        new = order == 0
+    group = np.cumsum(new) - 1
+    counts = np.zeros((int(group[-1]) + 1, n_classes), dtype=np.int64)
+    np.add.at(counts, (group, labels[order]), weights[order])
+    return ordered[new], counts
+
+
+def _distinct_features(
+    codes: NDArray[np.int32], names: Sequence[str]
+) -> tuple[list[int], tuple[str, ...], dict[str, str]]:
+    """Positions of the features to keep, names of the constant ones, and of duplicates."""
+    keep: list[int] = []
+    constant: list[str] = []
+    duplicate: dict[str, str] = {}
+    first_with: dict[bytes, int] = {}
+    for j in range(codes.shape[1]):
+        column = codes[:, j]
+        values, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+        if len(values) == 1:
+            constant.append(names[j])
+            continue
+        # Numbering the codes by first appearance makes x and "not x" the same partition.
+        rank = np.empty(len(values), dtype=np.int32)
+        rank[np.argsort(first)] = np.arange(len(values))
+        partition = rank[inverse].tobytes()
+        if partition in first_with:
+            duplicate[names[j]] = names[first_with[partition]]
+        else:
+            first_with[partition] = j
+            keep.append(j)
+    return keep, tuple(constant), duplicate

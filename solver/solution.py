@@ -1,0 +1,155 @@
+"""What a solver answers, and the words for how far it got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from solver.tree import Tree
+
+
+class Status(StrEnum):
+    """How a run ended; the first six are a solver's, the last two the sweep's."""
+
+    OPTIMAL = "optimal"
+    HEURISTIC = "heuristic"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    NODE_LIMIT = "node_limit"
+    STOPPED = "stopped"
+    ERROR = "error"
+    KILLED = "killed"
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether a run of this status carries a tree."""
+        return self not in (Status.ERROR, Status.KILLED)
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a larger limit could give a better answer."""
+        return self in (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.NODE_LIMIT)
+
+
+class TracePoint(NamedTuple):
+    """What was known at a moment of the search."""
+
+    seconds: float
+    objective: float
+    lower_bound: float | None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best tree that was found and what is proven about it.
+
+    Parameters
+    ----------
+    tree : Tree
+    status : Status
+        ``optimal`` exactly if objective equals lower bound.
+    lam : Fraction
+        The price of a split.
+    objective : Fraction
+        loss + λ·splits, minimised.
+    lower_bound : Fraction or None
+        Proven: no tree within the limits has a smaller objective. None for heuristics.
+    errors : int
+        Misclassified weight on the training rows.
+    total_weight : int
+        Weight of all training rows.
+    seconds : float
+        Search time, compilation apart.
+    compile_seconds : float
+        Time spent on compiling kernels, if any had to be compiled.
+    iterations : int
+        Passes of the solver's main loop (BRANCHES: selections).
+    nodes : int
+        Branches held in the memo at the end.
+    peak_bytes : int
+        Memory of the search's own arrays.
+    trace : tuple of TracePoint
+        Every moment at which incumbent or bound was recorded.
+    extra : dict
+        What the solver reports beside, by name.
+    """
+
+    tree: Tree
+    status: Status
+    lam: Fraction
+    objective: Fraction
+    lower_bound: Fraction | None
+    errors: int
+    total_weight: int
+    seconds: float
+    solver: str
+    version: str
+    compile_seconds: float = 0.0
+    iterations: int = 0
+    nodes: int = 0
+    peak_bytes: int = 0
+    trace: tuple[TracePoint, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> Fraction | None:
+        """objective − lower_bound; None for heuristics."""
+        return None if self.lower_bound is None else self.objective - self.lower_bound
+
+    @property
+    def loss(self) -> Fraction:
+        """Misclassified share of the training weight."""
+        return Fraction(self.errors, self.total_weight)
+
+    @property
+    def accuracy(self) -> Fraction:
+        """1 − loss."""
+        return 1 - self.loss
+
+    @property
+    def splits(self) -> int:
+        """Number of splits of the tree."""
+        return self.tree.splits
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of the tree."""
+        return self.tree.leaves
+
+    @property
+    def depth(self) -> int:
+        """Longest path of the tree."""
+        return self.tree.depth
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; numbers that must be exact are also given as fraction strings."""
+        bound, gap = self.lower_bound, self.gap
+        return {
+            "solver": self.solver,
+            "version": self.version,
+            "status": self.status.value,
+            "lam": float(self.lam),
+            "lam_exact": str(self.lam),
+            "objective": float(self.objective),
+            "objective_exact": str(self.objective),
+            "lower_bound": None if bound is None else float(bound),
+            "lower_bound_exact": None if bound is None else str(bound),
+            "gap": None if gap is None else float(gap),
+            "gap_exact": None if gap is None else str(gap),
+            "errors": self.errors,
+            "total_weight": self.total_weight,
+            "accuracy": float(self.accuracy),
+            "splits": self.splits,
+            "leaves": self.leaves,
+            "depth": self.depth,
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+            "iterations": self.iterations,
+            "nodes": self.nodes,
+            "peak_bytes": self.peak_bytes,
+            "trace": [point._asdict() for point in self.trace],
+            "extra": self.extra,
+            "tree": self.tree.to_dict(),
+        }

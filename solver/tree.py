@@ -1,0 +1,229 @@
+"""A decision tree: a flat list of nodes in preorder, readable without the code that made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.columns import ColumnSpec, text_names
+from solver.errors import InputError
+from solver.nodetests import NodeTest, parse_test
+
+FORMAT = "treesweep-tree"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a tree.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Training weight per class.
+    prediction : int
+        Index of the predicted class. A node that no training row reaches predicts its parent's.
+    feature : int or None
+        Encoded feature of the problem that is split on; None at a leaf. Its codes are the
+        positions in ``children``.
+    children : tuple of int
+        Positions of the children in the tree's list of nodes.
+    """
+
+    counts: tuple[int, ...]
+    prediction: int
+    feature: int | None = None
+    children: tuple[int, ...] = ()
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node ends a path."""
+        return self.feature is None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A classification tree together with what it needs to predict on raw rows.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+        In preorder; the root is first.
+    tests : dict
+        For each encoded feature that the tree uses, the test on the raw row it stands for.
+    classes : tuple
+        Labels, in the order of the class counts.
+    columns : dict
+        How each raw column that the tree reads is brought into canonical form.
+    target : str
+        Name of the target column.
+    """
+
+    nodes: tuple[Node, ...]
+    tests: dict[int, NodeTest]
+    classes: tuple[Any, ...]
+    columns: dict[str, ColumnSpec] = field(default_factory=dict)
+    target: str = "target"
+
+    @property
+    def splits(self) -> int:
+        """Number of internal nodes; a multiway split is one split."""
+        return sum(not node.is_leaf for node in self.nodes)
+
+    @property
+    def leaves(self) -> int:
+        """Number of end nodes, empty ones of multiway splits included."""
+        return sum(node.is_leaf for node in self.nodes)
+
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        depths = [0] * len(self.nodes)
+        for position, node in enumerate(self.nodes):
+            for child in node.children:
+                depths[child] = depths[position] + 1
+        return max(depths)
+
+    @property
+    def errors(self) -> int:
+        """Training weight that the tree misclassifies, by its own counts."""
+        return sum(sum(n.counts) - n.counts[n.prediction] for n in self.nodes if n.is_leaf)
+
+    def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """The node at which each raw row ends.
+
+        A row whose category no branch takes stops at the internal node that asks.
+
+        Raises
+        ------
+        InputError
+            If a column that the tree reads is missing or cannot be read.
+        """
+        frame = text_names(frame)
+        values: dict[str, NDArray[Any]] = {}
+        for test in self.tests.values():
+            if test.column in values:
+                continue
+            if test.column not in frame.columns:
+                raise InputError(
+                    f"the table has no column {test.column!r}, which the tree reads; "
+                    f"its columns are {', '.join(map(str, frame.columns))}"
+                )
+            values[test.column] = self.columns[test.column].read(frame[test.column])
+        ends = np.zeros(len(frame), dtype=np.int64)
+        pending: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(len(frame)))]
+        while pending:
+            position, rows = pending.pop()
+            ends[rows] = position
+            node = self.nodes[position]
+            if node.feature is None or not len(rows):
+                continue
+            test = self.tests[node.feature]
+            taken = test.branches(values[test.column][rows])
+            for branch, child in enumerate(node.children):
+                pending.append((child, rows[taken == branch]))
+        return ends
+
+    def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """The label of every raw row; errors as :meth:`apply`."""
+        predictions = np.array([node.prediction for node in self.nodes])
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        kinds = {type(label) for label in self.classes}
+        if len(kinds) == 1 and kinds <= {int, float, bool}:
+            labels = np.array(self.classes)
+        return np.asarray(labels[predictions[self.apply(frame)]])
+
+    def predict_proba(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Class frequencies (rows × classes) of the training rows at each row's end node.
+
+        At a node without training rows the predicted class has frequency 1.
+        """
+        table = np.zeros((len(self.nodes), len(self.classes)))
+        for position, node in enumerate(self.nodes):
+            total = sum(node.counts)
+            if total:
+                table[position] = [count / total for count in node.counts]
+            else:
+                table[position, node.prediction] = 1.0
+        return np.asarray(table[self.apply(frame)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data: the documented, versioned format of stored trees."""
+        nodes: list[dict[str, Any]] = []
+        for node in self.nodes:
+            entry: dict[str, Any] = {"counts": list(node.counts), "prediction": node.prediction}
+            if node.feature is not None:
+                entry["feature"] = node.feature
+                entry["test"] = self.tests[node.feature].to_dict()
+                entry["children"] = list(node.children)
+            nodes.append(entry)
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "target": self.target,
+            "classes": list(self.classes),
+            "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
+            "nodes": nodes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Tree:
+        """Read a tree from its plain form.
+
+        Raises
+        ------
+        InputError
+            If it is not a tree, is damaged, or is of a later version than this code knows.
+        """
+        if data.get("format") != FORMAT:
+            raise InputError("this is not a treesweep tree (its 'format' is missing)")
+        if data["version"] > VERSION:
+            raise InputError(
+                f"the tree has format version {data['version']}, this treesweep reads up to "
+                f"{VERSION}; upgrade treesweep"
+            )
+        try:
+            tests: dict[int, NodeTest] = {}
+            nodes: list[Node] = []
+            for entry in data["nodes"]:
+                feature = entry.get("feature")
+                if feature is not None:
+                    tests[feature] = parse_test(entry["test"])
+                children = tuple(entry.get("children", ()))
+                if any(not len(nodes) < child < len(data["nodes"]) for child in children):
+                    raise ValueError("a child does not come after its parent")
+                if not 0 <= entry["prediction"] < len(data["classes"]):
+                    raise ValueError("a prediction names no class")
+                nodes.append(Node(tuple(entry["counts"]), entry["prediction"], feature, children))
+            columns = {n: ColumnSpec.from_dict(c) for n, c in data["columns"].items()}
+            return cls(tuple(nodes), tests, tuple(data["classes"]), columns, data["target"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"the tree is damaged: {error!r}") from None
+
+    def to_json(self) -> str:
+        """The plain form as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Tree:
+        """Read a tree from JSON; errors as :meth:`from_dict`."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"the tree is not valid JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise InputError("this is not a treesweep tree (not a JSON object)")
+        return cls.from_dict(data)
+
+
+Shape = int | tuple[int, Sequence["Shape"]]
+"""A tree without counts: −1 for a leaf, or (feature, one shape per code)."""
