@@ -1,0 +1,82 @@
+"""Datasets by name, by file, or from OpenML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from solver.errors import InputError
+from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
+from sweep.datasets.files import read_file
+from sweep.datasets.openml import PREFIX, cache_directory, read_openml
+from sweep.datasets.reference import ColumnOverride, DatasetRef, parse_reference
+from sweep.datasets.table import Dataset, table_digest
+
+__all__ = [
+    "BUILTINS",
+    "Builtin",
+    "ColumnOverride",
+    "Dataset",
+    "DatasetRef",
+    "cache_directory",
+    "dataset_names",
+    "load_dataset",
+    "parse_reference",
+    "read_file",
+    "table_digest",
+]
+
+
+def dataset_names() -> tuple[Builtin, ...]:
+    """The built-in datasets with their sizes and sources."""
+    return tuple(BUILTINS.values())
+
+
+def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more: Any) -> Dataset:
+    """Load a dataset.
+
+    Parameters
+    ----------
+    reference : str, Path, mapping or DatasetRef
+        A built-in name (``car``), ``openml:61``, ``openml:iris``, the path of a file, or a mapping
+        such as ``{"name": "loans", "path": "loans.parquet", "target": "default"}``.
+    **more
+        Further fields of :class:`DatasetRef`, e.g. ``target="default"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such dataset, it cannot be read, it has no rows or features, or the target
+        or a column that is named is not there.
+
+    Examples
+    --------
+    >>> car = load_dataset("car")
+    >>> car.frame.shape, car.target, car.classes
+    ((1728, 7), 'target', ('acc', 'good', 'unacc', 'vgood'))
+    """
+    ref = parse_reference(reference, **more)
+    target = ref.target
+    if ref.path is not None:
+        frame = read_file(ref.path.expanduser(), ref.separator)
+        if target is None:
+            names = ", ".join(map(str, frame.columns))
+            raise InputError(f"{ref.path} needs a target; name one of its columns: {names}")
+        _refuse_unnamed(ref, list(frame.columns))
+    elif ref.name.startswith(PREFIX):
+        frame, target = read_openml(ref.name, target)
+    else:
+        frame = BUILTINS[ref.name].make()
+        target = target or TARGET
+    return Dataset.build(ref.name, frame, target, ref.overrides())
+
+
+def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:
+    """Row numbers that a table was written with would be taken for a feature."""
+    for name in map(str, names):
+        if name.startswith("Unnamed: ") and name not in ref.columns and name != ref.target:
+            raise InputError(
+                f"{ref.path} has a column without a name, perhaps row numbers; name it, or drop "
+                f"it: columns: {{{name!r}: drop}}"
+            )

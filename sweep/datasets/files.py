@@ -1,0 +1,122 @@
+"""Tables from files: CSV, Parquet, Arrow and Feather."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from solver.errors import InputError
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, zlib.error, csv.Error, pa.ArrowException)
+
+
+def ending_of(path: Path) -> str:
+    """The ending that tells the format, e.g. ``.csv.gz``."""
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+
+
+def read_file(path: Path, separator: str | None = None) -> pd.DataFrame:
+    """Read a table; its format follows from the file's ending.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.arrow`` or ``.feather``. A directory
+        of Parquet files that ends in ``.parquet`` is one table.
+    separator : str, optional
+        What parts the fields of a text file: by default a comma, a tab in ``.tsv``.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known, there is no such file, or it cannot be read.
+    """
+    ending = ending_of(path)
+    if ending not in READERS:
+        raise InputError(
+            f"{path} has an unknown ending {ending!r}; the endings are: {', '.join(READERS)}"
+        )
+    if not path.exists():
+        raise InputError(f"there is no file {path}")
+    if path.is_dir() and READERS[ending] is not _read_parquet:
+        raise InputError(f"{path} is a directory, not a file")
+    try:
+        return READERS[ending](path, separator or SEPARATORS.get(ending.removesuffix(".gz")))
+    except InputError:
+        raise
+    except PermissionError:
+        raise InputError(f"{path} may not be read (no permission)") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text; convert it, e.g. with iconv") from None
+    except _DAMAGED as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} cannot be read, it may be damaged: {reason[:200]}") from None
+
+
+def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
+    data = path.read_bytes()
+    if path.suffix.lower() == ".gz":
+        data = gzip.decompress(data)
+    text = data.decode("utf-8-sig")
+    if not text.strip():
+        raise InputError(f"{path} is empty; its first line must have the names of the columns")
+    # pandas renames a second column of the same name, so the names are looked at first.
+    names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=str(separator)))
+    twice = [name for i, name in enumerate(names) if name and name in names[:i]]
+    if twice:
+        raise InputError(f"{path} has two columns named {twice[0]!r}; rename one of them")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            # Without index_col=False the first column of too long lines is taken for row names.
+            return pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
+        except pd.errors.ParserWarning:
+            raise InputError(f"{path} has lines with more fields than its first line") from None
+
+
+def _read_parquet(path: Path, separator: str | None) -> pd.DataFrame:
+    return _to_pandas(pyarrow.parquet.read_table(path))
+
+
+def _read_arrow(path: Path, separator: str | None) -> pd.DataFrame:
+    with pa.memory_map(str(path)) as source:
+        try:
+            reader: Any = pyarrow.ipc.open_file(source)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            reader = pyarrow.ipc.open_stream(source)
+        return _to_pandas(reader.read_all())
+
+
+def _to_pandas(table: Any) -> pd.DataFrame:
+    names = table.column_names
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+READERS: dict[str, Callable[[Path, str | None], pd.DataFrame]] = {
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".csv.gz": _read_text,
+    ".tsv.gz": _read_text,
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+}

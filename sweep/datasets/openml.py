@@ -1,0 +1,83 @@
+"""Tables from OpenML, kept in a cache so that the second time needs no network."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import pandas as pd
+import pooch
+from sklearn.datasets import fetch_openml
+
+from solver.errors import InputError
+
+PREFIX = "openml:"
+
+
+def cache_directory() -> Path:
+    """Where downloads are kept: ``$TREESWEEP_CACHE``, or the platform's cache directory."""
+    chosen = os.environ.get("TREESWEEP_CACHE")
+    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("treesweep"))
+
+
+def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame, str]:
+    """Fetch a table from OpenML or from the cache.
+
+    Parameters
+    ----------
+    reference : str
+        ``openml:61``, ``openml:iris`` (its oldest active version) or ``openml:iris@2``.
+    target : str, optional
+        By default the target that OpenML names.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    target : str
+
+    Raises
+    ------
+    InputError
+        If it is not in the cache and OpenML cannot be reached, OpenML does not know it, or it
+        has no single target and none is given.
+    """
+    name, _, version = reference.removeprefix(PREFIX).partition("@")
+    which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}
+    if version:
+        if not version.isdecimal() or "data_id" in which:
+            raise InputError(
+                f"dataset {reference!r}: write openml:ID, openml:NAME or openml:NAME@2"
+            )
+        which["version"] = int(version)
+    cache = cache_directory()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            bunch = fetch_openml(
+                **which,
+                data_home=cache,
+                target_column="default-target" if target is None else target,
+                as_frame=True,
+                n_retries=1,
+            )
+        except URLError as error:
+            raise InputError(
+                f"dataset {reference!r} is not in the cache {cache} and OpenML cannot be reached "
+                f"({error.reason}); fetch it once with a network, or use a file"
+            ) from None
+        except (OSError, ValueError, KeyError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"dataset {reference!r} cannot be read: {reason[:200]}") from None
+    if target is None:
+        names = list(bunch.target_names)
+        if len(names) != 1:
+            columns = ", ".join(map(str, bunch.frame.columns))
+            raise InputError(
+                f"dataset {reference!r} has {len(names)} targets on OpenML; choose one with "
+                f"target, of: {columns}"
+            )
+        target = str(names[0])
+    return bunch.frame, target

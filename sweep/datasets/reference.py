@@ -1,0 +1,140 @@
+"""How a dataset is named in a sweep's YAML and on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from solver.errors import InputError
+from sweep.datasets.builtin import BUILTINS
+from sweep.datasets.files import READERS, ending_of
+from sweep.datasets.openml import PREFIX
+
+ColumnKind: TypeAlias = Literal["category", "number", "date", "drop"]
+
+
+class ColumnOverride(BaseModel):
+    """How a column is read instead of how it would be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: ColumnKind | None = None
+    missing: list[str | int | float | bool] = Field(default_factory=list)
+    """Values that stand for a missing one."""
+
+
+class DatasetRef(BaseModel):
+    """A dataset by name or by file.
+
+    Parameters
+    ----------
+    name : str
+        A built-in dataset, ``openml:61``, ``openml:iris``, ``openml:iris@2``; or, with ``path``,
+        what the table is to be called (by default the file's name without its ending).
+    path : Path, optional
+        A file. A relative path starts at the current directory, see :meth:`from_directory`.
+    target : str, optional
+        The target column. A file needs one.
+    columns : dict
+        How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
+        ``kind`` and ``missing``.
+    separator : str, optional
+        What parts the fields of a text file.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = ""
+    path: Path | None = None
+    target: str | None = None
+    columns: dict[str, ColumnKind | ColumnOverride] = Field(default_factory=dict)
+    separator: str | None = Field(default=None, min_length=1, max_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out(cls, value: Any) -> Any:
+        return _fields(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> DatasetRef:
+        if self.path is None:
+            if self.separator is not None:
+                raise ValueError("separator is for a dataset with a path")
+            if self.name not in BUILTINS and not self.name.startswith(PREFIX):
+                raise ValueError(unknown_name(self.name))
+        elif not self.name:
+            name = self.path.name.removesuffix(".gz")
+            object.__setattr__(self, "name", Path(name).stem)
+        return self
+
+    def from_directory(self, directory: Path) -> DatasetRef:
+        """The same dataset with its path made absolute, relative to a directory."""
+        if self.path is None:
+            return self
+        path = (directory / self.path.expanduser()).resolve()
+        return self.model_copy(update={"path": path})
+
+    def overrides(self) -> dict[str, Any]:
+        """The overrides as :func:`solver.columns.infer_columns` takes them."""
+        return {
+            name: wish if isinstance(wish, str) else wish.model_dump(exclude_defaults=True)
+            for name, wish in self.columns.items()
+        }
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """What a bare text means: a name, or the path of a file."""
+    known = text in BUILTINS or text.startswith(PREFIX)
+    is_path = not known and ("/" in text or ending_of(Path(text)) in READERS)
+    return {"path": text} if is_path else {"name": text}
+
+
+def unknown_name(name: str) -> str:
+    """What to say of a name that is no built-in dataset."""
+    if not name:
+        return "a dataset needs a name or a path"
+    close = difflib.get_close_matches(name, BUILTINS, 2)
+    hint = f"did you mean {' or '.join(close)}? There" if close else "there"
+    return (
+        f"there is no dataset {name!r}; {hint} are: {', '.join(BUILTINS)}, {PREFIX}ID, "
+        f"{PREFIX}NAME, and files ({', '.join(READERS)})"
+    )
+
+
+def parse_reference(value: str | Path | Mapping[str, Any] | DatasetRef, **more: Any) -> DatasetRef:
+    """Read a reference.
+
+    Parameters
+    ----------
+    value : str, Path, mapping or DatasetRef
+        A name, a file's path, or a mapping with the fields of :class:`DatasetRef`.
+    **more
+        Further fields, e.g. ``target="class"``.
+
+    Raises
+    ------
+    InputError
+        If there is no such dataset, or a field is unknown or wrong.
+    """
+    if isinstance(value, DatasetRef):
+        fields: Mapping[str, Any] = value.model_dump(exclude_defaults=True)
+    elif isinstance(value, Path):
+        fields = {"path": value}
+    else:
+        fields = _fields(value) if isinstance(value, str) else value
+    try:
+        return DatasetRef.model_validate({**fields, **more})
+    except ValidationError as error:
+        first = error.errors()[0]
+        # The alternatives of a union are no part of what the user wrote.
+        written = [str(part) for part in first["loc"] if not str(part).startswith("literal[")]
+        where = ".".join(part for part in written if part != ColumnOverride.__name__)
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(DatasetRef.model_fields)
+            raise InputError(f"a dataset has no field {where!r}; it has: {known}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"dataset: {where}: {message}" if where else message) from None

@@ -1,0 +1,142 @@
+"""A dataset: a named table with a target, and a digest of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from solver.columns import ColumnSpec, check_overrides, text_names
+from solver.errors import InputError
+from solver.labels import read_labels
+
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named table with a target column, as the user has it.
+
+    Parameters
+    ----------
+    name : str
+    frame : pandas.DataFrame
+        Features and target; dropped columns are gone.
+    target : str
+        Name of the target column.
+    columns : dict
+        Overrides of how columns are read, for :meth:`solver.problem.Problem.from_table`.
+    digest : str
+        SHA-256 of the content, see :func:`table_digest`.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    target: str
+    columns: dict[str, Any]
+    digest: str
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        frame: pd.DataFrame,
+        target: str,
+        columns: Mapping[str, Any] | None = None,
+    ) -> Dataset:
+        """Check a table and drop what is to be dropped.
+
+        Raises
+        ------
+        InputError
+            If the table has no rows, no target, no feature or two columns of one name, or an
+            override names no column or kind.
+        """
+        frame = text_names(frame)
+        where = f"dataset {name!r}"
+        if target not in frame.columns:
+            names = ", ".join(map(repr, frame.columns))
+            split = next((c for c in ";\t|" if c in names), None) if frame.shape[1] == 1 else None
+            hint = f"; is its separator {split!r}?" if split else ""
+            raise InputError(
+                f"{where} has no column {target!r} for the target; it has {names}{hint}"
+            )
+        if not len(frame):
+            raise InputError(f"{where} has no rows")
+        overrides = dict(columns or {})
+        if target in overrides:
+            raise InputError(
+                f"{where}: columns names {target!r}, which is the target; leave it out"
+            )
+        features = [column for column in frame.columns if column != target]
+        try:
+            check_overrides(features, overrides)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        dropped = [c for c, wish in overrides.items() if wish in ("drop", {"kind": "drop"})]
+        if len(dropped) == len(features):
+            raise InputError(f"{where} has no feature, only the target {target!r}")
+        kept = {column: wish for column, wish in overrides.items() if column not in dropped}
+        frame = frame.drop(columns=dropped).reset_index(drop=True)
+        return cls(name, frame, target, kept, table_digest(frame, target, kept))
+
+    @cached_property
+    def classes(self) -> tuple[Any, ...]:
+        """The sorted labels; errors as :func:`solver.labels.read_labels`."""
+        return read_labels(self.frame[self.target])[0]
+
+
+def table_digest(frame: pd.DataFrame, target: str, columns: Mapping[str, Any]) -> str:
+    """SHA-256 of what determines a dataset's results.
+
+    These are the names, order and values of the columns, the order of the rows, the target's name
+    and the overrides. The dataset's name, the file's format and compression, the width of numbers,
+    and whether text is stored as text or as pandas categories do not matter; nor does it matter
+    whether whole numbers are stored as integers or as floats, or dates in UTC or in another zone.
+    Where two formats give different values (dates are text in CSV), the digests differ.
+
+    Raises
+    ------
+    InputError
+        If a column holds values that no test can read.
+    """
+    content = hashlib.sha256()
+
+    def add(part: Any) -> None:
+        data = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
+        content.update(len(data).to_bytes(8, "little") + data)
+
+    add(["treesweep-table", 1, len(frame), target, dict(columns)])
+    for name in frame.columns:
+        add(name)
+        for part in _content(frame[name]):
+            add(part)
+    return content.hexdigest()
+
+
+def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
+    dtype = column.dtype
+    types = pd.api.types
+    if types.is_datetime64_any_dtype(dtype):
+        return "date", _floats(ColumnSpec("date").read(column))
+    if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
+        if not types.is_complex_dtype(dtype):
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            if types.is_float_dtype(dtype) or not np.any(np.abs(values) > _EXACT):
+                return "number", _floats(values)
+    codes, found = ColumnSpec("category").factorize(column)
+    values = found[:-1].tolist()
+    numbers = isinstance(dtype, pd.CategoricalDtype) and not all(isinstance(v, str) for v in values)
+    return "numbers as categories" if numbers else "values", values, codes.astype("<i8").tobytes()
+
+
+def _floats(values: np.ndarray[Any, np.dtype[np.float64]]) -> bytes:
+    """One bit pattern for each number: there are many NaNs and two zeros."""
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)
+    return plain.astype("<f8").tobytes()
