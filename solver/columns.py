@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -244,11 +244,7 @@ def infer_columns(
     frame = text_names(frame)
     overrides = overrides or {}
     names = list(frame.columns)
-    for name in overrides:
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
-            raise InputError(f"columns names {name!r}, which is not a feature of the table; {hint}")
+    check_overrides(names, overrides)
     specs: dict[str, ColumnSpec] = {}
     for name in names:
         wish = overrides.get(name)
@@ -259,6 +255,22 @@ def infer_columns(
         if kind != "drop":
             specs[name] = _infer(frame[name], kind, missing, few_values)
     return specs
+
+
+def check_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> None:
+    """Refuse overrides of columns that are not there, or of kinds that there are not.
+
+    Raises
+    ------
+    InputError
+    """
+    for name, wish in overrides.items():
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
+            raise InputError(f"columns names {name!r}, which is not a feature of the table; {hint}")
+        if not isinstance(wish, ColumnSpec):
+            _parse_override(name, wish)
 
 
 def sort_categories(values: Iterable[Category]) -> list[Category]:

@@ -21,10 +21,18 @@ from solver.encodings.categories import (
 )
 from solver.encodings.cuts import Distribution, all_cuts, quantile_cuts, threshold_tests
 from solver.encodings.mdlp import mdlp_cuts
-from solver.errors import InputError
+from solver.errors import InputError, UnsupportedError
 from solver.nodetests import NodeTest
 
-__all__ = ["ENCODINGS", "Encoder", "Encoding", "EncodingOption", "fit_encoder", "get_encoding"]
+__all__ = [
+    "ENCODINGS",
+    "Encoder",
+    "Encoding",
+    "EncodingOption",
+    "fit_columns",
+    "fit_encoder",
+    "get_encoding",
+]
 
 _BINS = EncodingOption(4, 2, "number of bins of each column of numbers")
 
@@ -91,6 +99,37 @@ def get_encoding(name: str) -> Encoding:
     return ENCODINGS[name]
 
 
+def fit_columns(
+    encoding: str, features: pd.DataFrame, columns: Mapping[str, Override] | None = None
+) -> dict[str, ColumnSpec]:
+    """How an encoding reads the columns of a table.
+
+    The result may be given to :func:`fit_encoder` as ``columns``, so that every fold of a table
+    is read alike.
+
+    Raises
+    ------
+    InputError
+        As :func:`solver.columns.infer_columns`, or if there are no features.
+    UnsupportedError
+        If a column is a number or a date and the encoding does not cut these.
+    """
+    description = get_encoding(encoding)
+    specs = infer_columns(features, columns, few_values=description.few_values)
+    if not specs:
+        raise InputError("the table has no feature, only the target; nothing can be split on")
+    uncut = [name for name, spec in specs.items() if spec.kind != "category"]
+    if uncut and description.fit_cuts is None:
+        cutting = ", ".join(e.name for e in ENCODINGS.values() if e.fit_cuts is not None)
+        more = f" (and {len(uncut) - 1} more)" if len(uncut) > 1 else ""
+        raise UnsupportedError(
+            f"column {uncut[0]!r}{more} is a {specs[uncut[0]].kind}, which encoding {encoding!r} "
+            f"does not cut; use an encoding that does ({cutting}), or make it a category: "
+            f"columns: {{{uncut[0]}: category}}"
+        )
+    return specs
+
+
 def fit_encoder(
     encoding: str,
     features: pd.DataFrame,
@@ -113,7 +152,8 @@ def fit_encoder(
         Class of every row, 0 … n_classes − 1. Only ``mdlp`` looks at it.
     n_classes : int
     columns : mapping, optional
-        Overrides of how columns are read, see :func:`solver.columns.infer_columns`.
+        Overrides of how columns are read, see :func:`solver.columns.infer_columns`; or the
+        result of :func:`fit_columns`.
     weights : array of int64, optional
         Positive weight of every row; ``quantiles`` and ``mdlp`` count it as that many rows.
     **options
@@ -128,9 +168,7 @@ def fit_encoder(
     description = get_encoding(encoding)
     settings = description.check_options(options)
     frame = text_names(features)
-    specs = infer_columns(frame, columns, few_values=description.few_values)
-    if not specs:
-        raise InputError("the table has no feature, only the target; nothing can be split on")
+    specs = fit_columns(encoding, frame, columns)
     if weights is None:
         weights = np.ones(len(frame), dtype=np.int64)
     tests: list[NodeTest] = []
@@ -141,10 +179,8 @@ def fit_encoder(
             codes, values = spec.factorize(frame[name])
             tests += description.fit_categories(name, sort_categories(values[np.unique(codes)]))
         else:
-            numbers = spec.read(frame[name])
-            if description.fit_cuts is None:
-                raise _uncut(description, name, spec, numbers)
-            spread = Distribution.of(numbers, target, weights, n_classes)
+            assert description.fit_cuts is not None
+            spread = Distribution.of(spec.read(frame[name]), target, weights, n_classes)
             cuts = description.fit_cuts(spread, settings)
             tests += threshold_tests(name, spread, cuts, spec.kind)
             if spread.has_missing:
@@ -152,14 +188,3 @@ def fit_encoder(
         if len(tests) == before:
             without.append(name)
     return Encoder(encoding, settings, tuple(tests), specs, tuple(without))
-
-
-def _uncut(
-    encoding: Encoding, name: str, spec: ColumnSpec, numbers: NDArray[np.float64]
-) -> InputError:
-    cutting = ", ".join(e.name for e in ENCODINGS.values() if e.fit_cuts is not None)
-    return InputError(
-        f"column {name!r} is a {spec.kind} with {len(pd.unique(numbers))} values, which encoding "
-        f"{encoding.name!r} does not cut; use an encoding that does ({cutting}), or make the "
-        f"column a category: columns: {{{name}: category}}"
-    )
