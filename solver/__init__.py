@@ -4,6 +4,7 @@ from solver.base import Snapshot, Watch
 from solver.catalogue import SOLVERS, get_solver, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
+from solver.estimators import BranchesClassifier
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution, Status
@@ -12,6 +13,7 @@ from solver.tree import Node, Tree
 __all__ = [
     "ENCODINGS",
     "SOLVERS",
+    "BranchesClassifier",
     "Encoder",
     "InputError",
     "Limits",
