@@ -65,13 +65,13 @@ def ensure_compiled(function: Any, *arguments: Any) -> float:
         Seconds spent; 0.0 if it was compiled in this process before.
     """
     signature = tuple(_typeof(argument) for argument in arguments)
-    if signature in function.overloads:
-        return 0.0
     began = time.perf_counter()
-    function.disable_compile(False)
-    function.compile(signature)
+    known = signature in function.overloads
+    if not known:
+        function.disable_compile(False)
+        function.compile(signature)
     function.disable_compile()
-    return time.perf_counter() - began
+    return 0.0 if known else time.perf_counter() - began
 
 
 def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:

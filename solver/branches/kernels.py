@@ -344,6 +344,17 @@ def find_or_add(
     return node, False
 
 
+@kernel
+def rehash(pool: Pool) -> None:
+    """Fill an empty memo table with all nodes."""
+    last = len(pool.memo) - 1
+    for node in range(pool.used[NODES]):
+        slot = np.int64(pool.node_hash[node] & np.uint64(last))
+        while pool.memo[slot] >= 0:
+            slot = (slot + 1) & last
+        pool.memo[slot] = node
+
+
 @inlined
 def insert_literal(scratch: Scratch, n_literals: int, value: int) -> None:
     """Add a literal to the current branch, keeping the order."""

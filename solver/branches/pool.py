@@ -138,33 +138,34 @@ def room_of(pool: Pool) -> dict[str, int]:
     }
 
 
-def grown(pool: Pool, needed: dict[str, int]) -> Pool:
-    """A copy of the pool with at least twice the room where ``needed`` exceeds it."""
-    room = room_of(pool)
-    sizes = {k: max(2 * room[k], needed[k]) if needed[k] > room[k] else room[k] for k in room}
-    arrays: dict[str, Any] = {}
-    for name, old in pool._asdict().items():
+def grow(pool: Pool, needed: dict[str, int]) -> Pool:
+    """The pool with more room where ``needed`` exceeds it.
+
+    Arrays double while they are small and then grow by ``_LARGEST_STEP`` bytes: growing in place
+    moves no data on Linux, so small steps are cheap and never overstep a time limit by much.
+    """
+    sizes = grown_sizes(pool, needed)
+    for name, array in pool._asdict().items():
         size = sizes.get(name.split("_")[0])
-        if size is None or size == len(old):
-            arrays[name] = old
-            continue
-        arrays[name] = np.zeros((size, *old.shape[1:]), old.dtype)
-        arrays[name][: len(old)] = old
-    if 2 * sizes["node"] > len(pool.memo):
-        arrays["memo"] = rehashed(pool.node_hash[: int(pool.used[NODES])], 4 * sizes["node"])
-    return Pool(**arrays)
+        if size is not None and size > len(array):
+            array.resize((size, *array.shape[1:]), refcheck=False)
+    if 2 * sizes["node"] <= len(pool.memo):
+        return pool
+    memo = np.full(1 << (4 * sizes["node"] - 1).bit_length(), -1, np.int64)
+    return pool._replace(memo=memo)
 
 
-def rehashed(hashes: NDArray[np.uint64], size: int) -> Ints:
-    """A memo table of a power of two ≥ ``size`` slots that holds these nodes."""
-    size = 1 << (size - 1).bit_length()
-    table = np.full(size, -1, np.int64)
-    for node, value in enumerate(hashes.tolist()):
-        slot = value & (size - 1)
-        while table[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        table[slot] = node
-    return table
+def grown_sizes(pool: Pool, needed: dict[str, int]) -> dict[str, int]:
+    """How many nodes, actions, children and literals will fit after :func:`grow`."""
+    sizes = {}
+    for name, room in room_of(pool).items():
+        row = sum(a[:1].nbytes for n, a in pool._asdict().items() if n.split("_")[0] == name)
+        step = max(needed[name] - room, min(room, _LARGEST_STEP // row))
+        sizes[name] = room + step if needed[name] > room else room
+    return sizes
+
+
+_LARGEST_STEP = 32 * 2**20
 
 
 def bytes_of(*parts: Any) -> int:

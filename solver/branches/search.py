@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from solver.branches.pool import (
     Rules,
     Scratch,
     bytes_of,
-    grown,
+    grow,
+    grown_sizes,
     new_pool,
     new_scratch,
     room_of,
@@ -90,6 +91,14 @@ def shape_of(tree: Tree, position: int = 0) -> Shape:
     return node.feature, tuple(shape_of(tree, child) for child in node.children)
 
 
+class Offer(NamedTuple):
+    """A tree that did not come out of the search."""
+
+    cost: int
+    objective: Fraction
+    tree: Tree
+
+
 class Search:
     """One search, from its first array to its solution.
 
@@ -129,7 +138,7 @@ class Search:
         self.peak_bytes = bytes_of(self.layout, self.scratch, self.pool)
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
-        self.offered: list[tuple[int, Tree]] = []
+        self.offered: list[Offer] = []
         kernels.plant(self.layout, self.rules, self.pool, self.scratch, problem.unavoidable_errors)
 
     def _rules(self, paper: bool) -> Rules:
@@ -139,18 +148,24 @@ class Search:
         return Rules(
             error=prices.error,
             split=prices.split,
-            budgets=splits + 1 if bounded and splits is not None else 1,
-            depth=kernels.INFINITE if self.limits.depth is None else self.limits.depth,
+            budgets=splits + 1 if bounded and splits else 1,
+            depth=self._deepest(),
             min_leaf=self.limits.min_leaf_size or 0,
             max_arity=max(2, int(self.problem.arities.max(initial=2))),
             paper=paper,
         )
+
+    def _deepest(self) -> int:
+        if self.limits.splits == 0:
+            return 0
+        return kernels.INFINITE if self.limits.depth is None else self.limits.depth
 
     def _compile(self) -> float:
         state = (self.layout, self.rules, self.pool, self.scratch)
         return (
             ensure_compiled(kernels.plant, *state, 0)
             + ensure_compiled(kernels.step, *state, 0, 0)
+            + ensure_compiled(kernels.rehash, self.pool)
             + ensure_compiled(
                 kernels.split_counts, self.layout, self.scratch, np.zeros((1, 1), np.int64)
             )
@@ -169,13 +184,14 @@ class Search:
     @property
     def best_cost(self) -> int:
         """The cost of the best tree known."""
-        return min([self.achieved, *(cost for cost, _ in self.offered)])
+        return min([self.achieved, *(offer.cost for offer in self.offered)])
 
     def offer(self, tree: Tree) -> None:
         """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
         if self._allowed(tree):
             points = score(self.problem, tree, self.lam)
-            self.offered.append((self.prices.cost(points.errors, points.splits), tree))
+            cost = self.prices.cost(points.errors, points.splits)
+            self.offered.append(Offer(cost, points.objective, tree))
 
     def _allowed(self, tree: Tree) -> bool:
         smallest = self.limits.min_leaf_size or 0
@@ -250,32 +266,31 @@ class Search:
             "literals": int(used[3]) + len(self.scratch.literals),
         }
         if self.limits.bytes is not None:
-            room = room_of(self.pool)
-            share = max(needed[k] / room[k] for k in room)
-            expected = bytes_of(self.pool) * max(2.0, share)
-            if bytes_of(self.layout, self.scratch) + expected > self.limits.bytes:
+            room, sizes = room_of(self.pool), grown_sizes(self.pool, needed)
+            share = max(sizes[name] / room[name] for name in room)
+            if bytes_of(self.layout, self.scratch) + bytes_of(self.pool) * share > (
+                self.limits.bytes
+            ):
                 return False
-        before = bytes_of(self.layout, self.scratch, self.pool)
-        self.pool = grown(self.pool, needed)
-        after = bytes_of(self.layout, self.scratch, self.pool)
-        self.peak_bytes = max(self.peak_bytes, before, after)
+        memo = self.pool.memo
+        self.pool = grow(self.pool, needed)
+        if self.pool.memo is not memo:
+            kernels.rehash(self.pool)
+        self.peak_bytes = bytes_of(self.layout, self.scratch, self.pool)
         return True
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the proven lower bound."""
-        points = score(self.problem, self.tree(), self.lam)
-        bound = self.prices.lower_bound(self.proven)
-        floor = Fraction(0)
-        if self.lam == 0:
-            floor = Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
-        return points.objective, min(max(bound, floor), points.objective)
+        best = self._best_offer()
+        objective = self.prices.lower_bound(self.achieved) if best is None else best.objective
+        floor = Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
+        bound = max(self.prices.lower_bound(self.proven), floor)
+        return objective, min(bound, objective)
 
     def _record(self, seconds: float) -> None:
         """Add to the trace what changed."""
-        scale = self.prices.tie * self.lam.denominator * self.problem.total_weight
-        point = TracePoint(
-            seconds, self.best_cost / scale, float(self.prices.lower_bound(self.proven))
-        )
+        objective, bound = self._bounds()
+        point = TracePoint(seconds, float(objective), float(bound))
         if self.trace and self.trace[-1][1:] == point[1:]:
             return
         self.trace.append(point)
@@ -284,12 +299,15 @@ class Search:
 
     def tree(self) -> Tree:
         """The best tree known; the search's own at a tie."""
-        cost, tree = min(
-            self.offered, key=lambda entry: entry[0], default=(self.achieved + 1, None)
-        )
-        if tree is not None and cost < self.achieved:
-            return tree
+        best = self._best_offer()
+        if best is not None:
+            return best.tree
         return self.problem.grow(self._shape(0, self.rules.budgets - 1))
+
+    def _best_offer(self) -> Offer | None:
+        """The best tree from elsewhere, if it beats the search's own."""
+        best = min(self.offered, key=lambda offer: offer.cost, default=None)
+        return best if best is not None and best.cost < self.achieved else None
 
     def _shape(self, node: int, budget: int) -> Shape:
         """The known tree of a node that :attr:`achieved` is the cost of."""

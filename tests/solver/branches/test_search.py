@@ -1,0 +1,96 @@
+"""BRANCHES: what its own contract adds to that of every solver."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import solver
+from solver.base import Watch
+from solver.branches.search import Search, shape_of
+from solver.limits import Limits
+from solver.problem import Problem
+
+
+@pytest.fixture(scope="module")
+def hard() -> Problem:
+    """Random labels: thousands of iterations at a small λ."""
+    generator = np.random.default_rng(7)
+    codes = generator.integers(0, 2, (200, 10))
+    return Problem.from_codes(codes, (codes[:, :4].sum(axis=1) + generator.integers(0, 2, 200)) % 3)
+
+
+def test_slices_do_not_change_the_search(hard):
+    searches = [Search(hard, Fraction(1, 60), Limits(), paper=False) for _ in range(2)]
+    searches[1]._node_budget = lambda iterations: 7
+    for search in searches:
+        assert search.run(Watch()) == "optimal"
+    whole, sliced = searches
+    assert whole.pool.used.tolist() == sliced.pool.used.tolist()
+    assert shape_of(whole.tree()) == shape_of(sliced.tree())
+
+
+def test_an_incumbent_changes_nothing_but_the_anytime_answer(hard):
+    lam = Fraction(1, 60)
+    alone = solver.solve(hard, lam)
+    assert alone.status == "optimal"
+    seen = []
+    solver.solve(hard, lam, watch=Watch(snapshot=seen.append, interval=0.0))
+    again = solver.solve(hard, lam, start=alone.tree)
+    assert again.tree == alone.tree
+    assert again.iterations == alone.iterations
+    for snapshot in seen:
+        assert snapshot.lower_bound <= alone.objective <= snapshot.objective
+        assert solver.solve(hard, lam, start=snapshot.tree).tree == alone.tree
+
+
+def test_a_stopped_search_starts_again_from_its_incumbent(hard):
+    lam = Fraction(1, 400)
+    first = solver.solve(hard, lam, limits=Limits(nodes=2000))
+    assert first.status == "node_limit"
+    second = solver.solve(hard, lam, limits=Limits(nodes=1), start=first.tree)
+    assert second.objective <= first.objective
+
+
+def test_an_incumbent_beyond_the_limits_is_not_used(hard):
+    deep = solver.solve(hard, Fraction(1, 200), limits=Limits(nodes=2000)).tree
+    assert deep.depth > 2
+    shallow = solver.solve(hard, Fraction(1, 200), limits=Limits(depth=2), start=deep)
+    assert shallow.depth <= 2
+    assert shallow.status == "optimal"
+
+
+def test_no_search_at_lambda_zero_once_a_perfect_tree_is_known(hard):
+    solution = solver.solve(hard, 0)
+    assert solution.status == "optimal"
+    assert solution.errors == hard.unavoidable_errors
+    assert solution.gap == 0
+
+
+def test_memory_limit_ends_the_search_with_a_bound(hard):
+    solution = solver.solve(hard, Fraction(1, 1000), limits=Limits(bytes=2 * 2**20))
+    assert solution.status == "memory_limit"
+    assert solution.peak_bytes <= 2 * 2**20
+    assert 0 < solution.lower_bound < solution.objective
+
+
+def test_costs_beyond_64_bits_are_refused(hard):
+    with pytest.raises(solver.InputError, match="beyond 64 bits"):
+        solver.solve(hard, Fraction(1, 3**40))
+
+
+def test_modes_differ_in_work_and_agree_in_the_answer(hard):
+    lam = Fraction(1, 60)
+    ours, papers = (solver.solve(hard, lam, mode=mode) for mode in ("full", "paper"))
+    assert ours.objective == papers.objective
+    assert ours.splits == papers.splits
+    assert ours.nodes < papers.nodes
+
+
+@pytest.mark.parametrize("splits", [1, 2, 4])
+def test_a_limit_on_splits_is_a_limit_on_the_tree(hard, splits):
+    free = solver.solve(hard, Fraction(1, 100), limits=Limits(depth=3))
+    bound = solver.solve(hard, Fraction(1, 100), limits=Limits(depth=3, splits=splits))
+    assert free.splits > splits >= bound.splits
+    assert bound.status == "optimal"
+    assert bound.objective > free.objective
