@@ -1,0 +1,15 @@
+"""The command line. One module a group of commands; what is slow to import is imported late."""
+
+from pipelines.cli.app import treesweep
+from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
+from pipelines.cli.single import predict, solve
+
+__all__ = ["main", "treesweep"]
+
+for command in (solve, predict, datasets, encodings, solvers, warmup):
+    treesweep.add_command(command)
+
+
+def main() -> None:
+    """The console script ``treesweep``."""
+    treesweep(prog_name="treesweep")

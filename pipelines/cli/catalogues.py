@@ -1,0 +1,90 @@
+"""The commands that say what there is, and the one that compiles it."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from pipelines.cli.output import print_table
+
+
+@click.command()
+def datasets() -> None:
+    """List the built-in datasets."""
+    from sweep.datasets import dataset_names
+
+    rows = [(d.name, d.rows, d.features, d.classes, d.source) for d in dataset_names()]
+    print_table(("dataset", "rows", "features", "classes", "what it is"), rows)
+    click.echo(
+        "\nAlso: openml:ID or openml:NAME (kept on disk once it was downloaded), and files that "
+        "end in\n.csv, .tsv, .csv.gz, .parquet, .arrow or .feather."
+    )
+
+
+@click.command()
+def solvers() -> None:
+    """List the solvers, what they accept and their options."""
+    from solver import SOLVERS
+
+    rows = []
+    for name, solver in SOLVERS.items():
+        traits = solver.traits
+        rows.append(
+            (
+                name,
+                solver.version,
+                ", ".join(sorted(traits.features)),
+                "any" if traits.max_classes is None else f"up to {traits.max_classes}",
+                ", ".join(sorted(traits.limits)) or "none",
+                "yes" if traits.proves else "no",
+                solver.summary,
+            )
+        )
+    print_table(
+        ("solver", "version", "features", "classes", "tree limits", "proves", "what it is"), rows
+    )
+    options = [
+        (f"{name} {key}", option.default, _allowed(option.allowed), option.doc)
+        for name, solver in SOLVERS.items()
+        for key, option in solver.options.items()
+    ]
+    if options:
+        click.echo()
+        print_table(("option", "default", "allowed", "meaning"), options)
+
+
+def _allowed(values: tuple[object, ...] | None) -> str:
+    return "" if values is None else ", ".join(map(str, values))
+
+
+@click.command()
+def encodings() -> None:
+    """List the encodings and their options."""
+    from solver import ENCODINGS
+
+    rows = []
+    for name, encoding in ENCODINGS.items():
+        numbers = "as categories" if encoding.fit_cuts is None else "cut"
+        rows.append((name, encoding.feature_kind, numbers, encoding.summary))
+    print_table(("encoding", "features", "numbers", "what it is"), rows)
+    options = [
+        (f"{name} {key}", option.default, f"{option.minimum} or more", option.doc)
+        for name, encoding in ENCODINGS.items()
+        for key, option in encoding.options.items()
+    ]
+    click.echo()
+    print_table(("option", "default", "allowed", "meaning"), options)
+
+
+@click.command()
+def warmup() -> None:
+    """Compile the solvers' kernels now, so that no sweep waits."""
+    from solver import SOLVERS
+
+    began = time.perf_counter()
+    for name, solver in SOLVERS.items():
+        start = time.perf_counter()
+        solver.warm_up()
+        click.echo(f"{name}: ready in {time.perf_counter() - start:.1f} s")
+    click.echo(f"All solvers are ready after {time.perf_counter() - began:.1f} s.")

@@ -1,0 +1,133 @@
+"""One table, one λ: what ``treesweep solve`` does, without the printing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+from solver.base import Snapshot, Watch
+from solver.catalogue import get_solver
+from solver.encodings import get_encoding
+from solver.errors import InputError
+from solver.exact import as_lambda
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution
+from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
+
+
+@dataclass(frozen=True)
+class Request:
+    """A table, how to encode it, and what to find.
+
+    Parameters
+    ----------
+    data : str
+        A file, the name of a built-in dataset, or ``openml:ID``.
+    lam : str
+        λ, see :func:`solver.exact.as_lambda`; ``k/n`` is k over the number of rows.
+    target : str, optional
+        Needed where the data do not know it.
+    columns : mapping
+        How columns are read, by name.
+    weights : str, optional
+        Column of row weights.
+    limits : mapping
+        By the names of :class:`solver.limits.Limits`; None is no limit.
+    """
+
+    data: str
+    lam: str
+    target: str | None = None
+    encoding: str = "onehot"
+    encoding_options: Mapping[str, Any] = field(default_factory=dict)
+    solver: str = "branches"
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+def solve_request(
+    request: Request,
+    stop: Callable[[], bool] = lambda: False,
+    follow: Callable[[Snapshot], None] | None = None,
+) -> tuple[Problem, Solution]:
+    """Load, encode and solve. What does not need the data is checked before they are read.
+
+    Parameters
+    ----------
+    request : Request
+    stop : callable
+        Asked during the search; when it returns True the search ends with what it has.
+    follow : callable, optional
+        Told twice a second how far the search is.
+
+    Raises
+    ------
+    InputError
+        If anything in the request is wrong or does not fit.
+    """
+    limits = Limits(**request.limits)
+    solver = get_solver(request.solver)(**request.solver_options)
+    get_encoding(request.encoding).check_options(request.encoding_options)
+    read_lambda(request.lam, 1)
+    problem = make_problem(request)
+    lam = read_lambda(request.lam, problem.n_rows)
+    watch = Watch(stop=stop, snapshot=follow, interval=0.5)
+    return problem, solver.solve(problem, lam, limits, watch=watch)
+
+
+def read_lambda(text: str, n_rows: int) -> Fraction:
+    """λ as an exact fraction; ``2/n`` is two rows' worth of a table of so many rows."""
+    k, slash, n = text.strip().partition("/")
+    if slash and n.strip() == "n":
+        return as_lambda(k) / n_rows
+    return as_lambda(text)
+
+
+def make_problem(request: Request) -> Problem:
+    """Load and encode; errors as :func:`solve_request`."""
+    fields: dict[str, Any] = {"columns": dict(request.columns)}
+    if request.target is not None:
+        fields["target"] = request.target
+    dataset = load_dataset(request.data, **fields)
+    frame, weights = _take_weights(dataset, request.weights)
+    return Problem.from_table(
+        frame,
+        dataset.target,
+        request.encoding,
+        weights=weights,
+        columns=dataset.columns,
+        **request.encoding_options,
+    )
+
+
+def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any]:
+    frame = dataset.frame
+    if name is None:
+        return frame, None
+    if name not in frame.columns or name == dataset.target:
+        known = ", ".join(c for c in frame.columns if c != dataset.target)
+        raise InputError(
+            f"dataset {dataset.name!r} has no column {name!r} for the weights; it has: {known}"
+        )
+    return frame.drop(columns=[name]), frame[name].to_numpy()
+
+
+def read_frame(data: str) -> pd.DataFrame:
+    """A table to predict on; it need not have a target.
+
+    Raises
+    ------
+    InputError
+        If there is no such table or it cannot be read.
+    """
+    reference = parse_reference(data)
+    if reference.path is not None:
+        return read_file(reference.path.expanduser(), reference.separator)
+    return load_dataset(reference).frame

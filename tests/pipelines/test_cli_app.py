@@ -1,0 +1,130 @@
+"""Exit codes and the one line on stderr."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli import treesweep
+from pipelines.cli.app import App, ExitCode
+from solver.errors import InputError, UnsupportedError
+
+SCRIPT = Path(sys.executable).with_name("treesweep")
+
+
+def run_body(body: Callable[[], Any]) -> Any:
+    """Run a group with the single command ``do``."""
+    app = App(name="app")
+    app.add_command(click.Command("do", callback=body))
+    return CliRunner().invoke(app, ["do"])
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def body() -> None:
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_a_command_returns_its_exit_code(code: ExitCode) -> None:
+    assert run_body(lambda: code).exit_code == code
+
+
+def test_a_command_that_returns_nothing_is_done() -> None:
+    assert run_body(lambda: None).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("λ = -1 is negative"), "λ = -1 is negative"),
+        (UnsupportedError("cannot\ndo   this"), "cannot do this"),
+        (OSError(errno.ENOSPC, "No space left on device", "x/y"), "x/y: No space left on device"),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (
+            click.BadParameter("'x' is not KEY=VALUE"),
+            "Invalid value: 'x' is not KEY=VALUE; see 'app do --help'",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(error: Exception, line: str) -> None:
+    result = run_body(raising(error))
+    assert result.exit_code == 2
+    assert result.stderr == f"treesweep: error: {line}\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EBADF, "bad"), KeyError("k")])
+def test_a_bug_keeps_its_traceback(error: Exception) -> None:
+    result = run_body(raising(error))
+    assert result.exception is error
+
+
+def test_an_interrupt_is_130() -> None:
+    result = run_body(raising(KeyboardInterrupt()))
+    assert (result.exit_code, result.stderr.strip()) == (130, "treesweep: interrupted")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nonsense"], ["--nonsense", "treesweep --help"]),
+        (["nonsense"], ["nonsense", "treesweep --help"]),
+        (["solve"], ["DATA", "treesweep solve --help"]),
+        (["solve", "car", "--lam"], ["--lam", "treesweep --help"]),
+        (["solve", "car", "--lam", "0.1", "--max-depth", "x"], ["--max-depth", "'x'"]),
+    ],
+)
+def test_usage_errors_are_one_line(arguments: list[str], words: list[str]) -> None:
+    result = CliRunner().invoke(treesweep, arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("treesweep: error: ")
+    assert all(word in line for word in words)
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(treesweep, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("treesweep 0.")
+
+
+def test_help_is_quick_and_imports_little() -> None:
+    code = (
+        "import sys; sys.argv = ['treesweep', '--help']\n"
+        "from pipelines.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "heavy = {'numpy', 'pandas', 'numba', 'sklearn', 'dask', 'rich', 'pydantic'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "solve" in done.stdout
+    # Half a second when nothing else runs; the imports above are the real check.
+    assert time.perf_counter() - began < 5
+
+
+def test_a_reader_that_leaves_is_no_traceback() -> None:
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [str(SCRIPT), "--help"], stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    os.close(read)
+    _, stderr = process.communicate(timeout=60)
+    assert stderr == ""
+    assert process.returncode == ExitCode.BROKEN_PIPE

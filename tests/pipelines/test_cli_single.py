@@ -1,0 +1,279 @@
+"""``treesweep solve`` and ``treesweep predict``."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import solver
+from pipelines.cli import treesweep
+from sweep.datasets import load_dataset
+
+SCRIPT = Path(sys.executable).with_name("treesweep")
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(treesweep, [str(a) for a in arguments])
+
+
+def refused(*arguments: object) -> str:
+    """The one line that says why."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("treesweep: error: ")
+    return str(line)
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    path = tmp_path / "loans.csv"
+    rows = [(20 + i, "yn"[i % 2], "good" if i > 4 else "bad", 1 + i % 3) for i in range(12)]
+    pd.DataFrame(rows, columns=["age", "job", "default", "times"]).to_csv(path, index=False)
+    return path
+
+
+def test_json_has_the_solutions_fields_and_nothing_else() -> None:
+    result = run("solve", "monks-1", "--lam", "0.01", "--json")
+    assert result.exit_code == 0
+    data = json.loads(result.stdout)
+    assert result.stdout.count("\n") == 1
+    assert (data["status"], data["objective"], data["objective_exact"]) == ("optimal", 0.06, "3/50")
+    assert (data["lower_bound_exact"], data["gap"], data["gap_exact"]) == ("3/50", 0.0, "0")
+    assert (data["errors"], data["n_rows"], data["splits"], data["leaves"]) == (0, 432, 6, 7)
+    assert {"depth", "seconds", "iterations", "peak_bytes", "lam_exact"} <= set(data)
+    tree = solver.Tree.from_dict(data["tree"])
+    monks = load_dataset("monks-1").frame
+    assert (tree.predict(monks) == monks["target"]).all()
+
+
+def test_a_heuristic_has_no_bound_in_json() -> None:
+    data = json.loads(run("solve", "car", "--lam", "1/100", "--solver", "cart", "--json").stdout)
+    assert (data["status"], data["lower_bound"], data["gap_exact"]) == ("heuristic", None, None)
+    assert Fraction(data["objective_exact"]) == (
+        Fraction(data["errors"], 1728) + Fraction(1, 100) * data["splits"]
+    )
+
+
+def test_text_shows_tree_objective_and_proof() -> None:
+    result = run("solve", "monks-1", "--lam", "0.01", "--encoding", "categorical")
+    assert result.exit_code == 0
+    for words in ("monks-1, categorical: 432 rows", "a2 = 1: 1 (48 rows)", "objective", "optimal"):
+        assert words in result.stdout
+
+
+def test_lambda_per_row_is_a_share_of_the_rows() -> None:
+    data = json.loads(run("solve", "monks-1", "--lam", "4/n", "--json").stdout)
+    assert data["lam_exact"] == "1/108"
+
+
+def test_limits_and_options_reach_the_solver() -> None:
+    data = json.loads(
+        run("solve", "monks-1", "--lam", "0.001", "--max-depth", 2, "--max-splits", 2,
+            "--min-leaf-size", 3, "--time-limit", 60, "--memory-limit", "1GiB",
+            "--option", "mode=paper", "--json").stdout
+    )  # fmt: skip
+    assert data["status"] == "optimal"
+    assert data["depth"] <= 2
+    assert data["splits"] <= 2
+    limited = json.loads(
+        run("solve", "tic-tac-toe", "--lam", "0.005", "--node-limit", 100, "--json").stdout
+    )
+    assert limited["status"] == "node_limit"
+    assert 0 < limited["lower_bound"] < limited["objective"]
+
+
+def test_weights_columns_and_encoding_options(loans: Path) -> None:
+    common = ["solve", loans, "--target", "default", "--lam", "0.01", "--json"]
+    plain = json.loads(run(*common, "--encoding", "thresholds", "--column", "times=drop").stdout)
+    assert plain["total_weight"] == 12
+    weighted = json.loads(
+        run(*common, "--encoding", "quantiles", "--encoding-option", "k=3", "--weights", "times",
+            "--column", "age=number").stdout
+    )  # fmt: skip
+    assert weighted["total_weight"] == 24
+    tests = [node["test"] for node in weighted["tree"]["nodes"] if "test" in node]
+    assert all(test["column"] != "times" for test in tests)
+
+
+def test_a_saved_tree_predicts_raw_rows(loans: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree.json"
+    solved = run("solve", loans, "--target", "default", "--lam", "0.01", "--encoding",
+                 "thresholds", "--save", tree)  # fmt: skip
+    assert solved.exit_code == 0
+    assert str(tree) in solved.stdout
+    result = run("predict", tree, loans, "--proba")
+    assert result.exit_code == 0
+    assert result.stderr == "accuracy 1.0000: 12 of 12 rows as in column 'default'\n"
+    table = pd.read_csv(io.StringIO(result.stdout))
+    assert list(table.columns) == ["prediction", "p(bad)", "p(good)"]
+    assert table["prediction"].tolist() == pd.read_csv(loans)["default"].tolist()
+    out = tmp_path / "predicted.parquet"
+    bare = tmp_path / "bare.csv"
+    pd.read_csv(loans).drop(columns="default").to_csv(bare, index=False)
+    result = run("predict", tree, bare, "--out", out)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert pd.read_parquet(out)["prediction"].tolist() == table["prediction"].tolist()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "bare.csv", "loans.csv", "predicted.parquet", "tree.json",
+    ]  # fmt: skip
+
+
+def test_predict_reads_what_solve_prints(tmp_path: Path) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(run("solve", "monks-1", "--lam", "0.01", "--json").stdout)
+    result = run("predict", path, "monks-1")
+    assert result.exit_code == 0
+    assert "432 of 432" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["car", "--lam", "-0.1"], ["-0.1", "0 or more"]),
+        (["car", "--lam", "abc"], ["abc", "0.01"]),
+        (["car", "--lam", "x/n"], ["x", "not a number"]),
+        (["carr", "--lam", "0.1"], ["carr", "car"]),
+        (["missing.csv", "--target", "y", "--lam", "0.1"], ["missing.csv"]),
+        (["car", "--lam", "0.1", "--target", "nope"], ["nope", "safety"]),
+        (["car", "--lam", "0.1", "--encoding", "one-hot"], ["one-hot", "onehot"]),
+        (["car", "--lam", "0.1", "--encoding-option", "k=3"], ["onehot", "'k'"]),
+        (["car", "--lam", "0.1", "--encoding-option", "k"], ["'k'", "KEY=VALUE"]),
+        (["car", "--lam", "0.1", "--option", "a=1", "--option", "a=2"], ["'a'", "twice"]),
+        (["car", "--lam", "0.1", "--option", "speed=9"], ["speed", "mode"]),
+        (["car", "--lam", "0.1", "--option", "mode=best"], ["best", "paper"]),
+        (["car", "--lam", "0.1", "--solver", "magic"], ["magic", "branches"]),
+        (["car", "--lam", "0.1", "--memory-limit", "lots"], ["lots", "4GiB"]),
+        (["car", "--lam", "0.1", "--max-depth", "-1"], ["depth", "-1"]),
+        (["car", "--lam", "0.1", "--time-limit", "nan"], ["seconds", "nan"]),
+        (["car", "--lam", "0.1", "--column", "colour=number"], ["colour"]),
+        (["car", "--lam", "0.1", "--column", "doors=text"], ["doors", "category"]),
+        (["car", "--lam", "0.1", "--weights", "heft"], ["heft"]),
+        (["car", "--lam", "0.1", "--weights", "doors"], ["weights"]),
+        (["wine", "--lam", "0.1", "--encoding", "categorical"], ["categorical", "quantiles"]),
+        (["car", "--lam", "0.1", "--solver", "cart", "--encoding", "categorical"], ["cart"]),
+        (["car", "--lam", "0.1", "--solver", "cart", "--max-splits", "3"], ["cart", "splits"]),
+        (["car", "--lam", "0.1", "--save", "no/such/folder/tree.json"], ["no/such/folder"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(arguments: list[str], words: list[str]) -> None:
+    line = refused("solve", *arguments)
+    assert all(word in line for word in words), line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,y\n", ["no rows"]),
+        ("", ["empty"]),
+        ("a,y\n1,2\n3,2\n", ["'y'", "single class"]),
+        ("a,y\n1,\n3,2\n", ["'y'", "missing"]),
+        ("a,b\n1,2\n", ["'y'"]),
+    ],
+)
+def test_bad_tables_are_one_line(content: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    line = refused("solve", path, "--target", "y", "--lam", "0.1", "--save", tmp_path / "t.json")
+    assert all(word in line for word in words), line
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_a_column_is_mended_with_the_options_of_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    pd.DataFrame({"id": [f"p{i}" for i in range(200)], "y": [0, 1] * 100}).to_csv(path, index=False)
+    line = refused("solve", path, "--target", "y", "--lam", "0.1")
+    assert "--column id=drop" in line
+    assert "columns:" not in line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", ["cannot be read"]),
+        ("[1]", ["not a treesweep tree"]),
+        ('{"format": "treesweep-tree", "version": 99}', ["99", "upgrade"]),
+        ('{"format": "treesweep-tree", "version": 1, "nodes": []}', ["damaged"]),
+    ],
+)
+def test_a_bad_tree_is_one_line(content: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    path.write_text(content)
+    line = refused("predict", path, "car")
+    assert all(word in line for word in ["tree.json", *words]), line
+
+
+def test_predict_names_a_missing_column_and_a_missing_file(tmp_path: Path) -> None:
+    assert "nothing.json" in refused("predict", tmp_path / "nothing.json", "car")
+    tree = tmp_path / "tree.json"
+    assert run("solve", "monks-1", "--lam", "0.01", "--save", tree).exit_code == 0
+    assert "'a5'" in refused("predict", tree, "car")
+
+
+class Terminal:
+    """A terminal that a process writes its stderr to."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [str(SCRIPT), *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True,
+            env=os.environ | {"TERM": "xterm"},
+        )  # fmt: skip
+        os.close(theirs)
+        self.shown = ""
+
+    def read_until(self, words: str | None) -> None:
+        """Read until words were shown, or to the end."""
+        while words is None or words not in self.shown:
+            try:
+                chunk = os.read(self._ours, 4096)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                assert words is None, f"{words!r} never came: {self.shown!r}"
+                break
+            self.shown += chunk.decode(errors="replace")
+
+    def finish(self) -> str:
+        """What it wrote to stdout."""
+        self.read_until(None)
+        os.close(self._ours)
+        return self.process.communicate(timeout=120)[0]
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_keeps_the_best_tree_and_twice_leaves(presses: int) -> None:
+    # A search of minutes, because λ is tiny.
+    terminal = Terminal("solve", "nursery", "--lam", "0.0001", "--json")
+    terminal.read_until("lower bound")
+    for _ in range(presses):
+        terminal.process.send_signal(signal.SIGINT)
+    stdout = terminal.finish()
+    assert terminal.process.returncode == 130, terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert "Ctrl-C again" in terminal.shown
+    # The second signal may come too late to matter.
+    if presses == 1 or stdout:
+        data = json.loads(stdout)
+        assert data["status"] == "stopped"
+        assert data["lower_bound"] < data["objective"] < 0.67
+
+
+def test_a_terminal_sees_how_far_the_search_is() -> None:
+    terminal = Terminal("solve", "nursery", "--lam", "0.0001", "--time-limit", "2", "--json")
+    stdout = terminal.finish()
+    assert "lower bound" in terminal.shown
+    assert json.loads(stdout)["status"] == "time_limit"
