@@ -116,7 +116,7 @@ class ColumnSpec:
                 f"column {column.name!r} has an infinite value; replace it by a number, or leave "
                 "it empty so that it counts as missing"
             )
-        if pd.api.types.is_integer_dtype(dtype) and np.any(np.abs(values) > _EXACT):
+        if pd.api.types.is_integer_dtype(dtype) and np.any(np.abs(values) >= _EXACT):
             raise InputError(
                 f"column {column.name!r} has whole numbers beyond 2^53, which are not exact as "
                 f"numbers; {_remedy(column.name, 'drop', 'category')}"

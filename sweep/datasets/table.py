@@ -128,7 +128,7 @@ def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
     if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
         if not types.is_complex_dtype(dtype):
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            if types.is_float_dtype(dtype) or not np.any(np.abs(values) > _EXACT):
+            if types.is_float_dtype(dtype) or not np.any(np.abs(values) >= _EXACT):
                 return "number", _floats(values)
     codes, found = ColumnSpec("category").factorize(column)
     values = found[:-1].tolist()

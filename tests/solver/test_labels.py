@@ -1,0 +1,63 @@
+"""Reading the target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from solver.errors import InputError
+from solver.labels import read_labels
+
+
+@pytest.mark.parametrize(
+    "values, labels, codes",
+    [
+        (["b", "a", "b"], ("a", "b"), [1, 0, 1]),
+        ([10, 9, 10], (9, 10), [1, 0, 1]),
+        ([1.0, 0.0], (0, 1), [1, 0]),
+        ([True, False], (False, True), [1, 0]),
+        (pd.Categorical(["low", "high"], ["low", "high", "never"]), ("high", "low"), [1, 0]),
+        (pd.array([2, 1], dtype="Int64"), (1, 2), [1, 0]),
+        (np.array(["x", "é"], dtype=object), ("x", "é"), [0, 1]),
+    ],
+)
+def test_labels_are_sorted_python_scalars(values, labels, codes):
+    found, positions = read_labels(pd.Series(values, name="class"))
+    assert found == labels
+    assert [type(label) for label in found] == [type(label) for label in labels]
+    assert positions.tolist() == codes
+
+
+def test_classes_of_another_table():
+    labels, codes = read_labels(pd.Series(["c", "a"]), classes=("a", "b", "c"))
+    assert labels == ("a", "b", "c")
+    assert codes.tolist() == [2, 0]
+    assert read_labels(pd.Series(["a"]), classes=("a", "b"))[1].tolist() == [0]
+
+
+def test_classes_settle_the_type():
+    """A file that lacks the label ``other`` has its labels as numbers."""
+    assert read_labels(pd.Series([2, 1]), classes=("1", "2", "other"))[1].tolist() == [1, 0]
+    assert read_labels(pd.Series(["2", "1"]), classes=(1, 2))[1].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (["a", None], "target 'class' is missing in 1 of 2 rows"),
+        ([0.5, 1.0], "target 'class' holds measured numbers"),
+        (["a", "a"], "target 'class' has the single class 'a'"),
+        (["a", 1], "target 'class' mixes text and numbers"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), "target 'class' holds dates"),
+        ([["a"], ["b"]], "'class' holds list values"),
+    ],
+)
+def test_errors(values, message):
+    with pytest.raises(InputError, match=message):
+        read_labels(pd.Series(values, name="class"))
+
+
+def test_unknown_label():
+    with pytest.raises(InputError, match="'class' has the label 'c', which is not a class"):
+        read_labels(pd.Series(["c"], name="class"), classes=("a", "b"))
