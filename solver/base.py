@@ -56,12 +56,15 @@ class Option:
     allowed : tuple, optional
         The values it may take; None leaves it to ``kind``.
     kind : type or tuple of types
+    minimum : int, optional
+        The least value of a number.
     """
 
     default: Any
     doc: str
     allowed: tuple[Any, ...] | None = None
     kind: type | tuple[type, ...] = str
+    minimum: int | None = None
 
     def check(self, solver: str, name: str, value: Any) -> None:
         """Refuse a value that the option cannot take.
@@ -78,9 +81,11 @@ class Option:
                 raise InputError(
                     f"option {name} = {value!r} of solver {solver!r} must be one of {values}"
                 )
-        elif not isinstance(value, self.kind) or (
-            isinstance(value, bool) and self.kind is not bool
-        ):
+            return
+        least = self.minimum
+        too_small = least is not None and isinstance(value, (int, float)) and value < least
+        flag = isinstance(value, bool) and self.kind is not bool
+        if flag or too_small or not isinstance(value, self.kind):
             raise InputError(f"option {name} = {value!r} of solver {solver!r}: {self.doc}")
 
 

@@ -38,14 +38,17 @@ class Cart(Solver):
     )
     options: ClassVar[Mapping[str, Option]] = {
         "criterion": Option("gini", "impurity that splits minimise", ("gini", "entropy")),
-        "seed": Option(0, "a whole number; breaks ties between features", kind=int),
+        "seed": Option(
+            0, "a whole number from 0; breaks ties between features", kind=int, minimum=0
+        ),
     }
 
     def _solve(
         self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
     ) -> Solution:
         began = time.perf_counter()
-        if limits.depth == 0 or problem.n_features == 0:
+        smallest = limits.min_leaf_size or 0
+        if limits.depth == 0 or problem.n_features == 0 or 2 * smallest > problem.total_weight:
             shape: Shape = -1
         else:
             shape = self._fit(problem, lam, limits)
@@ -71,16 +74,16 @@ class Cart(Solver):
             criterion=self.settings["criterion"],
             random_state=self.settings["seed"],
             max_depth=limits.depth,
-            min_weight_fraction_leaf=min(smallest, 0.5),
+            min_weight_fraction_leaf=smallest,
             ccp_alpha=float(lam),
         )
         model.fit(problem.codes[rows], classes, sample_weight=problem.counts[rows, classes])
         grown = model.tree_
 
-        def shape(node: int) -> Shape:
+        # Children come after their parent, so from the end they are known when it is met.
+        shapes: list[Shape] = [-1] * grown.node_count
+        for node in reversed(range(grown.node_count)):
             left, right = int(grown.children_left[node]), int(grown.children_right[node])
-            if left < 0:
-                return -1
-            return int(grown.feature[node]), (shape(left), shape(right))
-
-        return shape(0)
+            if left >= 0:
+                shapes[node] = int(grown.feature[node]), (shapes[left], shapes[right])
+        return shapes[0]

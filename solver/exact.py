@@ -147,9 +147,12 @@ def integer_weights(weights: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
     if not np.any(values > 0):
         raise InputError("all weights are zero; at least one row must count")
     if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-        fractions = {v: Fraction(repr(v)) for v in np.unique(values).tolist()}
-        factor = math.lcm(*(f.denominator for f in fractions.values()))
-        integers = [int(fractions[v] * factor) for v in values.tolist()]
+        # str gives the shortest decimal that is this float, also for a float32.
+        distinct, positions = np.unique(values, return_inverse=True)
+        fractions = [Fraction(str(v)) for v in distinct]
+        factor = math.lcm(*(f.denominator for f in fractions))
+        scaled = [int(f * factor) for f in fractions]
+        integers = [scaled[position] for position in positions.tolist()]
     else:
         integers = [int(v) for v in values.tolist()]
     if sum(integers) >= 2**53:

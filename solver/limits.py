@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 from solver.errors import InputError
@@ -47,10 +49,12 @@ class Limits:
             if value is None:
                 continue
             whole = field.name != "seconds"
-            number = isinstance(value, (int,) if whole else (int, float))
-            if isinstance(value, bool) or not number or not value >= 0:
+            number = isinstance(value, Integral if whole else Real)
+            if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
                 raise InputError(f"limit {field.name} = {value!r} must be {kind} of 0 or more")
+            # numpy's numbers, as a grid search has them, are stored as Python's.
+            object.__setattr__(self, field.name, int(value) if whole else float(value))
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are set, by name."""

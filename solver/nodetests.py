@@ -160,8 +160,13 @@ def parse_test(data: dict[str, Any]) -> NodeTest:
     kind = data.get("kind")
     if kind == CategoryTest.kind:
         groups = tuple(tuple(group) for group in data["groups"])
-        return CategoryTest(data["column"], groups, data["rest"])
+        rest = data["rest"]
+        if len(groups) < 1 or (rest is not None and rest not in range(len(groups))):
+            raise ValueError(f"a test on {data['column']!r} has no branch {rest!r}")
+        return CategoryTest(data["column"], groups, rest)
     if kind == ThresholdTest.kind:
+        if data["missing"] not in (0, 1):
+            raise ValueError(f"a test on {data['column']!r} has no branch {data['missing']!r}")
         unit = data.get("unit", "number")
         return ThresholdTest(data["column"], float(data["threshold"]), data["missing"], unit)
     raise InputError(f"this version of treesweep cannot read a test of kind {kind!r}; upgrade it")

@@ -190,10 +190,13 @@ class Problem:
         Raises
         ------
         InputError
-            If the shapes do not fit, a code is out of range, or there are no rows.
+            If the shapes do not fit, a code is not a whole number or out of range, or there are
+            no rows.
         """
-        matrix = np.ascontiguousarray(codes, dtype=np.int32)
-        labels = np.asarray(target)
+        given, labels = _whole_numbers(codes, "codes"), _whole_numbers(target, "target")
+        if given.size and (given.min() < 0 or given.max() >= 2**31):
+            raise InputError("a feature code is negative or not below its arity")
+        matrix = np.ascontiguousarray(given, dtype=np.int32)
         if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
             raise InputError(
                 f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
@@ -205,7 +208,9 @@ class Problem:
         if arities is None:
             arities = [int(c) + 1 for c in matrix.max(axis=0)] if n_features else []
         sizes = np.array(arities, dtype=np.int32)
-        if n_features and (matrix.min() < 0 or np.any(matrix.max(axis=0) >= sizes)):
+        if sizes.shape != (n_features,) or (tests is not None and len(tests) != n_features):
+            raise InputError(f"arities and tests must be as many as the features, {n_features}")
+        if n_features and np.any(matrix.max(axis=0) >= sizes):
             raise InputError("a feature code is negative or not below its arity")
         if classes is None:
             classes = tuple(range(int(labels.max()) + 1))
@@ -286,48 +291,83 @@ class Problem:
 
         Predictions are the majority classes, the first one at a tie.
         """
-        nodes: list[Node] = []
+        drafts: list[Node] = []
+        children: list[list[int]] = []
         used: dict[int, NodeTest] = {}
-
-        def add(shape: Shape, rows: NDArray[np.int64], inherited: int) -> int:
+        # A stack and no recursion: a chain of one-hot tests can be thousands of splits deep.
+        pending: list[tuple[Shape, NDArray[np.int64], int, int]] = [
+            (shape, np.arange(len(self.codes)), 0, -1)
+        ]
+        while pending:
+            part, rows, inherited, parent = pending.pop()
+            position = len(drafts)
+            if parent >= 0:
+                children[parent].append(position)
             counts = self.counts[rows].sum(axis=0)
             prediction = int(counts.argmax()) if len(rows) else inherited
-            position = len(nodes)
-            totals = tuple(int(c) for c in counts)
-            nodes.append(Node(totals, prediction))
-            if isinstance(shape, tuple):
-                feature, parts = shape
-                used[feature] = self.tests[feature]
-                codes = self.codes[rows, feature]
-                children = tuple(
-                    add(part, rows[codes == code], prediction) for code, part in enumerate(parts)
-                )
-                nodes[position] = Node(totals, prediction, feature, children)
-            return position
-
-        add(shape, np.arange(len(self.codes)), 0)
+            feature = part[0] if isinstance(part, tuple) else None
+            drafts.append(Node(tuple(counts.tolist()), prediction, feature))
+            children.append([])
+            if isinstance(part, tuple):
+                used[part[0]] = self.tests[part[0]]
+                codes = self.codes[rows, part[0]]
+                below = [
+                    (child, rows[codes == code], prediction, position)
+                    for code, child in enumerate(part[1])
+                ]
+                pending += reversed(below)
+        nodes = (replace(d, children=tuple(c)) for d, c in zip(drafts, children, strict=True))
         read = {test.column for test in used.values()}
         columns = {name: spec for name, spec in self.columns.items() if name in read}
         return Tree(tuple(nodes), used, self.classes, columns, self.target)
 
 
+def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of integers; whole floats and booleans are taken as such."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"the rows of {name} differ in length") from None
+    whole = array.dtype.kind in "iub" or (
+        array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    )
+    if array.size and not whole:
+        raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
+    return array.astype(np.int64)
+
+
 def _collapse(
     codes: NDArray[np.int32], labels: NDArray[Any], weights: NDArray[np.int64], n_classes: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Merge equal rows; the result is sorted, so row order does not matter."""
-    if codes.shape[1]:
-        order = np.lexsort(codes.T[::-1])
-        ordered = codes[order]
-        new = np.ones(len(codes), dtype=bool)
-        new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
-    else:
-        order = np.arange(len(codes))
-        ordered = codes
-        new = order == 0
-    group = np.cumsum(new) - 1
-    counts = np.zeros((int(group[-1]) + 1, n_classes), dtype=np.int64)
-    np.add.at(counts, (group, labels[order]), weights[order])
-    return ordered[new], counts
+    """Merge equal rows; the result is in a canonical order, so row order does not matter."""
+    group, first = _equal_rows(codes)
+    rows = codes[first]
+    counts = np.zeros((len(rows), n_classes), dtype=np.int64)
+    np.add.at(counts, (group, labels), weights)
+    if not rows.shape[1]:
+        return rows, counts
+    # Sorting whole rows as byte strings is one sort instead of one a feature; big-endian bytes
+    # sort as the numbers do.
+    whole = np.ascontiguousarray(rows, dtype=">i4").view(f"V{4 * rows.shape[1]}").ravel()
+    order = np.argsort(whole, kind="stable")
+    return rows[order], counts[order]
+
+
+def _equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for every row, equal exactly if the rows are, and the first row of each number."""
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    size = 1
+    for column in codes.T:
+        values = int(column.max()) + 1
+        if size * values >= 2**62:
+            numbers, distinct = pd.factorize(numbers)
+            size = len(distinct)
+        numbers = numbers * values + column
+        size *= values
+    group, distinct = pd.factorize(numbers)
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[group[::-1]] = np.arange(len(codes))[::-1]
+    return group.astype(np.int64), first
 
 
 def _distinct_features(
@@ -340,14 +380,12 @@ def _distinct_features(
     first_with: dict[bytes, int] = {}
     for j in range(codes.shape[1]):
         column = codes[:, j]
-        values, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+        # Numbering the codes by first appearance makes x and "not x" the same partition.
+        ranks, values = pd.factorize(column)
         if len(values) == 1:
             constant.append(names[j])
             continue
-        # Numbering the codes by first appearance makes x and "not x" the same partition.
-        rank = np.empty(len(values), dtype=np.int32)
-        rank[np.argsort(first)] = np.arange(len(values))
-        partition = rank[inverse].tobytes()
+        partition = ranks.astype(np.int32).tobytes()
         if partition in first_with:
             duplicate[names[j]] = names[first_with[partition]]
         else:

@@ -184,25 +184,33 @@ class Tree:
         """
         if data.get("format") != FORMAT:
             raise InputError("this is not a treesweep tree (its 'format' is missing)")
-        if data["version"] > VERSION:
-            raise InputError(
-                f"the tree has format version {data['version']}, this treesweep reads up to "
-                f"{VERSION}; upgrade treesweep"
-            )
         try:
+            if data["version"] > VERSION:
+                raise InputError(
+                    f"the tree has format version {data['version']}, this treesweep reads up to "
+                    f"{VERSION}; upgrade treesweep"
+                )
             tests: dict[int, NodeTest] = {}
             nodes: list[Node] = []
             for entry in data["nodes"]:
                 feature = entry.get("feature")
-                if feature is not None:
-                    tests[feature] = parse_test(entry["test"])
                 children = tuple(entry.get("children", ()))
-                if any(not len(nodes) < child < len(data["nodes"]) for child in children):
-                    raise ValueError("a child does not come after its parent")
+                if feature is not None:
+                    test = parse_test(entry["test"])
+                    if tests.setdefault(feature, test) != test:
+                        raise ValueError(f"feature {feature} stands for two tests")
+                if len(children) != (0 if feature is None else tests[feature].arity):
+                    raise ValueError("a node has not one child for each branch of its test")
+                if len(entry["counts"]) != len(data["classes"]):
+                    raise ValueError("a node has not one count for each class")
                 if not 0 <= entry["prediction"] < len(data["classes"]):
                     raise ValueError("a prediction names no class")
                 nodes.append(Node(tuple(entry["counts"]), entry["prediction"], feature, children))
+            _check_links(nodes)
             columns = {n: ColumnSpec.from_dict(c) for n, c in data["columns"].items()}
+            for test in tests.values():
+                if test.column not in columns:
+                    raise ValueError(f"column {test.column!r} is read but not described")
             return cls(tuple(nodes), tests, tuple(data["classes"]), columns, data["target"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
@@ -223,6 +231,18 @@ class Tree:
         if not isinstance(data, dict):
             raise InputError("this is not a treesweep tree (not a JSON object)")
         return cls.from_dict(data)
+
+
+def _check_links(nodes: Sequence[Node]) -> None:
+    """Every node but the root is the child of exactly one earlier node."""
+    parents = [-1] * len(nodes)
+    for position, node in enumerate(nodes):
+        for child in node.children:
+            if not position < child < len(nodes) or parents[child] >= 0:
+                raise ValueError("the nodes do not form a tree")
+            parents[child] = position
+    if not nodes or parents.count(-1) != 1:
+        raise ValueError("the nodes do not form a tree")
 
 
 Shape = int | tuple[int, Sequence["Shape"]]
