@@ -44,10 +44,10 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
         If it is not in the cache and OpenML cannot be reached, OpenML does not know it, or it
         has no single target and none is given.
     """
-    name, _, version = reference.removeprefix(PREFIX).partition("@")
+    name, at, version = reference.removeprefix(PREFIX).partition("@")
     which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}
-    if version:
-        if not version.isdecimal() or "data_id" in which:
+    if not name or at:
+        if not (name and version.isdecimal()) or "data_id" in which:
             raise InputError(
                 f"dataset {reference!r}: write openml:ID, openml:NAME or openml:NAME@2"
             )
@@ -61,6 +61,8 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
                 data_home=cache,
                 target_column="default-target" if target is None else target,
                 as_frame=True,
+                # The default parser takes labels such as 1 and 2 for numbers, and fails on them.
+                parser="liac-arff",
                 n_retries=1,
             )
         except URLError as error:
@@ -68,7 +70,7 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
                 f"dataset {reference!r} is not in the cache {cache} and OpenML cannot be reached "
                 f"({error.reason}); fetch it once with a network, or use a file"
             ) from None
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"dataset {reference!r} cannot be read: {reason[:200]}") from None
     if target is None:

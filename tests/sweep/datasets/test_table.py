@@ -1,0 +1,122 @@
+"""Datasets and the digest of their content."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from solver.errors import InputError
+from solver.problem import Problem
+from sweep.datasets import Dataset, table_digest
+
+FRAME = pd.DataFrame(
+    {
+        "text": ["a", "é", None],
+        "whole": [1, 2, 3],
+        "real": [0.5, np.nan, -0.0],
+        "flag": [True, False, True],
+        "day": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+        "class": ["x", "y", "x"],
+    }
+)
+
+
+def digest(frame: pd.DataFrame, target: str = "class", **columns) -> str:
+    return table_digest(frame, target, columns)
+
+
+class TestDigest:
+    def test_is_the_same_on_every_machine(self):
+        assert digest(FRAME) == "40f94e1dcd0806ba9c58a7c3dd5a644d99e89b91cee37435adc57bfd03d903b9"
+
+    @pytest.mark.parametrize(
+        "name, values",
+        [
+            ("text", pd.Categorical(["a", "é", None])),
+            ("text", np.array(["a", "é", np.nan], dtype=object)),
+            ("text", pd.array(["a", "é", None], dtype="string")),
+            ("whole", np.array([1, 2, 3], dtype=np.int8)),
+            ("whole", [1.0, 2.0, 3.0]),
+            ("whole", pd.array([1, 2, 3], dtype="UInt16")),
+            ("real", pd.array([0.5, None, 0.0], dtype="Float64")),
+            ("flag", pd.array([True, False, True], dtype="boolean")),
+            ("day", FRAME["day"].dt.as_unit("ns")),
+            ("day", FRAME["day"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")),
+        ],
+    )
+    def test_storage_does_not_matter(self, name, values):
+        assert digest(FRAME.assign(**{name: values})) == digest(FRAME)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda f: f.assign(text=["a", "e", None]),
+            lambda f: f.assign(text=["a", "é", "None"]),
+            lambda f: f.assign(whole=[1, 2, 4]),
+            lambda f: f.assign(whole=["1", "2", "3"]),
+            lambda f: f.assign(whole=pd.Categorical([1, 2, 3])),
+            lambda f: f.assign(flag=[1, 0, 1]),
+            lambda f: f.assign(real=[0.5, 0.0, -0.0]),
+            lambda f: f.assign(day=["2024-01-01", None, "2024-01-03"]),
+            lambda f: f.rename(columns={"text": "texts"}),
+            lambda f: f[["whole", "text", "real", "flag", "day", "class"]],
+            lambda f: f.iloc[::-1],
+            lambda f: f.iloc[:2],
+        ],
+    )
+    def test_content_does_matter(self, change):
+        assert digest(change(FRAME)) != digest(FRAME)
+
+    def test_target_and_overrides_do_matter(self):
+        assert digest(FRAME, "flag") != digest(FRAME)
+        assert digest(FRAME, whole="number") != digest(FRAME)
+        assert digest(FRAME, whole="number") != digest(FRAME, whole="category")
+
+    def test_large_whole_numbers_are_told_apart(self):
+        one, other = (FRAME.assign(whole=[2**60 + i, 0, 0]) for i in (0, 1))
+        assert digest(one) != digest(other)
+
+
+class TestDataset:
+    def test_drops_what_is_to_be_dropped(self):
+        frame = FRAME.assign(lists=[[1], [2], [3]])
+        columns = {"lists": "drop", "text": {"kind": "drop"}, "whole": "number"}
+        dataset = Dataset.build("d", frame, "class", columns)
+        assert list(dataset.frame.columns) == ["whole", "real", "flag", "day", "class"]
+        assert dataset.columns == {"whole": "number"}
+        assert dataset.classes == ("x", "y")
+        assert dataset.digest == table_digest(
+            FRAME.drop(columns="text"), "class", {"whole": "number"}
+        )
+        problem = Problem.from_table(
+            dataset.frame, dataset.target, "thresholds", columns=dataset.columns
+        )
+        assert problem.n_rows == 3
+
+    def test_the_users_table_is_left_alone(self):
+        frame = FRAME.set_index("whole")
+        dataset = Dataset.build("d", frame, "class")
+        assert frame.index.name == "whole"
+        assert dataset.frame.index.tolist() == [0, 1, 2]
+
+    @pytest.mark.parametrize(
+        "frame, target, columns, message",
+        [
+            (FRAME, "klass", {}, "dataset 'd' has no column 'klass' for the target; it has 'text'"),
+            (FRAME[:0], "class", {}, "dataset 'd' has no rows"),
+            (FRAME[["class"]], "class", {}, "dataset 'd' has no feature"),
+            (FRAME, "class", {"wole": "number"}, "dataset 'd': columns names 'wole', .*'whole'"),
+            (FRAME, "class", {"whole": "integer"}, "dataset 'd': columns: whole: there is no kind"),
+            (FRAME, "class", {"class": "number"}, "dataset 'd': columns names 'class', which is"),
+            (
+                FRAME.assign(lists=[[1], [2], [3]]), "class", {},
+                r"column 'lists' holds list values.*columns: \{lists: drop\}",
+            ),
+            (FRAME.set_axis(["a", "a", "b", "c", "d", "class"], axis=1), "class", {}, "named 'a'"),
+            (pd.DataFrame({"a;class": ["1;x"]}), "class", {}, "is its separator ';'"),
+        ],
+    )  # fmt: skip
+    def test_errors(self, frame, target, columns, message):
+        with pytest.raises(InputError, match=message):
+            Dataset.build("d", frame, target, columns)
