@@ -26,11 +26,10 @@ from solver.branches.pool import (
     new_scratch,
     room_of,
 )
-from solver.exact import Prices
+from solver.exact import Prices, objective
 from solver.jit import ensure_compiled
 from solver.limits import Limits
 from solver.problem import Problem
-from solver.scorer import score
 from solver.solution import Solution, Status, TracePoint
 from solver.tree import Shape, Tree
 
@@ -118,6 +117,7 @@ class Search:
 
     def __init__(self, problem: Problem, lam: Fraction, limits: Limits, paper: bool) -> None:
         self.problem, self.lam, self.limits = problem, lam, limits
+        self.began = time.perf_counter()
         most = max(len(problem.codes) - 1, 0)
         if limits.splits is not None:
             most = min(most, limits.splits)
@@ -132,6 +132,7 @@ class Search:
         )
         self.pool: Pool = new_pool(self.rules.budgets)
         self.compile_seconds = self._compile()
+        self.began += self.compile_seconds
         self.enough = -1
         if lam == 0:
             self.enough = self.prices.error * (problem.unavoidable_errors + 1) - 1
@@ -189,9 +190,11 @@ class Search:
     def offer(self, tree: Tree) -> None:
         """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
         if self._allowed(tree):
-            points = score(self.problem, tree, self.lam)
-            cost = self.prices.cost(points.errors, points.splits)
-            self.offered.append(Offer(cost, points.objective, tree))
+            cost = self.prices.cost(tree.errors, tree.splits)
+            self.offered.append(Offer(cost, self._objective(tree), tree))
+
+    def _objective(self, tree: Tree) -> Fraction:
+        return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)
 
     def _allowed(self, tree: Tree) -> bool:
         smallest = self.limits.min_leaf_size or 0
@@ -204,7 +207,7 @@ class Search:
 
     def run(self, watch: Watch) -> Status:
         """Search until the optimum is proven or a limit is met."""
-        began = time.perf_counter()
+        began = self.began
         deadline = None if self.limits.seconds is None else began + self.limits.seconds
 
         def out_of_time() -> bool:
@@ -282,15 +285,15 @@ class Search:
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the proven lower bound."""
         best = self._best_offer()
-        objective = self.prices.lower_bound(self.achieved) if best is None else best.objective
+        reached = self.prices.lower_bound(self.achieved) if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
         bound = max(self.prices.lower_bound(self.proven), floor)
-        return objective, min(bound, objective)
+        return reached, min(bound, reached)
 
     def _record(self, seconds: float) -> None:
         """Add to the trace what changed."""
-        objective, bound = self._bounds()
-        point = TracePoint(seconds, float(objective), float(bound))
+        reached, bound = self._bounds()
+        point = TracePoint(seconds, float(reached), float(bound))
         if self.trace and self.trace[-1][1:] == point[1:]:
             return
         self.trace.append(point)
@@ -349,10 +352,10 @@ class Search:
 
     def snapshot(self) -> Snapshot:
         """What is known now."""
-        objective, bound = self._bounds()
+        reached, bound = self._bounds()
         return Snapshot(
             tree=self.tree(),
-            objective=objective,
+            objective=reached,
             lower_bound=bound,
             seconds=self.seconds,
             iterations=int(self.pool.used[ITERATIONS]),
@@ -360,16 +363,15 @@ class Search:
         )
 
     def solution(self, status: Status, name: str, version: str) -> Solution:
-        """The answer, scored anew by the plain scorer."""
+        """The answer, with the counts of the tree itself."""
         tree = self.tree()
-        points = score(self.problem, tree, self.lam)
         return Solution(
             tree=tree,
             status=status,
             lam=self.lam,
-            objective=points.objective,
+            objective=self._objective(tree),
             lower_bound=self._bounds()[1],
-            errors=points.errors,
+            errors=tree.errors,
             total_weight=self.problem.total_weight,
             seconds=self.seconds,
             solver=name,
