@@ -1,0 +1,261 @@
+"""Running a sweep: plan → workers → store."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import ExitStack
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from distributed import Client
+
+from solver.catalogue import SOLVERS
+from solver.errors import InputError
+from solver.solution import Status
+from sweep import store as stores
+from sweep.backlog import Backlog
+from sweep.cluster import Address, Local, open_cluster
+from sweep.dispatch import Dispatcher
+from sweep.events import Listener, Outcome, Progress, Silent
+from sweep.interrupt import Interrupts
+from sweep.plan import Plan, make_plan
+from sweep.planfile import survey
+from sweep.rows import Checkpoint, checkpoint_of
+from sweep.spec import SweepFile
+from sweep.store import Store
+from sweep.tasks import Run
+
+CHECKPOINT_SECONDS = 30.0
+
+_TICK = 0.2
+_TELL = 0.5
+_BEAT = 1.0
+
+
+def run_sweep(
+    sweep: SweepFile,
+    out: str | Path,
+    cluster: Local | Address | None = None,
+    *,
+    listener: Listener | None = None,
+    plan: Plan | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> Outcome:
+    """Run all tasks of a sweep that its folder does not answer yet.
+
+    The first Ctrl-C (or SIGTERM) lets running searches stop and keeps what they have; the second
+    one ends the process at once. Both leave a folder that :func:`resume_sweep` goes on with.
+
+    Parameters
+    ----------
+    sweep : SweepFile
+        From :func:`sweep.spec.load_spec`.
+    out : str or Path
+        The sweep's folder.
+    cluster : Local or Address, optional
+        From :func:`sweep.cluster.load_cluster`; by default a worker a core of this machine.
+    listener : Listener, optional
+    plan : Plan, optional
+        The sweep's plan, if it has been made already.
+    checkpoint_seconds : float
+        How often a running search is kept.
+
+    Raises
+    ------
+    InputError
+        If anything about the sweep, the folder or the cluster is wrong. Nothing has been run
+        then, unless the disk is full or the scheduler is lost on the way; what was finished by
+        then is stored.
+    """
+    began = time.monotonic()
+    listener = listener or Silent()
+    plan = plan or make_plan(sweep)
+    with stores.create(Path(out), sweep) as store:
+        remaining, answered = survey(plan, store)
+        listener.planned(plan, len(remaining))
+        if len(remaining):
+            costs = plan.costs()[remaining]
+            backlog = Backlog(remaining, plan.node_numbers()[remaining], costs)
+            session = _Session(plan, store, listener, answered, began, checkpoint_seconds)
+            session.run(backlog, cluster)
+            outcome = session.outcome()
+        else:
+            outcome = Outcome(answered, answered, 0, 0, plan.n_impossible, False, 0.0)
+    listener.ended(outcome)
+    return outcome
+
+
+def resume_sweep(
+    out: str | Path,
+    cluster: Local | Address | None = None,
+    *,
+    listener: Listener | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> Outcome:
+    """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
+    root = Path(out)
+    if not root.is_dir():
+        raise InputError(f"there is no folder {root}")
+    return run_sweep(
+        stores.stored_sweep(root),
+        root,
+        cluster,
+        listener=listener,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+
+
+class _Session:
+    """One run: the loop, and the numbers that it keeps for displays."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        listener: Listener,
+        answered: int,
+        began: float,
+        checkpoint_seconds: float,
+    ) -> None:
+        self.plan, self.store, self.listener = plan, store, listener
+        self.answered, self.began = answered, began
+        self.checkpoint_seconds = checkpoint_seconds
+        self.ran = self.failed = 0
+        self.interrupted = False
+        self.worst_gap: Fraction | None = None
+        self._open_gaps: dict[str, Fraction] = {}
+        self._told = self._beaten = 0.0
+
+    def run(self, backlog: Backlog, cluster: Local | Address | None) -> None:
+        """Work until nothing is left or Ctrl-C was pressed."""
+        with ExitStack() as stack:
+            interrupts = stack.enter_context(Interrupts(self.listener.aborted))
+            _warm_up(self.plan)
+            client = stack.enter_context(open_cluster(cluster))
+            run = Run(f"treesweep-{uuid.uuid4().hex[:12]}", self.checkpoint_seconds)
+            dispatcher = Dispatcher(client, self.plan, self.store, backlog, run)
+            stack.callback(dispatcher.close)
+            patience = (cluster or Local()).worker_timeout
+            watch = _ClusterWatch(client, patience, self.listener)
+            while dispatcher.running or (dispatcher.waiting and not self.interrupted):
+                if interrupts.requested and not self.interrupted:
+                    self.interrupted = True
+                    self.listener.note("stopping: running searches end and are kept")
+                    dispatcher.stop()
+                if not self.interrupted:
+                    dispatcher.fill()
+                for row in dispatcher.collect(_TICK):
+                    self._take(row)
+                self._keep_snapshots(dispatcher)
+                self.store.maybe_flush()
+                watch.check(len(dispatcher.seats))
+                self._tell(dispatcher)
+            self.store.flush()
+            self._tell(dispatcher, last=True)
+
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        return Outcome(
+            total=self.plan.n_tasks,
+            answered=self.answered,
+            ran=self.ran,
+            failed=self.failed,
+            impossible=self.plan.n_impossible,
+            interrupted=self.interrupted,
+            seconds=time.monotonic() - self.began,
+        )
+
+    def _take(self, row: dict[str, Any]) -> None:
+        self._open_gaps.pop(row["key"], None)
+        status = Status(row["status"])
+        if status is Status.STOPPED:
+            self.store.save_checkpoint(checkpoint_of(row))
+            return
+        self.store.add(row)
+        self.ran += 1
+        self.failed += not status.has_tree
+        if row["gap_exact"] is not None:
+            gap = Fraction(row["gap_exact"])
+            self.worst_gap = max(gap, self.worst_gap or gap)
+        self.listener.finished(row)
+
+    def _keep_snapshots(self, dispatcher: Dispatcher) -> None:
+        while dispatcher.snapshots:
+            event = dispatcher.snapshots.popleft()
+            content = {name: value for name, value in event.items() if name != "kind"}
+            checkpoint = Checkpoint(**content)
+            answer = self.store.answers.get(checkpoint.key)
+            if answer is None or not answer.status.has_tree:  # else it came late
+                self.store.save_checkpoint(checkpoint)
+                self._open_gaps[checkpoint.key] = checkpoint.gap
+
+    def _tell(self, dispatcher: Dispatcher, last: bool = False) -> None:
+        now = time.monotonic()
+        if not last and now - self._told < _TELL:
+            return
+        self._told = now
+        while dispatcher.notes:
+            self.listener.note(dispatcher.notes.popleft())
+        progress = self._progress(dispatcher, now, active=not last)
+        self.listener.progress(progress)
+        if last or now - self._beaten > _BEAT:
+            self._beaten = now
+            self.store.lock.beat(asdict(progress))
+
+    def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:
+        seconds = now - self.began
+        rate = self.ran / seconds if seconds > 0 else 0.0
+        left = dispatcher.waiting + dispatcher.running
+        gaps = [*self._open_gaps.values()]
+        if self.worst_gap is not None:
+            gaps.append(self.worst_gap)
+        return Progress(
+            active=active,
+            total=self.plan.n_tasks,
+            answered=self.answered,
+            done=self.answered + self.ran - self.failed,
+            failed=self.failed,
+            running=dispatcher.running,
+            seconds=seconds,
+            rate=rate,
+            eta=left / rate if rate else None,
+            worst_gap=float(max(gaps)) if gaps else None,
+            workers=len(dispatcher.seats),
+            memory=dispatcher.memory,
+        )
+
+
+class _ClusterWatch:
+    """Gives up when there is nobody to work for us."""
+
+    def __init__(self, client: Client, patience: float, listener: Listener) -> None:
+        self.client, self.patience, self.listener = client, patience, listener
+        self._alone_since: float | None = None
+
+    def check(self, n_workers: int) -> None:
+        """Raise InputError if the scheduler is lost, or no worker has come for too long."""
+        if self.client.status not in ("running", "connecting"):
+            raise InputError(
+                "the connection to the Dask scheduler is lost; what was finished is stored, and "
+                "'treesweep resume' goes on from there"
+            )
+        now = time.monotonic()
+        if n_workers:
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = now
+            self.listener.note("there is no worker at the moment; waiting for one")
+        elif now - self._alone_since > self.patience:
+            raise InputError(
+                f"the Dask scheduler has had no worker for {self.patience:g} s; start workers and "
+                "resume the sweep (what was finished is stored)"
+            )
+
+
+def _warm_up(plan: Plan) -> None:
+    """Compile the solvers' kernels here, once, before many processes would do so side by side."""
+    for name in {block.solver.name for block in plan.blocks}:
+        SOLVERS[name].warm_up()

@@ -1,0 +1,86 @@
+"""A task's key: the SHA-256 of what determines its answer.
+
+The key is made of columns of the stored row, so it can be checked from the row alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+KEY_COLUMNS = (
+    "data_hash",
+    "encoding",
+    "encoding_options",
+    "fold",
+    "lam_exact",
+    "limits",
+    "repeat",
+    "solver",
+    "solver_options",
+    "solver_version",
+    "validation",
+)
+"""In alphabetical order: the key is the hash of a JSON object with sorted keys."""
+
+BUDGETS = ("seconds", "bytes", "nodes")
+"""The limits that a larger one may answer better; the others change the question."""
+
+LIMIT_OF_STATUS = {"time_limit": "seconds", "memory_limit": "bytes", "node_limit": "nodes"}
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def task_key(row: Mapping[str, Any]) -> str:
+    """The key of a row, or of whatever has its :data:`KEY_COLUMNS`."""
+    content = canonical({name: row[name] for name in KEY_COLUMNS})
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+class KeyMaker:
+    """Keys of tasks that differ in λ and limits only, made quickly."""
+
+    _LAM, _LIMITS = "\x00lam\x00", "\x00limits\x00"
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        template = canonical(
+            {
+                **{n: columns.get(n) for n in KEY_COLUMNS},
+                "lam_exact": self._LAM,
+                "limits": self._LIMITS,
+            }
+        )
+        head, rest = template.split(canonical(self._LAM))
+        middle, tail = rest.split(canonical(self._LIMITS))
+        self._parts = head, middle, tail
+
+    def key(self, lam_exact: str, limits: str) -> str:
+        """The key for a λ (a fraction string) and limits (their JSON)."""
+        head, middle, tail = self._parts
+        content = f'{head}"{lam_exact}"{middle}{canonical(limits)}{tail}'
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a run under some limits answers the same task under other limits.
+
+    It does if no budget is smaller now, and the run was not ended by a budget that is larger now.
+    Failed runs answer nothing.
+    """
+    if status in ("error", "killed", "stopped"):
+        return False
+    if {n: v for n, v in stored.items() if n not in BUDGETS} != {
+        n: v for n, v in wanted.items() if n not in BUDGETS
+    }:
+        return False
+    unlimited = float("inf")
+    for name in BUDGETS:
+        if stored.get(name, unlimited) > wanted.get(name, unlimited):
+            return False
+    hit = LIMIT_OF_STATUS.get(status)
+    return hit is None or stored.get(hit, unlimited) == wanted.get(hit, unlimited)

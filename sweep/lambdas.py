@@ -1,0 +1,169 @@
+"""The λ axis of a sweep: lists, grids, and λ = k/n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from solver.errors import InputError
+from solver.exact import as_lambda
+from sweep.yamlfile import Strict, problem
+
+_MOST = 100_000
+
+
+class Lam(NamedTuple):
+    """A λ and what the user calls it."""
+
+    exact: Fraction
+    label: str
+
+
+def _exact(value: Any) -> Fraction:
+    try:
+        return as_lambda(value)
+    except InputError as error:
+        raise problem(str(error)) from None
+
+
+class OneLambda(Strict):
+    """A λ written out."""
+
+    value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _is_lambda(cls, value: Any) -> Any:
+        _exact(value)
+        return value
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """The λ, whatever the number of training rows."""
+        return [Lam(as_lambda(self.value), str(self.value).strip())]
+
+
+class LambdaGrid(Strict):
+    """``count`` values between two ends, both included.
+
+    Values of a logarithmic grid, and those of a linear one that are no short decimals, are rounded
+    to few significant digits, so that every λ is a short exact decimal.
+    """
+
+    start: Any = Field(alias="from")
+    to: Any
+    count: int = Field(ge=2, le=_MOST)
+    scale: Literal["log", "linear"] = "log"
+
+    @field_validator("start", "to")
+    @classmethod
+    def _is_lambda(cls, value: Any) -> Any:
+        _exact(value)
+        return value
+
+    @model_validator(mode="after")
+    def _ends(self) -> LambdaGrid:
+        first, last = as_lambda(self.start), as_lambda(self.to)
+        if first == last:
+            raise problem("'from' and 'to' are equal; a grid needs two ends", "to")
+        if self.scale == "log" and not (first and last):
+            raise problem(
+                "a log grid cannot reach 0; use a small λ, or scale: linear",
+                "to" if first else "from",
+            )
+        return self
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """The grid from ``from`` to ``to``."""
+        first, last = as_lambda(self.start), as_lambda(self.to)
+        for digits in range(4, 16):
+            values = [self._at(i, first, last, digits) for i in range(self.count)]
+            if len(set(values)) == self.count:
+                break
+        return [Lam(value, shown(value)) for value in values]
+
+    def _at(self, i: int, first: Fraction, last: Fraction, digits: int) -> Fraction:
+        if i in (0, self.count - 1):
+            return last if i else first
+        if self.scale == "linear":
+            value = first + (last - first) * Fraction(i, self.count - 1)
+            return (
+                value if len(shown(value)) <= 12 and "/" not in shown(value) else _round(value, 6)
+            )
+        context = Context(prec=40)
+        low, high = _decimal(first), _decimal(last)
+        step = context.divide(Decimal(i), Decimal(self.count - 1))
+        ratio = context.power(context.divide(high, low), step)
+        return _round(Fraction(context.multiply(low, ratio)), digits)
+
+
+class PerRow(Strict):
+    """λ = k/n for each k, where n is the number of training rows."""
+
+    ks: list[Any] = Field(alias="per-row", min_length=1)
+
+    @field_validator("ks", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        values = value if isinstance(value, list) else [value]
+        for k in values:
+            _exact(k)
+        return values
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """λ for a training table of so many rows."""
+        return [Lam(as_lambda(k) / n_train, f"{str(k).strip()}/n") for k in self.ks]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, OneLambda) or not isinstance(value, (dict, LambdaGrid, PerRow)):
+        return "value"
+    if isinstance(value, PerRow) or (isinstance(value, dict) and "per-row" in value):
+        return "per-row"
+    return "value" if isinstance(value, dict) and set(value) == {"value"} else "grid"
+
+
+LambdaItem = Annotated[
+    Annotated[OneLambda, Tag("value")]
+    | Annotated[LambdaGrid, Tag("grid")]
+    | Annotated[PerRow, Tag("per-row")],
+    Discriminator(_kind),
+]
+
+
+def as_items(value: Any) -> Any:
+    """The YAML of ``lambdas`` as a list of models' data; a single item stands for itself."""
+    values = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, dict) else {"value": item} for item in values]
+
+
+def expand(items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int) -> tuple[Lam, ...]:
+    """All λ for a training table of so many rows, each once, in the order they are written."""
+    found: dict[Fraction, Lam] = {}
+    for item in items:
+        for lam in item.expand(n_train):
+            found.setdefault(lam.exact, lam)
+    return tuple(found.values())
+
+
+def shown(value: Fraction) -> str:
+    """A fraction as a short decimal where it is one, else as p/q."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > 1:
+        return str(value)
+    return f"{_decimal(value).normalize():f}"
+
+
+def _decimal(value: Fraction) -> Decimal:
+    context = Context(prec=60)
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _round(value: Fraction, digits: int) -> Fraction:
+    return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(_decimal(value)))

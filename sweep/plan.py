@@ -1,0 +1,379 @@
+"""The plan of a sweep: every task with its key, and every cell that cannot be, with the reason.
+
+A plan of a million tasks is small: tasks are counted, not kept. A *node* is a dataset, an
+encoding and a fold, i.e. what a worker encodes once; a *block* is a node and a solver, i.e. tasks
+that differ in λ only.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS, Encoder, fit_encoder
+from solver.encodings.base import MAX_CELLS
+from solver.errors import InputError
+from solver.labels import read_labels
+from solver.limits import Limits
+from sweep import datasets, folds, lambdas
+from sweep.datasets.reference import DatasetRef
+from sweep.keys import KeyMaker, canonical
+from sweep.lambdas import Lam
+from sweep.spec import Choice, Spec, SweepFile
+
+BYTES_PER_ROW = 1500
+"""What a stored row takes, roughly; most of it is the tree."""
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """What all rows of a node have in common; the names are those of the store's columns."""
+
+    sweep: str
+    dataset: str
+    data_hash: str
+    n_rows: int
+    n_train: int
+    n_test: int
+    n_classes: int
+    encoding: str
+    encoding_options: str
+    fold: int | None
+    repeat: int | None
+    validation: str
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A dataset, an encoding and a fold.
+
+    Parameters
+    ----------
+    number : int
+        Position in the plan.
+    reference : DatasetRef
+    encoding : Choice
+    validation : dict or None
+        See :func:`sweep.folds.describe`.
+    fold : Fold
+    lams : tuple of Lam
+    info : NodeInfo
+    n_features : int
+        Encoded features, constant and duplicate ones included, when fitted on the whole table.
+    """
+
+    number: int
+    reference: DatasetRef
+    encoding: Choice
+    validation: dict[str, Any] | None
+    fold: folds.Fold
+    lams: tuple[Lam, ...]
+    info: NodeInfo
+    n_features: int
+
+
+class Task(NamedTuple):
+    """One cell of the plan."""
+
+    number: int
+    node: Node
+    solver: Choice
+    lam: Lam
+    key: str
+
+
+class Impossible(NamedTuple):
+    """Cells that cannot be run: all λ and folds of a dataset, an encoding and maybe a solver."""
+
+    dataset: str
+    encoding: str
+    encoding_options: str
+    solver: str
+    reason: str
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """The tasks of a node and a solver, one a λ."""
+
+    start: int
+    node: Node
+    solver: Choice
+    limits: str
+    keys: KeyMaker = field(repr=False)
+
+    def task(self, index: int) -> Task:
+        """The task of a number in the plan."""
+        lam = self.node.lams[index - self.start]
+        return Task(index, self.node, self.solver, lam, self.key(lam))
+
+    def key(self, lam: Lam, limits: str | None = None) -> str:
+        """The key of a λ, under the block's own limits or others."""
+        return self.keys.key(str(lam.exact), self.limits if limits is None else limits)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is going to do.
+
+    Parameters
+    ----------
+    spec : Spec
+    nodes : list of Node
+    blocks : list of Block
+        In the order of the spec's axes.
+    impossible : list of Impossible
+    """
+
+    spec: Spec
+    nodes: list[Node]
+    blocks: list[Block]
+    impossible: list[Impossible]
+
+    @cached_property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return sum(len(block.node.lams) for block in self.blocks)
+
+    @property
+    def n_impossible(self) -> int:
+        """Number of cells that cannot be run."""
+        return sum(entry.tasks for entry in self.impossible)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [block.start for block in self.blocks]
+
+    def block_of(self, index: int) -> Block:
+        """The block that holds a task."""
+        return self.blocks[bisect.bisect_right(self._starts, index) - 1]
+
+    def task(self, index: int) -> Task:
+        """The task of a number from 0."""
+        return self.block_of(index).task(index)
+
+    def tasks(self) -> Iterator[Task]:
+        """All tasks, in the order of the spec's axes, made one at a time."""
+        for block in self.blocks:
+            for index in range(block.start, block.start + len(block.node.lams)):
+                yield block.task(index)
+
+    def costs(self) -> NDArray[np.float64]:
+        """How much work each task is expected to be, in no unit: only the order matters."""
+        parts = [_costs(block) for block in self.blocks]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def node_numbers(self) -> NDArray[np.int64]:
+        """Number of each task's node."""
+        sizes = [len(block.node.lams) for block in self.blocks]
+        return np.repeat(np.array([b.node.number for b in self.blocks], np.int64), sizes)
+
+    @property
+    def estimated_bytes(self) -> int:
+        """Size of the finished store, roughly."""
+        return BYTES_PER_ROW * self.n_tasks
+
+    @property
+    def most_seconds(self) -> float | None:
+        """Search time if every task uses up its time limit; None if one has no limit."""
+        total = 0.0
+        for block in self.blocks:
+            seconds = block.solver.limits.get("seconds")
+            if seconds is None and SOLVERS[block.solver.name].traits.proves:
+                return None
+            total += (seconds or 0.0) * len(block.node.lams)
+        return total
+
+
+def _costs(block: Block) -> NDArray[np.float64]:
+    """Searches grow with rows and features and explode as λ falls; heuristics hardly do."""
+    node = block.node
+    size = node.info.n_train * max(node.n_features, 1)
+    if not SOLVERS[block.solver.name].traits.proves:
+        return np.full(len(node.lams), size * 1e-3)
+    lams = np.array([float(lam.exact) for lam in node.lams])
+    return np.asarray(size * node.n_features / np.maximum(lams, 1 / max(node.info.n_train, 1)))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the plan keeps of a dataset."""
+
+    reference: DatasetRef
+    name: str
+    digest: str
+    n_rows: int
+    target: NDArray[np.int64]
+    n_classes: int
+    encoders: dict[str, tuple[str, int] | InputError]
+
+
+def make_plan(sweep: SweepFile) -> Plan:
+    """Expand a sweep, and check all of it before anything runs.
+
+    Every dataset is loaded once and every encoding fitted on it once.
+
+    Raises
+    ------
+    InputError
+        If a dataset cannot be used, a limit is wrong, or no cell is possible.
+    """
+    spec = sweep.spec
+    encodings, solvers = spec.encoding_choices(), spec.solver_choices()
+    nodes: list[Node] = []
+    blocks: list[Block] = []
+    impossible: list[Impossible] = []
+    digests: dict[str, str] = {}
+    start = 0
+    for reference in spec.datasets:
+        table = _read(reference, sweep, encodings)
+        if table.digest in digests:
+            raise InputError(
+                f"datasets {digests[table.digest]!r} and {table.name!r} hold the same table read "
+                "the same way; remove one of them"
+            )
+        digests[table.digest] = table.name
+        splits = _splits(spec, table)
+        for encoding in encodings:
+            added = [_node(spec, table, encoding, fold, test) for fold, test in splits]
+            usable, refused = _match(table, encoding, solvers, added)
+            impossible += refused
+            if not usable:
+                continue
+            for node in added:
+                numbered = replace(node, number=len(nodes))
+                nodes.append(numbered)
+                for solver in usable:
+                    blocks.append(_block(start, numbered, solver))
+                    start += len(node.lams)
+    if not blocks:
+        raise InputError(f"no cell of the sweep {spec.name!r} is possible: {impossible[0].reason}")
+    return Plan(spec, nodes, blocks, impossible)
+
+
+def _read(reference: DatasetRef, sweep: SweepFile, encodings: Sequence[Choice]) -> _Table:
+    reference = reference.from_directory(sweep.base)
+    dataset = datasets.load_dataset(reference)
+    name = dataset.name
+    try:
+        classes, target = read_labels(dataset.frame[dataset.target])
+    except InputError as error:
+        raise InputError(f"dataset {name!r}: {error}") from None
+    features = dataset.frame.drop(columns=[dataset.target])
+    fitted: dict[str, tuple[str, int] | InputError] = {}
+    for choice in encodings:
+        try:
+            encoder = fit_encoder(
+                choice.name,
+                features,
+                target,
+                n_classes=len(classes),
+                columns=dataset.columns,
+                **choice.options,
+            )
+            fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
+        except InputError as error:
+            fitted[repr(choice)] = error
+    return _Table(reference, name, dataset.digest, len(features), target, len(classes), fitted)
+
+
+def _kind(encoder: Encoder) -> str:
+    if all(test.arity <= 2 for test in encoder.tests):
+        return "binary"
+    return ENCODINGS[encoder.name].feature_kind
+
+
+def _checked_size(encoder: Encoder, n_rows: int) -> int:
+    n_features = len(encoder.tests)
+    if n_rows * n_features > MAX_CELLS:
+        raise InputError(
+            f"encoding {encoder.name!r} makes {n_features} features of {n_rows} rows, more than "
+            "fits into memory; use quantiles or mdlp"
+        )
+    return n_features
+
+
+def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
+    """Each fold with its number of test rows."""
+    described = folds.describe(spec.validation, spec.seed)
+    try:
+        found = folds.list_folds(spec.validation, table.n_rows)
+    except InputError as error:
+        raise InputError(f"dataset {table.name!r}: {error}") from None
+    return [(fold, int(folds.held_out(described, fold, table.target).sum())) for fold in found]
+
+
+def _node(spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test: int) -> Node:
+    described = folds.describe(spec.validation, spec.seed)
+    info = NodeInfo(
+        sweep=spec.name,
+        dataset=table.name,
+        data_hash=table.digest,
+        n_rows=table.n_rows,
+        n_train=table.n_rows - n_test,
+        n_test=n_test,
+        n_classes=table.n_classes,
+        encoding=encoding.name,
+        encoding_options=canonical(encoding.options),
+        fold=fold.number,
+        repeat=fold.repeat,
+        validation=canonical(described),
+        seed=described["seed"] if described else None,
+    )
+    fitted = table.encoders[repr(encoding)]
+    n_features = 0 if isinstance(fitted, InputError) else fitted[1]
+    lams = lambdas.expand(spec.lambdas, info.n_train)
+    return Node(-1, table.reference, encoding, described, fold, lams, info, n_features)
+
+
+def _match(
+    table: _Table, encoding: Choice, solvers: Sequence[Choice], nodes: Sequence[Node]
+) -> tuple[list[Choice], list[Impossible]]:
+    """The solvers that can work on an encoded dataset, and why the others cannot."""
+    fitted = table.encoders[repr(encoding)]
+    options = canonical(encoding.options)
+    n_tasks = sum(len(node.lams) for node in nodes)
+    usable: list[Choice] = []
+    refused: list[Impossible] = []
+    for solver in solvers:
+        try:
+            if isinstance(fitted, InputError):
+                raise fitted
+            SOLVERS[solver.name].check_task(fitted[0], table.n_classes, Limits(**solver.limits))
+            usable.append(solver)
+        except InputError as error:
+            refused.append(
+                Impossible(
+                    table.name,
+                    encoding.name,
+                    options,
+                    solver.name,
+                    f"dataset {table.name!r}: {error}",
+                    n_tasks,
+                )
+            )
+    return usable, refused
+
+
+def _block(start: int, node: Node, solver: Choice) -> Block:
+    columns = {
+        "data_hash": node.info.data_hash,
+        "encoding": node.info.encoding,
+        "encoding_options": node.info.encoding_options,
+        "fold": node.info.fold,
+        "repeat": node.info.repeat,
+        "solver": solver.name,
+        "solver_options": canonical(solver.options),
+        "solver_version": SOLVERS[solver.name].version,
+        "validation": node.info.validation,
+    }
+    return Block(start, node, solver, canonical(solver.limits), KeyMaker(columns))

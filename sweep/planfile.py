@@ -1,0 +1,144 @@
+"""The plan beside the rows, so that anybody can tell what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from sweep import files
+from sweep.keys import canonical
+from sweep.plan import Block, Plan
+from sweep.store import PLAN, Store, read_manifest
+
+SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("dataset", pa.string()),
+        ("encoding", pa.string()),
+        ("encoding_options", pa.string()),
+        ("lam", pa.float64()),
+        ("lam_exact", pa.string()),
+        ("lam_label", pa.string()),
+        ("solver", pa.string()),
+        ("solver_options", pa.string()),
+        ("limits", pa.string()),
+        ("fold", pa.int32()),
+        ("repeat", pa.int32()),
+        ("answered_by", pa.string()),
+        ("reason", pa.string()),
+        ("tasks", pa.int64()),
+    ]
+)
+"""One row a task. ``answered_by`` is the key of the row that answered it when the plan was made.
+A row with a ``reason`` and no ``key`` stands for as many cells as ``tasks`` says, which cannot be
+run."""
+
+_CHUNK = 50_000
+
+
+def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
+    """Compare a plan with what the store has, and write the plan to the store.
+
+    Returns
+    -------
+    remaining : array of int64
+        Numbers of the tasks without an answer.
+    answered : int
+        How many have one.
+    """
+    remaining: list[NDArray[np.int64]] = []
+    answered = 0
+
+    def write(path: Path) -> None:
+        nonlocal answered
+        pending: list[pa.Table] = []
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd", write_page_checksum=True) as writer:
+            for block in plan.blocks:
+                table, open_ones = _survey_block(block, store)
+                remaining.append(open_ones)
+                answered += len(table) - len(open_ones)
+                pending.append(table)
+                if sum(map(len, pending)) >= _CHUNK:
+                    writer.write_table(pa.concat_tables(pending))
+                    pending = []
+            writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
+
+    files.replace(store.root / PLAN, write)
+    return np.concatenate([np.zeros(0, np.int64), *remaining]), answered
+
+
+def _survey_block(block: Block, store: Store) -> tuple[pa.Table, NDArray[np.int64]]:
+    lams = block.node.lams
+    keys = [block.key(lam) for lam in lams]
+    answers = [
+        store.answer_to(block, str(lam.exact), key) for lam, key in zip(lams, keys, strict=True)
+    ]
+    info, n = block.node.info, len(lams)
+    columns: dict[str, list[object]] = {
+        "key": [*keys],
+        "dataset": [info.dataset] * n,
+        "encoding": [info.encoding] * n,
+        "encoding_options": [info.encoding_options] * n,
+        "lam": [float(lam.exact) for lam in lams],
+        "lam_exact": [str(lam.exact) for lam in lams],
+        "lam_label": [lam.label for lam in lams],
+        "solver": [block.solver.name] * n,
+        "solver_options": [canonical(block.solver.options)] * n,
+        "limits": [block.limits] * n,
+        "fold": [info.fold] * n,
+        "repeat": [info.repeat] * n,
+        "answered_by": [*answers],
+        "reason": [None] * n,
+        "tasks": [1] * n,
+    }
+    unanswered = np.array([answer is None for answer in answers], dtype=bool)
+    return pa.table(columns, schema=SCHEMA), block.start + np.flatnonzero(unanswered)
+
+
+def _refused(plan: Plan) -> pa.Table:
+    rows = [
+        {
+            "dataset": entry.dataset,
+            "encoding": entry.encoding,
+            "encoding_options": entry.encoding_options,
+            "solver": entry.solver,
+            "reason": entry.reason,
+            "tasks": entry.tasks,
+        }
+        for entry in plan.impossible
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def plan_tables(path: Path) -> Iterator[pa.Table]:
+    """The stored plan, in pieces of at most 50,000 rows; errors as :func:`read_plan`."""
+    read_manifest(path)
+    try:
+        with pq.ParquetFile(path / PLAN, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(_CHUNK):
+                yield pa.Table.from_batches([batch])
+    except FileNotFoundError:
+        raise InputError(f"{path} has no plan yet; 'treesweep resume {path}' makes it") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"{path / PLAN} is damaged ({str(error)[:80]}); 'treesweep resume {path}' makes it anew"
+        ) from None
+
+
+def read_plan(path: str | Path) -> pd.DataFrame:
+    """The plan of a sweep as it was last run, one row a task, see :data:`SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, has no plan yet, or the plan is damaged.
+    """
+    frame: pd.DataFrame = pa.concat_tables([*plan_tables(Path(path))]).to_pandas()
+    return frame

@@ -1,0 +1,192 @@
+"""How a run becomes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from solver.solution import Solution, Status
+from solver.tree import Tree
+from sweep import schema
+from sweep.keys import canonical
+from sweep.plan import NodeInfo
+from sweep.versions import git_revision, versions
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What an interrupted run had reached.
+
+    Parameters
+    ----------
+    tree : str
+        The incumbent, as JSON.
+    objective, lower_bound : str
+        Fractions.
+    seconds : float
+        Search time so far, earlier attempts' included.
+    iterations : int
+        Passes of the main loop so far.
+    """
+
+    key: str
+    tree: str
+    objective: str
+    lower_bound: str
+    seconds: float
+    iterations: int
+    nodes: int = 0
+
+    @property
+    def gap(self) -> Fraction:
+        """objective − lower_bound."""
+        return Fraction(self.objective) - Fraction(self.lower_bound)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A task as it is sent to a worker; what it shares with its node is there already."""
+
+    key: str
+    lam: str
+    lam_label: str
+    solver: str
+    solver_version: str
+    options: dict[str, Any]
+    limits: dict[str, Any]
+    attempt: int
+    start: Checkpoint | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and when a run took place."""
+
+    host: str | None
+    worker: str | None
+    started: datetime
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
+    """A row without results, in the order of the schema."""
+    row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
+    row.update(asdict(info))
+    row.update(
+        schema_version=schema.VERSION,
+        key=cell.key,
+        lam=float(Fraction(cell.lam)),
+        lam_exact=cell.lam,
+        lam_label=cell.lam_label,
+        solver=cell.solver,
+        solver_version=cell.solver_version,
+        solver_options=canonical(cell.options),
+        limits=canonical(cell.limits),
+        host=place.host,
+        worker=place.worker,
+        attempt=cell.attempt,
+        started=place.started,
+        finished=now(),
+        versions=versions(),
+        git_revision=git_revision(),
+    )
+    return row
+
+
+def failed(
+    info: NodeInfo, cell: Cell, place: Place, error: str, status: Status = Status.ERROR
+) -> dict[str, Any]:
+    """The row of a run that gave no result."""
+    return {**blank(info, cell, place), "status": status.value, "error": error}
+
+
+def resumed(solution: Solution, start: Checkpoint | None) -> Solution:
+    """A solution with what an earlier, interrupted attempt spent and proved added to it."""
+    if start is None:
+        return solution
+    bound = solution.lower_bound
+    if bound is not None:
+        bound = max(bound, Fraction(start.lower_bound))
+    done = bound is not None and bound == solution.objective
+    return replace(
+        solution,
+        lower_bound=bound,
+        status=Status.OPTIMAL if done else solution.status,
+        seconds=solution.seconds + start.seconds,
+        iterations=solution.iterations + start.iterations,
+        trace=tuple(p._replace(seconds=p.seconds + start.seconds) for p in solution.trace),
+    )
+
+
+def solved(
+    info: NodeInfo,
+    cell: Cell,
+    place: Place,
+    solution: Solution,
+    n_features: int,
+    n_features_encoded: int,
+    test_errors: int | None,
+) -> dict[str, Any]:
+    """The row of a solution.
+
+    Parameters
+    ----------
+    test_errors : int or None
+        Test rows predicted wrongly; None without validation.
+    """
+    row = blank(info, cell, place)
+    row.update(
+        n_features=n_features,
+        n_features_encoded=n_features_encoded,
+        status=solution.status.value,
+        **_exact("objective", solution.objective),
+        **_exact("lower_bound", solution.lower_bound),
+        **_exact("gap", solution.gap),
+        errors=solution.errors,
+        total_weight=solution.total_weight,
+        train_accuracy=float(solution.accuracy),
+        splits=solution.splits,
+        leaves=solution.leaves,
+        depth=solution.depth,
+        iterations=solution.iterations,
+        nodes=solution.nodes,
+        seconds=solution.seconds,
+        compile_seconds=solution.compile_seconds,
+        peak_bytes=solution.peak_bytes,
+        trace=[point._asdict() for point in solution.trace],
+        tree=solution.tree.to_json(),
+    )
+    if test_errors is not None:
+        row.update(test_errors=test_errors, test_accuracy=1 - test_errors / info.n_test)
+    return row
+
+
+def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
+    if value is None:
+        return {name: None, f"{name}_exact": None}
+    return {name: float(value), f"{name}_exact": str(value)}
+
+
+def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
+    """What a run had reached that was stopped before its end."""
+    return Checkpoint(
+        key=row["key"],
+        tree=row["tree"],
+        objective=row["objective_exact"],
+        lower_bound=row["lower_bound_exact"] or "0",
+        seconds=row["seconds"],
+        iterations=row["iterations"],
+        nodes=row["nodes"],
+    )
+
+
+def start_tree(start: Checkpoint | None) -> Tree | None:
+    """The incumbent of a checkpoint."""
+    return None if start is None else Tree.from_json(start.tree)

@@ -1,0 +1,114 @@
+"""The one schema of stored rows: a row is one run of one task.
+
+``docs/store.md`` holds the same table for people; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+VERSION = 1
+
+
+class Column(NamedTuple):
+    """A column of the store."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+
+
+_UTC = pa.timestamp("us", tz="UTC")
+_TRACE = pa.list_(
+    pa.struct(
+        [("seconds", pa.float64()), ("objective", pa.float64()), ("lower_bound", pa.float64())]
+    )
+)
+
+COLUMNS: tuple[Column, ...] = (
+    Column("schema_version", pa.int32(), "version of this table"),
+    Column("key", pa.string(), "SHA-256 of what the task is; equal keys, equal answers"),
+    Column("sweep", pa.string(), "name of the sweep"),
+    Column("dataset", pa.string(), "name of the dataset"),
+    Column("data_hash", pa.string(), "SHA-256 of the dataset's content"),
+    Column("n_rows", pa.int64(), "rows of the whole table"),
+    Column("n_train", pa.int64(), "rows trained on"),
+    Column("n_test", pa.int64(), "rows tested on; 0 without validation"),
+    Column("n_features", pa.int32(), "encoded features that part the training rows in a new way"),
+    Column("n_features_encoded", pa.int32(), "encoded features, constant and duplicate ones too"),
+    Column("n_classes", pa.int32(), "labels of the whole table"),
+    Column("encoding", pa.string(), "name of the encoding"),
+    Column("encoding_options", pa.string(), "its options, defaults included: JSON, sorted"),
+    Column("lam", pa.float64(), "λ, the price of a split"),
+    Column("lam_exact", pa.string(), "λ as a fraction, e.g. 1/100"),
+    Column("lam_label", pa.string(), "λ as the sweep's file has it, e.g. 0.01 or 2/n"),
+    Column("solver", pa.string(), "name of the solver"),
+    Column("solver_version", pa.string(), "its version"),
+    Column("solver_options", pa.string(), "its options, defaults included: JSON, sorted"),
+    Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
+    Column("repeat", pa.int32(), "number of the repetition from 0; null without validation"),
+    Column("validation", pa.string(), "how rows were held out: JSON, `null` without validation"),
+    Column("seed", pa.int64(), "seed of the validation; null without validation"),
+    Column("limits", pa.string(), "the limits that were set (seconds, bytes, …): JSON, sorted"),
+    Column("status", pa.string(), "how the run ended"),
+    Column("objective", pa.float64(), "loss + λ·splits on the training rows, minimised"),
+    Column("objective_exact", pa.string(), "the same as a fraction"),
+    Column("lower_bound", pa.float64(), "proven; null if the solver proves nothing"),
+    Column("lower_bound_exact", pa.string(), "the same as a fraction"),
+    Column("gap", pa.float64(), "objective − lower_bound"),
+    Column("gap_exact", pa.string(), "the same as a fraction; 0 exactly if optimal"),
+    Column("errors", pa.int64(), "misclassified weight on the training rows"),
+    Column("total_weight", pa.int64(), "weight of the training rows"),
+    Column("train_accuracy", pa.float64(), "1 − errors / total_weight"),
+    Column(
+        "test_accuracy",
+        pa.float64(),
+        "share of test rows got right; null without validation",
+    ),
+    Column("test_errors", pa.int64(), "test rows predicted wrongly; null without validation"),
+    Column("splits", pa.int32(), "splits of the tree; a multiway split is one"),
+    Column("leaves", pa.int32(), "leaves of the tree"),
+    Column("depth", pa.int32(), "splits on the longest path"),
+    Column("iterations", pa.int64(), "passes of the solver's main loop"),
+    Column("nodes", pa.int64(), "branches in the memo at the end"),
+    Column("seconds", pa.float64(), "search time, compilation apart; earlier attempts' included"),
+    Column("compile_seconds", pa.float64(), "time spent on compiling kernels"),
+    Column("peak_bytes", pa.int64(), "memory of the search's own arrays"),
+    Column("host", pa.string(), "machine that ran the task"),
+    Column("worker", pa.string(), "address of the worker that ran it"),
+    Column("attempt", pa.int32(), "1 for the first run of this key, then 2, …"),
+    Column("started", _UTC, "when the run began"),
+    Column("finished", _UTC, "when it ended"),
+    Column("versions", pa.string(), "versions of Python and the libraries: JSON"),
+    Column("git_revision", pa.string(), "revision of the code; null if not known"),
+    Column("error", pa.string(), "what went wrong, with the traceback; null if nothing did"),
+    Column("trace", _TRACE, "moments of the search: seconds, objective, lower_bound"),
+    Column("tree", pa.string(), "the tree: JSON, format treesweep-tree; null if there is none"),
+)
+
+SCHEMA: pa.Schema = pa.schema(
+    [pa.field(column.name, column.type) for column in COLUMNS],
+    metadata={"treesweep": f"rows v{VERSION}"},
+)
+
+VALIDATION_NONE = "null"
+"""Value of the column ``validation`` without validation: JSON's null."""
+
+
+def as_markdown() -> str:
+    """The table of ``docs/store.md``."""
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    lines += [f"| `{c.name}` | {_plain(c.type)} | {c.meaning} |" for c in COLUMNS]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(kind: pa.DataType) -> str:
+    if kind == _TRACE:
+        return "list of struct"
+    return (
+        str(kind)
+        .replace("timestamp[us, tz=UTC]", "timestamp (µs, UTC)")
+        .replace("double", "float64")
+    )

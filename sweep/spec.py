@@ -1,0 +1,346 @@
+"""The specification of a sweep: the models of its YAML."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from dask.utils import parse_bytes
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS
+from solver.errors import InputError
+from solver.limits import Limits
+from sweep.datasets.reference import DatasetRef
+from sweep.lambdas import LambdaItem, as_items
+from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unknown, validate
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
+
+_LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One point on the axis of encodings or of solvers.
+
+    Parameters
+    ----------
+    name : str
+    options : dict
+        All options, defaults included.
+    limits : dict
+        Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
+    """
+
+    name: str
+    options: dict[str, Any]
+    limits: dict[str, Any]
+
+
+class EncodingEntry(Strict):
+    """``onehot`` or ``{encoding: quantiles, k: [4, 8]}``."""
+
+    encoding: str
+    options: dict[str, list[Scalar]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _options_beside(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"encoding": data}
+        if not isinstance(data, dict) or "encoding" not in data:
+            return data
+        name = data["encoding"]
+        if name not in ENCODINGS:
+            raise unknown(name, ENCODINGS, "encoding", "encoding")
+        given = {key: value for key, value in data.items() if key != "encoding"}
+        for key in given:
+            if key not in ENCODINGS[name].options:
+                raise unknown(key, ENCODINGS[name].options, f"option of encoding {name!r}:", key)
+        options = {key: _as_list(value, key) for key, value in given.items()}
+        for choice in _product(options):
+            _checked(ENCODINGS[name].check_options, choice, None)
+        return {"encoding": name, "options": options}
+
+    def expand(self) -> Iterator[Choice]:
+        """One choice for each combination of options."""
+        for options in _product(self.options):
+            yield Choice(self.encoding, ENCODINGS[self.encoding].check_options(options), {})
+
+
+class SolverEntry(Strict):
+    """``branches`` or ``{solver: branches, options: {depth: [null, 4]}}``.
+
+    An option may also be one of the limits, which then holds for this solver alone.
+    """
+
+    solver: str
+    options: dict[str, list[Scalar]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_known(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"solver": data}
+        if not isinstance(data, dict) or "solver" not in data:
+            return data
+        name, given = data["solver"], data.get("options") or {}
+        if name not in SOLVERS:
+            raise unknown(name, SOLVERS, "solver", "solver")
+        if not isinstance(given, dict):
+            return data
+        allowed = (*SOLVERS[name].options, *_LIMIT_NAMES)
+        for key in given:
+            if key not in allowed:
+                raise problem_below("options", unknown(key, allowed, "option", key))
+        options = {key: _as_list(value, "options", key) for key, value in given.items()}
+        entry = {**data, "options": options}
+        for choice in _product(options):
+            _checked(lambda chosen: _split_options(name, chosen), choice, "options")
+        return entry
+
+    def expand(self, seed: int) -> Iterator[Choice]:
+        """One choice for each combination of options; ``seed`` is the sweep's own."""
+        if "seed" in SOLVERS[self.solver].options:
+            seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
+        else:
+            seeded = self.options
+        for options in _product(seeded):
+            settings, limits = _split_options(self.solver, options)
+            yield Choice(self.solver, settings, limits)
+
+
+def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A solver's own options with their defaults, and the limits among the options."""
+    kind = SOLVERS[solver]
+    own = {key: value for key, value in given.items() if key in kind.options}
+    limits = LimitsEntry.model_validate({k: v for k, v in given.items() if k not in own})
+    return kind.check_options(own), limits.given()
+
+
+def _as_list(value: Any, *at: str) -> list[Any]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise problem("the list is empty; give it at least one entry", *at)
+    for item in values:
+        if isinstance(item, (list, dict)):
+            raise problem(
+                "an option is a word, a number, true, false or null, or a list of them", *at
+            )
+    return values
+
+
+def _product(options: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*options.values()):
+        yield dict(zip(options, values, strict=True))
+
+
+def _checked(check: Any, options: dict[str, Any], at: str | None) -> None:
+    try:
+        check(options)
+    except InputError as error:
+        raise problem(str(error), at) from None
+
+
+def problem_below(part: str, error: Any) -> Any:
+    """The same error, one key further down."""
+    return problem(error.context["message"], part, *error.context["at"])
+
+
+class LimitsEntry(Strict):
+    """``{seconds: 300, memory: 4GiB, depth: 5}``: what each run may spend, and its tree's shape."""
+
+    seconds: float | None = None
+    memory: int | None = None
+    nodes: int | None = None
+    depth: int | None = None
+    splits: int | None = None
+    min_leaf_size: int | None = None
+
+    @field_validator("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
+    @classmethod
+    def _not_negative(cls, value: float | None) -> float | None:
+        if value is not None and not 0 <= value < float("inf"):
+            raise problem(f"a limit must be 0 or more, got {value}")
+        return value
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes(cls, value: Any) -> Any:
+        return read_bytes(value)
+
+    def given(self) -> dict[str, Any]:
+        """The limits that are written, a null included, by the names of ``Limits``."""
+        names = {name: getattr(self, name) for name in self.model_fields_set}
+        return {"bytes" if name == "memory" else name: value for name, value in names.items()}
+
+
+def read_bytes(value: Any) -> Any:
+    """An amount of memory: bytes, or text with a unit such as ``4GiB``."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(parse_bytes(value))
+    except ValueError:
+        raise problem(f"{value!r} is no amount of memory; write e.g. 512MiB or 4GiB") from None
+
+
+class NoValidation(Strict):
+    """Train and score on the whole table."""
+
+    kind: Literal["none"]
+
+
+class Holdout(Strict):
+    """Hold a share of the rows out for testing."""
+
+    kind: Literal["holdout"]
+    test: float = Field(default=0.25, gt=0, lt=1)
+    stratify: bool = False
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+
+
+class KFold(Strict):
+    """Each row is held out once, or once per repetition."""
+
+    kind: Literal["kfold"]
+    folds: int = Field(default=5, ge=2, le=1000)
+    repeats: int = Field(default=1, ge=1, le=1000)
+    stratify: bool = False
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+
+
+Validation: TypeAlias = NoValidation | Holdout | KFold
+
+
+class Spec(Strict):
+    """A sweep.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, spaces and ``._-``.
+    datasets, encodings, lambdas, solvers : list
+        The axes; every combination is a task.
+    validation : Validation
+        How rows are held out for testing.
+    limits : LimitsEntry
+        Limits of each task.
+    seed : int
+        Seed of everything that does not have its own.
+    """
+
+    name: Name
+    datasets: list[DatasetRef] = Field(min_length=1)
+    encodings: list[EncodingEntry] = Field(min_length=1)
+    lambdas: list[LambdaItem] = Field(min_length=1)
+    solvers: list[SolverEntry] = Field(min_length=1)
+    validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
+    limits: LimitsEntry = LimitsEntry()
+    seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _datasets(cls, value: Any) -> Any:
+        for i, item in enumerate(value if isinstance(value, list) else []):
+            for key in item if isinstance(item, dict) else []:
+                if key not in DatasetRef.model_fields:
+                    raise unknown(key, DatasetRef.model_fields, "key", i, key)
+        return value
+
+    @field_validator("lambdas", mode="before")
+    @classmethod
+    def _lambdas(cls, value: Any) -> Any:
+        return as_items(value)
+
+    @field_validator("validation", mode="before")
+    @classmethod
+    def _validation(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            value = {"kind": value or "none"}
+        return value
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Spec:
+        seen: set[str] = set()
+        for i, dataset in enumerate(self.datasets):
+            if dataset.name in seen:
+                raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
+            seen.add(dataset.name)
+        return self
+
+    def encoding_choices(self) -> list[Choice]:
+        """The axis of encodings, each choice once."""
+        return _distinct(c for entry in self.encodings for c in entry.expand())
+
+    def solver_choices(self) -> list[Choice]:
+        """The axis of solvers, each choice once, with the sweep's limits where it has no own."""
+        choices = []
+        for entry in self.solvers:
+            for choice in entry.expand(self.seed):
+                merged = {**self.limits.given(), **choice.limits}
+                limits = Limits(**merged).to_dict()
+                choices.append(Choice(choice.name, choice.options, limits))
+        return _distinct(iter(choices))
+
+
+def _distinct(choices: Iterator[Choice]) -> list[Choice]:
+    found: dict[str, Choice] = {}
+    for choice in choices:
+        found.setdefault(repr(choice), choice)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A sweep's file as it was read.
+
+    Parameters
+    ----------
+    spec : Spec
+    text : str
+        The file, to be kept beside the results.
+    base : Path
+        Folder that relative paths in it start from.
+    file : YamlFile
+        Where everything stands, for messages.
+    """
+
+    spec: Spec
+    text: str
+    base: Path
+    file: YamlFile
+
+
+def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
+    """Read and check a sweep's file.
+
+    Parameters
+    ----------
+    path : str or Path
+    base : str or Path, optional
+        Folder that relative paths start from; by default the file's own.
+
+    Raises
+    ------
+    InputError
+        Naming file, line and key, and what is allowed there.
+    """
+    path = Path(path)
+    file = read_yaml(path)
+    spec = validate(Spec, file)
+    text = path.read_text(encoding="utf-8")
+    return SweepFile(spec, text, Path(base or path.parent).resolve(), file)
+
+
+def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
+    """Read a sweep from text; errors as :func:`load_spec`."""
+    file = parse_yaml(text, Path(name))
+    return SweepFile(validate(Spec, file), text, Path(base).resolve(), file)

@@ -1,0 +1,316 @@
+"""A sweep's folder: the sweep's file, the plan, the rows, and checkpoints of unfinished runs.
+
+One driver at a time writes to it; anybody may read it at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from solver.errors import InputError
+from solver.solution import Status
+from sweep import files, keys
+from sweep.lock import DriverLock
+from sweep.parts import Parts
+from sweep.plan import Block
+from sweep.rows import Checkpoint
+from sweep.schema import SCHEMA
+from sweep.spec import SweepFile, load_spec
+
+FORMAT = "treesweep-store"
+VERSION = 1
+
+FLUSH_COST = 5.0
+"""Rows are written once they have cost more than so many seconds of computing …"""
+
+FLUSH_SECONDS = 2.0
+"""… or after so long."""
+
+MANY_PARTS = 256
+"""So many parts are compacted while the sweep runs, and a tenth of that at its end."""
+
+_GRACE = 1.0
+"""Seconds that an old generation is kept for those who have just opened it."""
+
+SWEEP_FILE, MANIFEST, PLAN, CHECKPOINTS = (
+    "sweep.yaml",
+    "manifest.json",
+    "plan.parquet",
+    "checkpoints",
+)
+
+_CHECKPOINT = pa.schema(
+    [
+        ("key", pa.string()),
+        ("tree", pa.string()),
+        ("objective", pa.string()),
+        ("lower_bound", pa.string()),
+        ("seconds", pa.float64()),
+        ("iterations", pa.int64()),
+        ("nodes", pa.int64()),
+    ]
+)
+
+
+class Answer(NamedTuple):
+    """What the store knows of a key: how its latest run ended, under which limits (JSON)."""
+
+    status: Status
+    limits: str
+    attempt: int
+
+
+class Store:
+    """A sweep's folder, opened by its driver. Use it as a context manager.
+
+    Parameters
+    ----------
+    root : Path
+        The folder; see :func:`create` and :func:`reopen`.
+
+    Raises
+    ------
+    InputError
+        If another driver is at work, or a part is damaged.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.lock = DriverLock(root)
+        self.lock.acquire()
+        try:
+            self.parts = Parts(root)
+            self.parts.create()
+            self._limits: dict[str, tuple[str, dict[str, Any]]] = {}
+            self.answers = self._index()
+        except BaseException:
+            self.lock.release()
+            raise
+        self._buffer: list[dict[str, Any]] = []
+        self._cost = 0.0
+        self._flushed = time.monotonic()
+        self._n_parts = len(self.parts.paths())
+        self._has_superseded = False
+        self._compacted: float | None = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _index(self) -> dict[str, Answer]:
+        table = self.parts.read(["key", "status", "limits", "attempt"])
+        found: dict[str, Answer] = {}
+        for key, status, limits, attempt in zip(
+            *(table[name].to_pylist() for name in table.column_names), strict=True
+        ):
+            known = found.get(key)
+            if known is None or attempt > known.attempt:
+                found[key] = Answer(Status(status), self._intern(limits), attempt)
+        return found
+
+    def _intern(self, limits: str) -> str:
+        """The same text as ever for the same limits, so that a million rows keep one."""
+        if limits not in self._limits:
+            self._limits[limits] = (limits, json.loads(limits))
+        return self._limits[limits][0]
+
+    def answer_to(self, block: Block, lam_exact: str, key: str) -> str | None:
+        """The key of the stored row that answers a task; None if there is none.
+
+        It is the task's own, or that of the same task under smaller limits that were not hit.
+        """
+        own = self.answers.get(key)
+        if own is not None:
+            return key if own.status.has_tree else None
+        for text, limits in self._limits.values():
+            if text == block.limits:
+                continue
+            other = block.keys.key(lam_exact, text)
+            answer = self.answers.get(other)
+            if answer and keys.answers(answer.status, limits, block.solver.limits):
+                return other
+        return None
+
+    def attempts(self, key: str) -> int:
+        """How often a key has been run before."""
+        known = self.answers.get(key)
+        return known.attempt if known else 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a finished row; it is written soon, see :meth:`maybe_flush`."""
+        known = self.answers.get(row["key"])
+        self._has_superseded |= known is not None
+        limits = self._intern(row["limits"])
+        self.answers[row["key"]] = Answer(Status(row["status"]), limits, row["attempt"])
+        self._buffer.append(row)
+        self._cost += (row["finished"] - row["started"]).total_seconds()
+
+    def maybe_flush(self) -> None:
+        """Write the buffered rows if they have cost enough or waited long enough."""
+        waited = time.monotonic() - self._flushed
+        if self._buffer and (self._cost > FLUSH_COST or waited > FLUSH_SECONDS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the buffered rows; they are on the disk when this returns.
+
+        Raises
+        ------
+        InputError
+            If the disk is full. The rows stay in the buffer.
+        """
+        if self._buffer:
+            self.parts.append(pa.Table.from_pylist(self._buffer, schema=SCHEMA))
+            done = [row["key"] for row in self._buffer if Status(row["status"]).has_tree]
+            self._buffer, self._cost = [], 0.0
+            self._n_parts += 1
+            for key in done:
+                self._checkpoint(key).unlink(missing_ok=True)
+        self._flushed = time.monotonic()
+        if self._n_parts >= MANY_PARTS:
+            self.compact()
+
+    def compact(self) -> None:
+        """Merge small parts and drop rows that a later attempt has replaced."""
+        latest = self.answers if self._has_superseded else None
+
+        def superseded(table: pa.Table) -> pa.Array:
+            assert latest is not None
+            pairs = zip(table["key"].to_pylist(), table["attempt"].to_pylist(), strict=True)
+            return pa.array([attempt < latest[key].attempt for key, attempt in pairs], pa.bool_())
+
+        self.parts.compact(superseded if latest is not None else None)
+        self._n_parts = len(self.parts.paths())
+        self._compacted = time.monotonic()
+
+    def close(self) -> None:
+        """Write what is buffered, compact if it is worth it, and let other drivers in."""
+        try:
+            self.flush()
+            if self._has_superseded or self._n_parts > MANY_PARTS // 10:
+                self.compact()
+            if self._compacted is not None:
+                time.sleep(max(0.0, self._compacted + _GRACE - time.monotonic()))
+                self.parts.discard_old()
+        finally:
+            self.lock.release()
+
+    def _checkpoint(self, key: str) -> Path:
+        return self.root / CHECKPOINTS / f"{key}.parquet"
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep what an unfinished run has reached, in place of what it had reached before."""
+        path = self._checkpoint(checkpoint.key)
+        path.parent.mkdir(exist_ok=True)
+        files.write_table(path, pa.Table.from_pylist([asdict(checkpoint)], schema=_CHECKPOINT))
+
+    def checkpoint(self, key: str) -> Checkpoint | None:
+        """What an unfinished run had reached."""
+        return read_checkpoint(self._checkpoint(key))
+
+    def has_checkpoints(self) -> bool:
+        """Whether any run is unfinished."""
+        folder = self.root / CHECKPOINTS
+        return folder.is_dir() and any(folder.glob("*.parquet"))
+
+
+def read_checkpoint(path: Path) -> Checkpoint | None:
+    """Read a checkpoint; None if there is none.
+
+    A damaged one is as good as none: the run then starts from its beginning.
+    """
+    try:
+        return Checkpoint(**files.read_table(path).to_pylist()[0])
+    except (FileNotFoundError, InputError, IndexError, TypeError):
+        return None
+
+
+def create(root: Path, sweep: SweepFile) -> Store:
+    """Make a sweep's folder, or open the folder of the same sweep.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another sweep or something else, or another driver is at work on it.
+    """
+    if (root / MANIFEST).exists():
+        held = read_manifest(root)
+        if held["sweep"] != sweep.spec.name:
+            raise InputError(
+                f"{root} holds the sweep {held['sweep']!r}, not {sweep.spec.name!r}; "
+                "choose another folder with --out"
+            )
+    elif root.exists():
+        _refuse_foreign(root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {root}: {error.strerror or error}") from None
+    store = Store(root)
+    files.write_text(root / SWEEP_FILE, sweep.text)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sweep": sweep.spec.name,
+        "spec_sha256": hashlib.sha256(sweep.text.encode()).hexdigest(),
+        "base": str(sweep.base),
+    }
+    files.write_json(root / MANIFEST, content)
+    return store
+
+
+def _refuse_foreign(root: Path) -> None:
+    if not root.is_dir():
+        raise InputError(f"{root} is a file; choose another folder with --out")
+    # A crash while the folder was made may have left these.
+    own = {SWEEP_FILE, ".lock", "driver.json", "rows", ".generations"}
+    foreign = [p.name for p in root.iterdir() if p.name not in own and not p.name.endswith(".tmp")]
+    if foreign:
+        raise InputError(
+            f"{root} is not empty and holds no sweep (it has {sorted(foreign)[0]!r}); "
+            "choose another folder with --out"
+        )
+
+
+def read_manifest(root: Path) -> dict[str, Any]:
+    """What a sweep's folder says of itself.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or one of a later version.
+    """
+    path = root / MANIFEST
+    if not path.exists():
+        raise InputError(f"{root} is no sweep's folder (it has no {MANIFEST})")
+    manifest = files.read_json(path)
+    if not isinstance(manifest, Mapping) or manifest.get("format") != FORMAT:
+        raise InputError(f"{path} is damaged: it is not that of a sweep's folder")
+    if manifest["version"] > VERSION:
+        raise InputError(
+            f"{root} has store version {manifest['version']}, this treesweep knows up to "
+            f"{VERSION}; upgrade treesweep"
+        )
+    return dict(manifest)
+
+
+def stored_sweep(root: Path) -> SweepFile:
+    """The sweep that a folder holds; errors as :func:`read_manifest`."""
+    manifest = read_manifest(root)
+    return load_spec(root / SWEEP_FILE, base=manifest["base"])

@@ -1,0 +1,248 @@
+"""The functions that run on workers: load a dataset, encode it, solve.
+
+They are plain functions of their arguments; Dask is only asked where they run and used to report.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from distributed import Worker, get_worker
+from numpy.typing import NDArray
+
+from solver.base import Snapshot, Watch
+from solver.catalogue import get_solver
+from solver.encodings import fit_columns
+from solver.errors import InputError
+from solver.labels import read_labels
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.scorer import score
+from solver.solution import Solution, Status
+from solver.tree import Tree
+from sweep import datasets, folds, rows
+from sweep.datasets.reference import DatasetRef
+from sweep.plan import Node, NodeInfo
+from sweep.rows import Cell, Place
+from sweep.worker import GUARD, is_stopped
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An encoded training table and the raw rows to test on."""
+
+    info: NodeInfo
+    problem: Problem
+    n_features_encoded: int
+    test: pd.DataFrame
+    test_labels: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all tasks of one ``run`` or ``resume`` know.
+
+    Parameters
+    ----------
+    name : str
+        Unlike that of any other run; also the topic of the events that workers send.
+    checkpoint_seconds : float
+        How often a running search reports what it has.
+    batch_seconds : float
+        A batch of cells ends after this long and leaves the rest.
+    """
+
+    name: str
+    checkpoint_seconds: float = 30.0
+    batch_seconds: float = 0.25
+
+
+def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
+    """Read a dataset.
+
+    Raises
+    ------
+    InputError
+        If it is not the one that was planned for.
+    """
+    dataset = datasets.load_dataset(reference)
+    if dataset.digest != digest:
+        raise InputError(
+            f"dataset {dataset.name!r} on {socket.gethostname()} is not the one that the sweep was "
+            "planned with; give every machine the same file and run the sweep again"
+        )
+    return dataset
+
+
+def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
+    """Encode the training rows of a fold and set its test rows aside."""
+    frame, target = dataset.frame, dataset.target
+    classes, codes = read_labels(frame[target])
+    test = folds.held_out(node.validation, node.fold, codes)
+    features = frame.drop(columns=[target])
+    # How a column is read is settled on the whole table, so that all folds read it alike.
+    columns = fit_columns(node.encoding.name, features, dataset.columns)
+    problem = Problem.from_table(
+        frame[~test],
+        target,
+        node.encoding.name,
+        classes=classes,
+        columns=columns,
+        **node.encoding.options,
+    )
+    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
+    labels = np.empty(len(classes), dtype=object)
+    labels[:] = classes
+    n_encoded = problem.n_features + dropped
+    return Prepared(node.info, problem, n_encoded, features[test], labels[codes[test]])
+
+
+def solve_cells(
+    prepared: Prepared, cells: Sequence[Cell], run: Run, announce: bool = False
+) -> list[Row]:
+    """Solve some cells of a node, one after the other.
+
+    Parameters
+    ----------
+    announce : bool
+        Whether to tell the driver that the data are there and the search begins.
+
+    Returns
+    -------
+    list of dict
+        One finished row a cell. Cells that there was no time for are left out: at least one is
+        solved, unless the run was stopped.
+    """
+    began = time.monotonic()
+    finished: list[Row] = []
+    for cell in cells:
+        if is_stopped(run.name) or (finished and time.monotonic() - began > run.batch_seconds):
+            break
+        if announce:
+            _send(_worker(), run, "started", cell)
+        finished.append(solve_cell(prepared, cell, run))
+    return finished
+
+
+def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
+    """Solve one cell. Whatever goes wrong becomes a row that says so."""
+    info, problem = prepared.info, prepared.problem
+    worker = _worker()
+    place = Place(_host(), worker.address if worker else None, rows.now())
+    try:
+        limits = Limits(**_remaining(cell))
+        lam = Fraction(cell.lam)
+        engine = get_solver(cell.solver)(**cell.options)
+        watch = _watch(run, cell, worker)
+        with GUARD.limit(limits.bytes, lambda used: _send(worker, run, "memory", cell, used=used)):
+            solution = engine.solve(
+                problem, lam, limits, start=rows.start_tree(cell.start), watch=watch
+            )
+        complaint = disagreement(problem, solution, lam, limits)
+        if complaint:
+            return rows.failed(info, cell, place, complaint)
+        solution = rows.resumed(solution, cell.start)
+        wrong = _test_errors(prepared, solution.tree) if info.n_test else None
+    except (Exception, SystemExit):
+        return rows.failed(info, cell, place, traceback.format_exc())
+    return rows.solved(
+        info, cell, place, solution, problem.n_features, prepared.n_features_encoded, wrong
+    )
+
+
+def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
+    """What is wrong with a solver's claim, by the plain scorer; None if nothing is."""
+    found = score(problem, solution.tree, lam)
+    claimed = (solution.objective, solution.errors, solution.splits)
+    if claimed != (found.objective, found.errors, found.splits):
+        return (
+            f"solver {solution.solver!r} claims objective {solution.objective} with "
+            f"{solution.errors} errors and {solution.splits} splits; the plain scorer finds "
+            f"{found.objective} with {found.errors} errors and {found.splits} splits"
+        )
+    bound = solution.lower_bound
+    if bound is not None and bound > found.objective:
+        return (
+            f"solver {solution.solver!r} claims the lower bound {bound}, which is above the "
+            f"objective {found.objective} of its own tree"
+        )
+    if (solution.status is Status.OPTIMAL) != (bound == found.objective):
+        return (
+            f"solver {solution.solver!r} claims status {solution.status.value} with objective "
+            f"{found.objective} and lower bound {bound}"
+        )
+    for name, value, most in (
+        ("depth", solution.depth, limits.depth),
+        ("splits", solution.splits, limits.splits),
+    ):
+        if most is not None and value > most:
+            return f"solver {solution.solver!r} gives a tree of {name} {value}, the limit is {most}"
+    least = limits.min_leaf_size
+    sizes = [sum(n.counts) for n in solution.tree.nodes if n.is_leaf and any(n.counts)]
+    if least is not None and solution.splits and min(sizes) < least:
+        return f"solver {solution.solver!r} gives a leaf of {min(sizes)}, the least is {least}"
+    return None
+
+
+def _remaining(cell: Cell) -> dict[str, Any]:
+    """The cell's limits, less the time that an interrupted attempt has spent."""
+    seconds = cell.limits.get("seconds")
+    if cell.start is None or seconds is None:
+        return cell.limits
+    return {**cell.limits, "seconds": max(0.0, seconds - cell.start.seconds)}
+
+
+def _test_errors(prepared: Prepared, tree: Tree) -> int:
+    return int((tree.predict(prepared.test) != prepared.test_labels).sum())
+
+
+def _watch(run: Run, cell: Cell, worker: Worker | None) -> Watch:
+    earlier = cell.start
+
+    def snapshot(seen: Snapshot) -> None:
+        bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
+        if earlier is not None:
+            bound = max(bound, Fraction(earlier.lower_bound))
+            seconds, iterations = seconds + earlier.seconds, iterations + earlier.iterations
+        _send(
+            worker,
+            run,
+            "snapshot",
+            cell,
+            tree=seen.tree.to_json(),
+            objective=str(seen.objective),
+            lower_bound=str(bound),
+            seconds=seconds,
+            iterations=iterations,
+            nodes=seen.nodes,
+        )
+
+    return Watch(lambda: is_stopped(run.name), snapshot, run.checkpoint_seconds)
+
+
+def _send(worker: Worker | None, run: Run, kind: str, cell: Cell, **content: Any) -> None:
+    if worker is not None:
+        worker.log_event(run.name, {"kind": kind, "key": cell.key, **content})
+
+
+def _worker() -> Worker | None:
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname()
