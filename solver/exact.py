@@ -38,7 +38,7 @@ def as_lambda(value: object) -> Fraction:
         if isinstance(value, bool):
             raise ValueError
         if isinstance(value, (float, np.floating)):
-            lam = Fraction(repr(float(value)))
+            lam = Fraction(str(value))
         elif isinstance(value, np.integer):
             lam = Fraction(int(value))
         elif isinstance(value, (str, int, Fraction)):

@@ -21,6 +21,7 @@ from solver.scorer import score
 from tests.strategies import Table, binary_tables, prices, random_table, structural_limits, tables
 
 THIRD = Fraction(1, 3)
+SMALL_PRICE = Fraction(1, 2000)
 LARGE = 10**9
 
 quick = settings(
@@ -248,8 +249,7 @@ class TestContract:
                 assert (solution.objective, solution.splits) == (THIRD, 0)
 
     def test_stop_flag(self, kind: type[Solver], options: dict[str, Any]) -> None:
-        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
-        problem, lam = table.problem(), Fraction(1, 2000)
+        problem, lam = hard_problem(), SMALL_PRICE
         solution = kind(**options).solve(problem, lam, watch=Watch(stop=lambda: True))
         check_solution(problem, solution, lam, Limits())
         if kind.traits.proves:
@@ -265,8 +265,7 @@ class TestContract:
 
     def test_time_limit(self, kind: type[Solver], options: dict[str, Any]) -> None:
         kind.warm_up()
-        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
-        problem, lam = table.problem(), Fraction(1, 2000)
+        problem, lam = hard_problem(), SMALL_PRICE
         for seconds in (0, 0.3):
             began = time.perf_counter()
             solution = kind(**options).solve(problem, lam, Limits(seconds=seconds))
@@ -277,8 +276,7 @@ class TestContract:
                 assert taken < seconds + 1
 
     def test_memory_limit(self, kind: type[Solver], options: dict[str, Any]) -> None:
-        table = random_table(3, max_rows=400, max_features=14, max_arity=2, max_classes=2)
-        problem, lam = table.problem(), Fraction(1, 2000)
+        problem, lam = hard_problem(), SMALL_PRICE
         for limit in (0, 2**20, 2**23):
             limits = Limits(bytes=limit, seconds=20)
             solution = kind(**options).solve(problem, lam, limits)
@@ -288,8 +286,7 @@ class TestContract:
                 assert limit < 2**20 or solution.peak_bytes <= limit
 
     def test_snapshots(self, kind: type[Solver], options: dict[str, Any]) -> None:
-        table = random_table(5, max_rows=400, max_features=14, max_arity=2, max_classes=2)
-        problem, lam = table.problem(), Fraction(1, 2000)
+        problem, lam = hard_problem(), SMALL_PRICE
         seen: list[Snapshot] = []
         watch = Watch(snapshot=seen.append, interval=0.05)
         solution = kind(**options).solve(problem, lam, Limits(seconds=0.5), watch=watch)
@@ -341,6 +338,12 @@ class TestContract:
         assert data["version"] == kind.version
         assert Fraction(data["objective_exact"]) == Fraction(1, 10)
         assert Tree.from_dict(data["tree"]).splits == data["splits"] == 2
+
+
+def hard_problem() -> Problem:
+    """Labels without any structure and cheap splits: beyond every solver's reach in a minute."""
+    rng = np.random.RandomState(7)
+    return Problem.from_codes(rng.randint(0, 2, (600, 20)), rng.randint(0, 2, 600))
 
 
 def _timeless(solution: Solution) -> dict[str, Any]:

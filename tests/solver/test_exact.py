@@ -1,0 +1,123 @@
+"""Exact arithmetic: λ, prices, weights."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver import InputError
+from solver.exact import Prices, as_lambda, integer_weights, objective
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("0.01", Fraction(1, 100)),
+        ("1/958", Fraction(1, 958)),
+        ("1e-3", Fraction(1, 1000)),
+        (0.1, Fraction(1, 10)),
+        (np.float64(0.05), Fraction(1, 20)),
+        (np.float32(0.05), Fraction(1, 20)),
+        (np.int64(2), Fraction(2)),
+        (0, Fraction(0)),
+        (Fraction(3, 7), Fraction(3, 7)),
+    ],
+)
+def test_lambda_is_read_exactly(value: object, expected: Fraction) -> None:
+    assert as_lambda(value) == expected
+
+
+@pytest.mark.parametrize("value", ["abc", "", None, True, "nan", float("nan"), float("inf"), "1/0"])
+def test_lambda_that_is_no_number(value: object) -> None:
+    with pytest.raises(InputError, match="is not a number; write a decimal"):
+        as_lambda(value)
+
+
+@pytest.mark.parametrize("value", [-1, "-0.01", -0.5])
+def test_negative_lambda(value: object) -> None:
+    with pytest.raises(InputError, match="is negative"):
+        as_lambda(value)
+
+
+lams = st.fractions(0, 2, max_denominator=10**4)
+
+
+@given(lams, st.integers(1, 10**4), st.data())
+def test_costs_order_trees_by_objective_then_splits(
+    lam: Fraction, weight: int, data: st.DataObject
+) -> None:
+    leaf_errors = data.draw(st.integers(0, weight))
+    most = data.draw(st.integers(0, 200))
+    prices = Prices.build(lam, weight, leaf_errors, most)
+    tree = st.tuples(st.integers(0, weight), st.integers(0, prices.tie - 1))
+    (e1, s1), (e2, s2) = data.draw(tree), data.draw(tree)
+    by_cost = prices.cost(e1, s1) < prices.cost(e2, s2)
+    first = objective(e1, s1, weight, lam), s1
+    second = objective(e2, s2, weight, lam), s2
+    assert by_cost == (first < second)
+
+
+@given(lams, st.integers(1, 10**4), st.data())
+def test_lower_bound_of_a_cost_is_the_objective(
+    lam: Fraction, weight: int, data: st.DataObject
+) -> None:
+    prices = Prices.build(lam, weight, data.draw(st.integers(0, weight)), 50)
+    errors = data.draw(st.integers(0, weight))
+    splits = data.draw(st.integers(0, prices.tie - 1))
+    cost, exact = prices.cost(errors, splits), objective(errors, splits, weight, lam)
+    assert prices.lower_bound(cost) == exact
+    # A smaller proven cost proves less, never more.
+    assert prices.lower_bound(cost - data.draw(st.integers(0, cost))) <= exact
+
+
+def test_prices_exceed_the_splits_that_can_pay() -> None:
+    # 10 errors at λ·W = 2 each: more than 5 splits never pay, so M = 6 orders all that matter.
+    prices = Prices.build(Fraction(1, 50), 100, 10, 1000)
+    assert prices.tie == 6
+    assert prices.split == 100 * 6 + 1
+    assert prices.error == 50 * 6
+
+
+def test_prices_refuse_to_overflow() -> None:
+    with pytest.raises(InputError, match="beyond 64 bits; write λ with fewer digits"):
+        Prices.build(Fraction("0.123456789123"), 10**9, 10**8, 100)
+    Prices.build(Fraction("0.01"), 10**12, 10**12, 1000)
+
+
+def test_weights_keep_their_proportions() -> None:
+    assert integer_weights([1, 2, 0]).tolist() == [1, 2, 0]
+    assert integer_weights([True, False]).tolist() == [1, 0]
+    assert integer_weights([0.5, 1, 0.25]).tolist() == [2, 4, 1]
+    assert integer_weights(np.array([0.1, 0.3], dtype=np.float32)).tolist() == [1, 3]
+    assert integer_weights([2.0, 4.0]).tolist() == [2, 4]
+
+
+@given(st.lists(st.decimals(0, 1000, places=3), min_size=1).filter(any))
+def test_decimal_weights_are_exact(weights: list[Decimal]) -> None:
+    whole = integer_weights([float(w) for w in weights]).tolist()
+    total, given_total = sum(whole), sum(map(Fraction, weights))
+    assert [Fraction(w, total) for w in whole] == [Fraction(w) / given_total for w in weights]
+
+
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        ([1, -1], "negative"),
+        ([0, 0], "all weights are zero"),
+        ([1.0, float("nan")], "missing or infinite"),
+        ([1.0, float("inf")], "missing or infinite"),
+        (["a"], "list of numbers"),
+        ([[1, 2]], "list of numbers"),
+        ([1 / 3, 1 / 7], "too many digits"),
+        ([2**53, 1], "too many digits"),
+    ],
+)
+def test_bad_weights(weights: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        integer_weights(weights)

@@ -1,0 +1,48 @@
+"""Limits: what they take and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from solver import InputError, Limits
+
+
+def test_no_limit_is_set_by_default() -> None:
+    assert Limits().to_dict() == {}
+
+
+def test_only_set_limits_are_told() -> None:
+    limits = Limits(seconds=0.5, nodes=0, depth=3)
+    assert limits.to_dict() == {"seconds": 0.5, "nodes": 0, "depth": 3}
+
+
+def test_numbers_of_numpy_are_stored_as_those_of_python() -> None:
+    limits = Limits(seconds=np.float64(2), depth=np.int64(3))
+    assert limits == Limits(seconds=2, depth=3)
+    assert {type(value) for value in limits.to_dict().values()} == {float, int}
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("seconds", -1),
+        ("seconds", "60"),
+        ("seconds", float("nan")),
+        ("seconds", float("inf")),
+        ("seconds", True),
+        ("bytes", 1.5),
+        ("nodes", -5),
+        ("depth", "deep"),
+        ("depth", True),
+        ("splits", 2.0),
+        ("min_leaf_size", -1),
+    ],
+)
+def test_bad_limit(name: str, value: Any) -> None:
+    with pytest.raises(
+        InputError, match=f"limit {name} = .* must be a (whole )?number of 0 or more"
+    ):
+        Limits(**{name: value})

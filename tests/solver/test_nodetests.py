@@ -1,0 +1,83 @@
+"""The tests that a tree asks of raw rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver import InputError
+from solver.nodetests import CategoryTest, ThresholdTest, parse_test
+
+ODOR = CategoryTest("odor", (("almond",), ("foul", "musty"), (None,)))
+IS_FOUL = CategoryTest("odor", ((), ("foul",)), rest=0)
+AGE = ThresholdTest("age", 30.5, missing=1)
+DAY = ThresholdTest("day", 86400.0, unit="date")
+
+
+def column(*values: Any) -> np.ndarray[Any, Any]:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
+def test_categories_take_their_branch() -> None:
+    values = column("musty", "almond", None, "foul", float("nan"))
+    assert ODOR.branches(values).tolist() == [1, 0, 2, 1, 2]
+    assert IS_FOUL.branches(values).tolist() == [0, 0, 0, 1, 0]
+
+
+def test_unseen_categories_stop_or_go_with_the_rest() -> None:
+    assert ODOR.branches(column("fishy")).tolist() == [-1]
+    assert IS_FOUL.branches(column("fishy", None)).tolist() == [0, 0]
+
+
+def test_thresholds_take_their_branch() -> None:
+    values = np.array([30.5, 30.6, -1e300, np.nan])
+    assert AGE.branches(values).tolist() == [0, 1, 0, 1]
+    assert ThresholdTest("age", 30.5).branches(values).tolist() == [0, 1, 0, 0]
+
+
+def test_words() -> None:
+    assert (ODOR.name, ODOR.arity) == ("odor", 3)
+    assert [ODOR.describe(b) for b in range(3)] == [
+        "odor = almond",
+        "odor in {foul, musty}",
+        "odor = missing",
+    ]
+    assert (IS_FOUL.name, IS_FOUL.arity, IS_FOUL.is_indicator) == ("odor=foul", 2, True)
+    assert [IS_FOUL.describe(b) for b in range(2)] == ["odor ≠ foul", "odor = foul"]
+    assert (AGE.name, AGE.arity) == ("age>30.5", 2)
+    assert [AGE.describe(b) for b in range(2)] == ["age ≤ 30.5", "age > 30.5"]
+    assert DAY.describe(1) == "day > 1970-01-02"
+    assert ThresholdTest("day", 86461.0, unit="date").describe(0) == "day ≤ 1970-01-02T00:01:01"
+
+
+@pytest.mark.parametrize("test", [ODOR, IS_FOUL, AGE, DAY])
+def test_plain_form_round_trip(test: CategoryTest | ThresholdTest) -> None:
+    assert parse_test(test.to_dict()) == test
+
+
+def test_later_kinds_are_refused() -> None:
+    with pytest.raises(InputError, match="cannot read a test of kind 'hyperplane'; upgrade"):
+        parse_test({"kind": "hyperplane", "weights": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "test, change",
+    [(AGE, {"missing": 2}), (ODOR, {"rest": 3}), (ODOR, {"rest": -1}), (ODOR, {"groups": []})],
+)
+def test_branches_that_do_not_exist(
+    test: CategoryTest | ThresholdTest, change: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match="has no branch"):
+        parse_test(test.to_dict() | change)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_infinity=False))
+def test_threshold_agrees_with_python(threshold: float, value: float) -> None:
+    taken = int(ThresholdTest("x", threshold).branches(np.array([value]))[0])
+    assert taken == (1 if value > threshold else 0)

@@ -1,0 +1,174 @@
+"""Problems: collapsed rows, dropped features, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver import InputError, Problem
+from tests.strategies import tables
+
+FRAME = pd.DataFrame(
+    {
+        "colour": ["red", "blue", "red", "green", "blue", "red"],
+        "size": ["s", "s", "l", "l", "l", "s"],
+        "same": ["x"] * 6,
+        "buys": ["yes", "no", "no", "no", "no", "yes"],
+    }
+)
+
+
+def test_from_table() -> None:
+    problem = Problem.from_table(FRAME, "buys", "categorical")
+    assert problem.classes == ("no", "yes")
+    assert problem.n_rows == 6
+    assert (problem.total_weight, problem.leaf_errors, problem.unavoidable_errors) == (6, 2, 0)
+    assert [test.name for test in problem.tests] == ["colour", "size"]
+    assert problem.arities.tolist() == [3, 2]
+    assert problem.feature_kind == "categorical"
+    assert problem.preparation.constant == ("same",)
+    assert problem.preparation.collapsed == 1
+    assert len(problem.codes) == 5
+    assert (problem.target, problem.encoding) == ("buys", "categorical")
+
+
+def test_equal_features_are_dropped_whatever_their_codes() -> None:
+    problem = Problem.from_codes([[0, 1, 0, 2], [1, 0, 0, 0], [1, 0, 1, 0]], [0, 1, 1])
+    assert [test.column for test in problem.tests] == ["x0", "x2"]
+    assert problem.preparation.duplicate == {"x1": "x0", "x3": "x0"}
+    assert problem.feature_kind == "binary"
+
+
+def test_rows_of_no_weight_are_left_out() -> None:
+    codes, target = [[0, 0], [1, 0], [1, 1]], [0, 1, 0]
+    problem = Problem.from_codes(codes, target, weights=[1, 2, 0])
+    assert problem.codes.tolist() == [[0], [1]]
+    assert problem.preparation.constant == ("x1",)
+    assert problem.counts.tolist() == [[1, 0], [0, 2]]
+    table = pd.DataFrame({"a": ["u", "v", "w"], "y": [0, 1, 0]})
+    weighted = Problem.from_table(table, "y", "categorical", weights=[1, 2, 0])
+    assert weighted.arities.tolist() == [2]
+
+
+def test_unavoidable_errors() -> None:
+    problem = Problem.from_codes([[0], [0], [0], [1]], [0, 1, 2, 0], weights=[5, 3, 1, 1])
+    assert problem.unavoidable_errors == 4
+    assert problem.leaf_errors == 4
+    assert problem.class_weights.tolist() == [6, 3, 1]
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.data())
+def test_collapsing_keeps_every_row(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    problem = table.problem()
+    assert problem.total_weight == sum(table.weights)
+    assert problem.preparation.collapsed == len(table.target) - len(problem.codes)
+    assert len({tuple(row) for row in problem.codes.tolist()}) == len(problem.codes)
+    kept = [int(test.column[1:]) for test in problem.tests]
+    expected: dict[tuple[int, ...], list[int]] = {}
+    for row, label, weight in zip(table.codes, table.target, table.weights, strict=True):
+        counts = expected.setdefault(tuple(row[j] for j in kept), [0] * table.n_classes)
+        counts[label] += weight
+    pairs = zip(problem.codes.tolist(), problem.counts.tolist(), strict=True)
+    assert {tuple(row): counts for row, counts in pairs} == expected
+    # What was dropped tells no rows apart that the kept features do not.
+    names = {f"x{j}": j for j in range(len(table.arities))}
+    for name in problem.preparation.constant:
+        assert len({row[names[name]] for row in table.codes}) == 1
+    for name, earlier in problem.preparation.duplicate.items():
+        both = {(row[names[name]], row[names[earlier]]) for row in table.codes}
+        assert len(both) == len({a for a, _ in both}) == len({b for _, b in both})
+    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
+    assert dropped + problem.n_features == len(table.arities)
+
+
+def test_digest_tells_content() -> None:
+    one = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
+    other_order = Problem.from_codes([[1, 0], [0, 1], [1, 1]], [1, 0, 1])
+    heavier = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1], weights=[1, 1, 2])
+    wider = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1], arities=[2, 3])
+    assert one.digest == other_order.digest == pickle.loads(pickle.dumps(one)).digest
+    assert len({one.digest, heavier.digest, wider.digest}) == 3
+
+
+def test_grow_counts_and_predicts() -> None:
+    problem = Problem.from_codes([[0, 0], [0, 1], [1, 0]], [0, 1, 1], arities=[3, 2])
+    tree = problem.grow((0, ((1, (-1, -1)), -1, -1)))
+    assert [node.counts for node in tree.nodes] == [
+        (1, 2), (1, 1), (1, 0), (0, 1), (0, 1), (0, 0),
+    ]  # fmt: skip
+    # In preorder; the first class at a tie; a node without rows predicts its parent's class.
+    assert [node.prediction for node in tree.nodes] == [1, 0, 0, 1, 1, 1]
+    assert tree.nodes[0].children == (1, 4, 5)
+    assert sorted(tree.tests) == [0, 1]
+    assert sorted(tree.columns) == ["x0", "x1"]
+
+
+def test_grow_goes_deeper_than_python_may_recurse() -> None:
+    problem = Problem.from_codes(np.eye(3000, dtype=int), np.arange(3000) % 2)
+    shape: Any = -1
+    for feature in range(2999):
+        shape = feature, (shape, -1)
+    assert problem.grow(shape).depth == 2999
+
+
+def test_tables_of_other_libraries() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pandas(FRAME)
+    one, other = (Problem.from_table(t, "buys", "onehot") for t in (FRAME, table))
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize(
+    "codes, target, options, message",
+    [
+        ([], [], {}, "codes must be"),
+        (np.zeros((0, 2)), [], {}, "no rows"),
+        ([0, 1], [0, 1], {}, "codes must be"),
+        ([[0], [1]], [0], {}, "codes must be"),
+        ([[0], [1, 2]], [0, 1], {}, "differ in length"),
+        ([[0.5], [1]], [0, 1], {}, "codes must be whole numbers"),
+        ([[np.nan], [1]], [0, 1], {}, "codes must be whole numbers"),
+        ([["a"], ["b"]], [0, 1], {}, "codes must be whole numbers"),
+        ([[0], [1]], ["no", "yes"], {}, "target must be whole numbers"),
+        ([[0], [-1]], [0, 1], {}, "negative"),
+        ([[0], [2**40]], [0, 1], {}, "below its arity"),
+        ([[0], [2]], [0, 1], {"arities": [2]}, "below its arity"),
+        ([[0], [1]], [0, 1], {"arities": [2, 2]}, "as many as the features, 1"),
+        ([[0], [1]], [0, 1], {"tests": []}, "as many as the features, 1"),
+        ([[0], [1]], [0, -1], {}, "names no class"),
+        ([[0], [1]], [0, 2], {"classes": ["a", "b"]}, "names no class"),
+        ([[0], [1]], [0, 1], {"weights": [1, 2, 3]}, "3 weights for 2 rows"),
+        ([[0], [1]], [0, 1], {"weights": [1, -2]}, "negative"),
+        ([[0], [1]], [0, 1], {"weights": [0, 0]}, "all weights are zero"),
+    ],
+)
+def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes(codes, target, **options)
+
+
+@pytest.mark.parametrize(
+    "frame, options, message",
+    [
+        (FRAME, {"target": "sells"}, "no column 'sells' for the target; its columns are colour"),
+        (FRAME.head(0), {"target": "buys"}, "no rows"),
+        (FRAME[["buys"]], {"target": "buys"}, "no feature"),
+        (FRAME, {"target": "same"}, "single class 'x'"),
+        (FRAME, {"target": "buys", "encoding": "onehotly"}, "no encoding 'onehotly'"),
+        (FRAME, {"target": "buys", "encoding": "onehot", "k": 3}, "no option 'k'"),
+        (FRAME, {"target": "buys", "columns": {"shape": "drop"}}, "not a feature of the table"),
+        (FRAME, {"target": "buys", "weights": [1]}, "1 weights for 6 rows"),
+        (FRAME.assign(buys=[None, *["a"] * 3, "b", "b"]), {"target": "buys"}, "missing in 1 of 6"),
+    ],
+)
+def test_bad_tables(frame: pd.DataFrame, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_table(frame, **options)
