@@ -1,0 +1,228 @@
+"""A tree as people read it: questions, answers and outcomes, laid out from left to right.
+
+Text, DOT, SVG and matplotlib all draw this, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from solver.nodetests import CategoryTest, NodeTest
+from solver.tree import Tree
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A node of a tree in words.
+
+    Parameters
+    ----------
+    condition : str
+        What led here from the parent, in full (``odor = almond``); empty at the root.
+    answer : str
+        The same without the column's name (``= almond``).
+    question : str
+        The column asked for; empty at a leaf.
+    label : str
+        The predicted class.
+    label_index : int
+        Its position among the tree's classes.
+    weight : int
+        Training weight that reaches the node.
+    wrong : int
+        Part of it with another class than the predicted one.
+    leaves : int
+        Leaves of the tree that this outcome stands for: more than 1 where merged, 0 at a split.
+    children : tuple of Outline
+    """
+
+    condition: str
+    answer: str
+    question: str
+    label: str
+    label_index: int
+    weight: int
+    wrong: int
+    leaves: int
+    children: tuple[Outline, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``."""
+        if not self.weight:
+            return "no rows"
+        rows = f"{self.weight:,} row{'s' if self.weight != 1 else ''}"
+        return f"{rows}, {self.wrong:,} wrong" if self.wrong else rows
+
+
+def outline(tree: Tree, *, merge: bool = False) -> Outline:
+    """Put a tree in words.
+
+    Parameters
+    ----------
+    tree : Tree
+    merge : bool
+        Show the leaves of one multiway split that predict the same class as one outcome.
+    """
+
+    def build(position: int, condition: str, answer: str) -> Outline:
+        node = tree.nodes[position]
+        weight = sum(node.counts)
+        parts = (
+            str(tree.classes[node.prediction]),
+            node.prediction,
+            weight,
+            weight - node.counts[node.prediction],
+        )
+        if node.feature is None:
+            return Outline(condition, answer, "", *parts, leaves=1)
+        test = tree.tests[node.feature]
+        children = tuple(
+            build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
+        )
+        if merge and len(children) > 2:
+            children = _merged(test, children)
+        return Outline(condition, answer, test.column, *parts, leaves=0, children=children)
+
+    return build(0, "", "")
+
+
+def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
+    """The condition of some branches of a test: in full, and without the column."""
+    if isinstance(test, CategoryTest) and len(branches) > 1:
+        values = tuple(value for branch in branches for value in test.groups[branch])
+        test, branches = replace(test, groups=(values,), rest=None), (0,)
+    words = test.describe(branches[0])
+    return words, words.removeprefix(test.column).strip()
+
+
+def _merged(test: NodeTest, children: tuple[Outline, ...]) -> tuple[Outline, ...]:
+    """Put leaves of the same class together, where the first of them stands."""
+    alike: dict[int, list[int]] = {}
+    for branch, child in enumerate(children):
+        if not child.children:
+            alike.setdefault(child.label_index, []).append(branch)
+    result = []
+    for branch, child in enumerate(children):
+        group = [branch] if child.children else alike[child.label_index]
+        if group[0] != branch:
+            continue
+        if len(group) > 1:
+            condition, answer = _branch(test, tuple(group))
+            child = replace(
+                child,
+                condition=condition,
+                answer=answer,
+                weight=sum(children[b].weight for b in group),
+                wrong=sum(children[b].wrong for b in group),
+                leaves=len(group),
+            )
+        result.append(child)
+    return tuple(result)
+
+
+def shorten(text: str, width: int) -> str:
+    """The text, cut with an ellipsis where it is longer than ``width`` characters."""
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node that has its place; lengths are in pixels of a 12 px font, y grows downwards.
+
+    Parameters
+    ----------
+    node : Outline
+    title, note, answer : str
+        What is written: in the box, behind it, and on the line that leads to it.
+    x, y : float
+        Left end and middle of the box.
+    width : float
+    line_from : tuple of float or None
+        Right end of the parent's box; None at the root.
+    """
+
+    node: Outline
+    title: str
+    note: str
+    answer: str
+    x: float
+    y: float
+    width: float
+    line_from: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All boxes of a tree, and the size of the picture."""
+
+    boxes: tuple[Box, ...]
+    width: float
+    height: float
+
+
+ROW, BOX, BEND, MARGIN, LETTER = 30.0, 22.0, 26.0, 6.0, 6.9
+"""Height of a row and of a box, length of a line's bend, border, mean width of a letter."""
+
+
+def _text_width(text: str) -> float:
+    # Letters of East Asian scripts are about twice as wide.
+    return sum(LETTER * (1.8 if ord(letter) > 0x2E80 else 1.0) for letter in text)
+
+
+def layout(root: Outline, *, longest: int = 32) -> Layout:
+    """Give every node its place: depth from left to right, leaves from top to bottom.
+
+    Parameters
+    ----------
+    root : Outline
+    longest : int
+        Names and answers are cut to this many characters.
+    """
+    levels: list[list[Outline]] = []
+    for depth, node in _walk(root):
+        if depth == len(levels):
+            levels.append([])
+        levels[depth].append(node)
+    lefts, x = [], MARGIN
+    for level in levels:
+        # A line takes: the bend, the answer written on it, and a little air.
+        answers = max(_text_width(shorten(n.answer, longest)) for n in level)
+        lefts.append(x + (BEND + answers + 12 if level[0] is not root else 0))
+        x = lefts[-1] + max(_text_width(shorten(_title(n), longest)) + 18 for n in level)
+    boxes: list[Box] = []
+    row = 0
+
+    def place(node: Outline, depth: int) -> int:
+        nonlocal row
+        position = len(boxes)
+        boxes.append(Box(node, "", "", "", 0, 0, 0, None))
+        title = shorten(_title(node), longest)
+        width = _text_width(title) + 18
+        if node.children:
+            below = [place(child, depth + 1) for child in node.children]
+            y = (boxes[below[0]].y + boxes[below[-1]].y) / 2
+        else:
+            below, y = [], MARGIN + (row + 0.5) * ROW
+            row += 1
+        x = lefts[depth]
+        note = "" if node.children else node.outcome
+        boxes[position] = Box(node, title, note, shorten(node.answer, longest), x, y, width, None)
+        for child in below:
+            boxes[child] = replace(boxes[child], line_from=(x + width, y))
+        return position
+
+    place(root, 0)
+    right = max(b.x + b.width + (_text_width(b.note) + 10 if b.note else 0) for b in boxes)
+    return Layout(tuple(boxes), right + MARGIN, row * ROW + 2 * MARGIN)
+
+
+def _title(node: Outline) -> str:
+    return node.question or node.label
+
+
+def _walk(node: Outline, depth: int = 0) -> Iterator[tuple[int, Outline]]:
+    yield depth, node
+    for child in node.children:
+        yield from _walk(child, depth + 1)

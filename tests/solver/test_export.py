@@ -1,0 +1,126 @@
+"""Trees as text, DOT, SVG and figures."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from solver.columns import ColumnSpec
+from solver.export import export_dot, export_svg, export_text, plot_tree
+from solver.nodetests import CategoryTest, ThresholdTest
+from solver.outline import layout, outline
+from solver.tree import Node, Tree
+
+ODOR = CategoryTest("odor", (("almond",), ("foul",), ("none",), (None,)))
+AGE = ThresholdTest('age <years> & "more" $x$', 30.5)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def tree() -> Tree:
+    """odor (multiway, one branch without rows), and age below ``none``."""
+    nodes = (
+        Node((10, 9), 0, 0, (1, 2, 3, 6)),
+        Node((4, 0), 0),
+        Node((0, 5), 1),
+        Node((6, 4), 0, 1, (4, 5)),
+        Node((6, 1), 0),
+        Node((0, 3), 1),
+        Node((0, 0), 0),
+    )
+    columns = {"odor": ColumnSpec("category"), AGE.column: ColumnSpec("number")}
+    return Tree(nodes, {0: ODOR, 1: AGE}, ("edible", "日本 <b>"), columns, "class")
+
+
+def leaf() -> Tree:
+    return Tree((Node((7, 1), 0),), {}, ("no", "yes"))
+
+
+def test_text_gives_every_leaf_in_the_users_words(tree: Tree) -> None:
+    assert export_text(tree).splitlines() == [
+        "odor = almond: edible (4 rows)",
+        "odor = foul: 日本 <b> (5 rows)",
+        "odor = none",
+        f"|   {AGE.column} ≤ 30.5: edible (7 rows, 1 wrong)",
+        f"|   {AGE.column} > 30.5: 日本 <b> (3 rows)",
+        "odor = missing: edible (no rows)",
+    ]
+
+
+def test_text_of_a_single_leaf() -> None:
+    assert export_text(leaf()) == "no (8 rows, 1 wrong)"
+
+
+def test_merging_adds_up_leaves_of_the_same_class_under_one_split(tree: Tree) -> None:
+    lines = export_text(tree, merge=True).splitlines()
+    assert lines[0] == "odor in {almond, missing}: edible (4 rows)"
+    assert len(lines) == 5
+    root = outline(tree, merge=True)
+    assert root.children[0].leaves == 2
+    assert sum(box.node.leaves for box in layout(root).boxes) == tree.leaves
+    assert sum(box.node.wrong for box in layout(root).boxes if not box.node.children) == tree.errors
+
+
+def test_merging_leaves_binary_splits_alone() -> None:
+    nodes = (Node((3, 1), 0, 0, (1, 2)), Node((2, 0), 0), Node((1, 1), 0))
+    tree = Tree(nodes, {0: ThresholdTest("x", 1.0)}, ("a", "b"))
+    assert export_text(tree, merge=True) == export_text(tree)
+    assert len(export_text(tree).splitlines()) == 2
+
+
+def test_dot_escapes_names_and_links_every_node(tree: Tree) -> None:
+    dot = export_dot(tree)
+    assert dot.startswith("digraph tree {")
+    assert dot.endswith("}")
+    assert dot.count(" -> ") == len(tree.nodes) - 1
+    assert 'label="age <years> & \\"more\\" $x$"' in dot
+    assert 'label="= almond"' in dot
+
+
+def test_svg_is_well_formed_and_holds_names_as_text(tree: Tree) -> None:
+    root = ET.fromstring(export_svg(tree, title='<script>"&'))
+    assert root.findtext(f"{SVG}title") == '<script>"&'
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert {"odor", "edible", "日本 <b>", "= almond", "> 30.5", "7 rows, 1 wrong"} <= set(texts)
+    assert len(list(root.iter(f"{SVG}rect"))) == len(tree.nodes)
+    assert not any("id" in element.attrib for element in root.iter())
+
+
+def test_long_names_are_cut_but_kept_in_the_tooltip() -> None:
+    name = "a very long name " * 20
+    nodes = (Node((3, 3), 0, 0, (1, 2)), Node((3, 0), 0), Node((0, 3), 1))
+    tree = Tree(nodes, {0: ThresholdTest(name, 1.0)}, (name, "b"))
+    root = ET.fromstring(export_svg(tree))
+    assert max(len(e.text or "") for e in root.iter(f"{SVG}text")) <= 32
+    assert any(name in (e.text or "") for e in root.iter(f"{SVG}title"))
+    assert float(root.attrib["width"]) < 1000
+
+
+def test_boxes_do_not_overlap_and_lie_in_the_picture(tree: Tree) -> None:
+    plan = layout(outline(tree))
+    for i, a in enumerate(plan.boxes):
+        assert 0 <= a.x < a.x + a.width <= plan.width
+        assert 0 <= a.y <= plan.height
+        for b in plan.boxes[i + 1 :]:
+            assert abs(a.y - b.y) >= 15 or a.x + a.width <= b.x or b.x + b.width <= a.x
+
+
+def test_plot_draws_without_pyplot_or_formulas(tree: Tree) -> None:
+    figure = plot_tree(tree)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert "odor" in texts
+    assert 'age <years> & "more" $x$' in texts
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    assert buffer.getvalue().startswith(b"\x89PNG")
+
+
+def test_plot_draws_on_given_axes() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots()
+    assert plot_tree(leaf(), ax=axes) is figure
+    assert [text.get_text() for text in axes.texts] == ["no", "8 rows, 1 wrong"]
