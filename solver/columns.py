@@ -99,6 +99,11 @@ class ColumnSpec:
 
     def _read_numbers(self, column: pd.Series[Any]) -> NDArray[np.float64]:
         dtype = column.dtype
+        if pd.api.types.is_datetime64_any_dtype(dtype):
+            raise InputError(
+                f"column {column.name!r} cannot be read as numbers: it has dates; "
+                f"{_remedy(column.name, 'date')}"
+            )
         if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
             if pd.api.types.is_complex_dtype(dtype):
                 raise _unreadable(column.name, "complex numbers")
@@ -341,6 +346,8 @@ def _nature(column: pd.Series[Any]) -> str:
         found = "floating"
     else:
         found = pd.api.types.infer_dtype(column, skipna=True)
+        if found == "unknown-array":
+            found = pd.api.types.infer_dtype(column.astype(object), skipna=True)
     if found in ("floating", "integer", "mixed-integer-float", "decimal"):
         return "number" if column.notna().any() else "category"
     if found in ("datetime", "datetime64", "date"):
@@ -379,7 +386,7 @@ def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], Any]:
     """Codes, −1 for missing, and distinct raw values."""
     try:
         return pd.factorize(column)
-    except TypeError:
+    except (TypeError, NotImplementedError):
         kinds = (type(v).__name__ for v in column if getattr(type(v), "__hash__", None) is None)
         raise _unreadable(column.name, f"{next(kinds, 'unhashable')} values") from None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from solver.columns import ColumnSpec, Override, infer_columns, sort_categories, text_names
 from solver.encodings.base import Encoder, Encoding, EncodingOption
@@ -133,7 +133,7 @@ def fit_columns(
 def fit_encoder(
     encoding: str,
     features: pd.DataFrame,
-    target: NDArray[np.int64],
+    target: ArrayLike,
     *,
     n_classes: int,
     columns: Mapping[str, Override] | None = None,
@@ -148,7 +148,7 @@ def fit_encoder(
         A name in :data:`ENCODINGS`.
     features : pandas.DataFrame
         Raw training rows without the target.
-    target : array of int, shape (n,)
+    target : array-like of int, shape (n,)
         Class of every row, 0 … n_classes − 1. Only ``mdlp`` looks at it.
     n_classes : int
     columns : mapping, optional
@@ -169,6 +169,7 @@ def fit_encoder(
     settings = description.check_options(options)
     frame = text_names(features)
     specs = fit_columns(encoding, frame, columns)
+    classes = np.asarray(target, dtype=np.int64)
     if weights is None:
         weights = np.ones(len(frame), dtype=np.int64)
     tests: list[NodeTest] = []
@@ -180,7 +181,7 @@ def fit_encoder(
             tests += description.fit_categories(name, sort_categories(values[np.unique(codes)]))
         else:
             assert description.fit_cuts is not None
-            spread = Distribution.of(spec.read(frame[name]), target, weights, n_classes)
+            spread = Distribution.of(spec.read(frame[name]), classes, weights, n_classes)
             cuts = description.fit_cuts(spread, settings)
             tests += threshold_tests(name, spread, cuts, spec.kind)
             if spread.has_missing:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,41 @@ class TestInference:
         expected |= {"measured": "number", "decimal": "number"}
         expected |= {"day": "date", "time": "date", "zone": "date"}
         assert kinds(frame) == expected
+
+    def test_each_arrow_type(self):
+        table = pa.table(
+            {
+                "text": ["a", "b", None],
+                "dictionary": pa.array(["a", "b", None]).dictionary_encode(),
+                "flag": [True, False, None],
+                "whole": [1, 2, None],
+                "nothing": pa.nulls(3),
+                "real": [0.5, 1.5, None],
+                "decimal": pa.array([None, Decimal("0.5"), 2], pa.decimal128(5, 2)),
+                "day": [dt.date(2024, 1, 1), dt.date(2024, 1, 2), None],
+                "time": [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2), None],
+            }
+        )
+        expected = dict.fromkeys(table.column_names, "category")
+        expected |= {"real": "number", "decimal": "number", "day": "date", "time": "date"}
+        for frame in (table.to_pandas(), table.to_pandas(types_mapper=pd.ArrowDtype)):
+            specs = infer_columns(frame)
+            assert {name: spec.kind for name, spec in specs.items()} == expected
+            assert specs["whole"].read(frame["whole"]).tolist() == [1, 2, None]
+            assert specs["day"].read(frame["day"])[0] == specs["time"].read(frame["time"])[0]
+
+    @pytest.mark.parametrize(
+        "values, what",
+        [
+            (pa.array([[1], None]), "list"),
+            (pa.array([{"a": 1}, None]), "dict"),
+            (pa.array([b"a", None]), "bytes"),
+            (pa.array([1, None], pa.duration("s")), "timedelta"),
+        ],
+    )
+    def test_arrow_types_that_cannot_be_read(self, values, what):
+        with pytest.raises(InputError, match=f"column 'x' holds {what}"):
+            one(pd.Series(values, dtype=pd.ArrowDtype(values.type)))
 
     @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "Int64", "int64[pyarrow]"])
     def test_whole_numbers_of_few_values_are_categories(self, dtype):
@@ -226,6 +262,8 @@ class TestNumbers:
     def test_errors_name_column_and_value(self):
         with pytest.raises(InputError, match=r"column 'x' cannot be read as numbers.*'abc'"):
             read(ColumnSpec("number"), ["1", "abc"])
+        with pytest.raises(InputError, match=r"it has dates; write columns: \{x: date\}"):
+            read(ColumnSpec("number"), pd.to_datetime(["2024-01-01"]))
         with pytest.raises(InputError, match=r"column 'x' has an infinite value"):
             read(ColumnSpec("number"), [1.0, -np.inf])
         with pytest.raises(InputError, match=r"beyond 2\^53.*columns: \{x: drop\}"):
