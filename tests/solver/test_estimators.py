@@ -1,0 +1,295 @@
+"""BranchesClassifier: scikit-learn's contract, weights, labels, tables, and limits."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import solver
+from solver import BranchesClassifier, InputError, Limits, Problem, Status, Tree
+
+IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
+NAMED = load_iris().target_names[IRIS_Y]
+
+TABLE = pd.DataFrame(
+    {
+        "odor": pd.Categorical(["almond", "foul", None, "foul", "almond", "none", "none", "foul"]),
+        "height": [1.0, 2.0, np.nan, 8.0, 9.0, np.nan, 3.0, 7.0],
+        "ring": [True, False, True, True, False, False, True, False],
+        "found": pd.to_datetime(["2020-01-01", "2021-06-01"] * 4),
+    }
+)
+EDIBLE = pd.Series(["yes", "no", "yes", "no", "yes", "yes", "yes", "no"], name="edible")
+
+
+class Measured(BranchesClassifier):
+    """The same without the tag for categories, for which the checks round their numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False
+        return tags
+
+
+# A subclass without an __init__ of its own has the parameters of its parent.
+@parametrize_with_checks([BranchesClassifier(), Measured(), BranchesClassifier(mode="paper")])
+def test_scikit_learn_contract(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+def test_tags() -> None:
+    tags = get_tags(BranchesClassifier())
+    assert tags.input_tags.allow_nan
+    assert tags.input_tags.categorical
+    assert not tags.input_tags.sparse
+    assert tags.estimator_type == "classifier"
+
+
+def test_it_is_what_solve_finds() -> None:
+    model = BranchesClassifier(lam="0.01", encoding="quantiles", encoding_options={"k": 4})
+    model.fit(IRIS_X, NAMED)
+    problem = Problem.from_table(IRIS_X.assign(species=NAMED), "species", "quantiles", k=4)
+    solution = solver.solve(problem, "0.01")
+    assert model.status_ is Status.OPTIMAL
+    assert model.objective_ == model.lower_bound_ == solution.objective
+    assert model.tree_.nodes == solution.tree.nodes
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.feature_names_in_.tolist() == list(IRIS_X.columns)
+    assert model.n_features_in_ == 4
+    assert (model.get_depth(), model.get_n_leaves()) == (solution.depth, solution.leaves)
+    assert 1 - model.score(IRIS_X, NAMED) == pytest.approx(float(solution.loss))
+
+
+def test_prediction_is_the_most_probable_class() -> None:
+    model = BranchesClassifier(lam=0.05).fit(IRIS_X, NAMED)
+    proba = model.predict_proba(IRIS_X)
+    assert proba.shape == (150, 3)
+    assert proba.sum(axis=1) == pytest.approx(np.ones(150))
+    assert (model.classes_[proba.argmax(axis=1)] == model.predict(IRIS_X)).all()
+    ends = model.apply(IRIS_X)
+    assert all(model.tree_.nodes[end].is_leaf for end in ends)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1]),
+        np.array([-1.0, 1.0]),
+        np.array([False, True]),
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        pd.Series(["no", "yes"], dtype="category"),
+        pd.Series(["no", "yes"], dtype="string"),
+        ["no", "yes"],
+    ],
+    ids=lambda labels: f"{type(labels).__name__}-{getattr(labels, 'dtype', '')}",
+)
+def test_labels_of_any_kind(labels: Any) -> None:
+    wanted = np.asarray(labels)
+    target = np.tile(wanted, 10)
+    X = np.tile([[0.0], [1.0]], (10, 1))
+    predicted = BranchesClassifier().fit(X, target).predict([[1.0], [0.0]])
+    assert predicted.tolist() == wanted[::-1].tolist()
+
+
+def test_stored_tree_predicts_raw_rows_with_the_same_labels() -> None:
+    model = BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED)
+    tree = Tree.from_json(model.tree_.to_json())
+    assert (tree.predict(IRIS_X) == model.predict(IRIS_X)).all()
+    assert tree.classes == ("setosa", "versicolor", "virginica")
+
+
+def test_tables_with_categories_dates_and_missing_values() -> None:
+    model = BranchesClassifier(lam="0.01").fit(TABLE, EDIBLE)
+    assert model.objective_ == Fraction(1, 100)
+    assert model.tree_.target == "edible"
+    assert model.predict(TABLE).tolist() == EDIBLE.tolist()
+    odd = pd.DataFrame(
+        {"odor": ["foul", "fishy", None], "height": [np.nan] * 3, "ring": [True] * 3}
+    ).assign(found=pd.Timestamp("2020-05-05"))
+    assert model.predict(odd).tolist() == ["no", "yes", "yes"]
+    multiway = BranchesClassifier(
+        lam="0.01", encoding="categorical", columns={"height": "drop", "found": "drop"}
+    )
+    assert multiway.fit(TABLE, EDIBLE).get_n_leaves() == 4
+
+
+def test_missing_numbers_in_arrays() -> None:
+    X = np.array([[np.nan], [1.0], [2.0], [np.nan]] * 5)
+    y = np.array([1, 0, 0, 1] * 5)
+    model = BranchesClassifier().fit(X, y)
+    assert model.predict([[np.nan], [3.0]]).tolist() == [1, 0]
+
+
+def test_arrays_and_tables_are_told_by_position() -> None:
+    model = BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        from_array = model.predict(IRIS_X.to_numpy())
+    assert (from_array == model.predict(IRIS_X)).all()
+    numbered = IRIS_X.set_axis(range(4), axis="columns")
+    assert (BranchesClassifier(lam=0.02).fit(numbered, NAMED).predict(numbered) == from_array).all()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(IRIS_X[IRIS_X.columns[::-1]])
+
+
+def test_tables_of_other_libraries() -> None:
+    pa = pytest.importorskip("pyarrow")
+    model = BranchesClassifier(lam=0.02).fit(pa.Table.from_pandas(IRIS_X), NAMED)
+    assert (
+        model.predict(IRIS_X) == BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED).predict(IRIS_X)
+    ).all()
+
+
+def test_weights_are_repetitions() -> None:
+    rng = np.random.RandomState(0)
+    weights = rng.randint(0, 4, len(IRIS_Y))
+    weighted = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, sample_weight=weights)
+    rows = np.repeat(np.arange(150), weights)
+    repeated = BranchesClassifier(lam="0.02").fit(IRIS_X.iloc[rows], NAMED[rows])
+    assert weighted.tree_ == repeated.tree_
+    halves = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, sample_weight=weights / 2)
+    assert halves.objective_ == weighted.objective_
+
+
+def test_weights_with_many_digits_are_rounded_finely() -> None:
+    rng = np.random.RandomState(0)
+    weights = rng.uniform(0.1, 1, len(IRIS_Y))
+    model = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, sample_weight=weights)
+    assert model.status_ is Status.OPTIMAL
+    wrong = model.predict(IRIS_X) != NAMED
+    loss = weights[wrong].sum() / weights.sum()
+    assert float(model.solution_.loss) == pytest.approx(loss, rel=1e-6)
+    # A λ of many digits leaves less room for weights, but room.
+    BranchesClassifier(lam=0.0234567891).fit(IRIS_X, NAMED, sample_weight=weights)
+
+
+def test_smallest_leaf_is_in_the_unit_of_the_weights() -> None:
+    X, y = [[0.0], [1.0], [1.0], [1.0]], [0, 1, 1, 1]
+    for factor in (1, 0.1, 3, 1 / 3, 0.7):
+        weights = np.full(4, factor)
+        kept = BranchesClassifier(min_leaf_size=factor).fit(X, y, sample_weight=weights)
+        assert kept.get_n_leaves() == 2
+        barred = BranchesClassifier(min_leaf_size=1.01 * factor).fit(X, y, sample_weight=weights)
+        assert barred.get_n_leaves() == 1
+
+
+def test_limits_on_the_tree() -> None:
+    full = BranchesClassifier(lam=0.001).fit(IRIS_X, NAMED)
+    assert full.get_depth() > 2
+    shallow = BranchesClassifier(lam=0.001, max_depth=2).fit(IRIS_X, NAMED)
+    assert shallow.get_depth() == 2
+    few = BranchesClassifier(lam=0.001, max_splits=1).fit(IRIS_X, NAMED)
+    assert few.get_n_leaves() == 2
+    heavy = BranchesClassifier(lam=0.001, min_leaf_size=40).fit(IRIS_X, NAMED)
+    assert min(sum(n.counts) for n in heavy.tree_.nodes if n.is_leaf) >= 40
+    assert full.objective_ <= shallow.objective_ <= few.objective_
+
+
+@pytest.mark.parametrize("limit", [{"time_limit": 0}, {"node_limit": 3}, {"memory_limit": 10_000}])
+def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="the search ended by its .* limit; the objective"):
+        model = BranchesClassifier(lam=0.01, **limit).fit(X, y)
+    assert model.status_.is_limit
+    assert model.lower_bound_ < model.objective_
+    assert model.score(X, y) > 0.6
+
+
+def test_does_not_warn_when_proven() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED)
+
+
+def test_works_where_classifiers_work() -> None:
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), BranchesClassifier()),
+        {
+            "branchesclassifier__lam": ["1/150", 0.02, Fraction(1, 2)],
+            "branchesclassifier__max_depth": np.arange(1, 3),
+        },
+        cv=3,
+    )
+    search.fit(IRIS_X, NAMED)
+    assert search.best_params_["branchesclassifier__max_depth"] == 2
+    assert search.best_score_ > 0.9
+    assert cross_val_score(BranchesClassifier(lam=0.02), IRIS_X, NAMED, cv=3).mean() > 0.9
+
+
+def test_clone_and_pickle() -> None:
+    columns = {"height": "drop"}
+    model = BranchesClassifier(lam=Fraction(1, 9), columns=columns, time_limit=5)
+    assert clone(model).get_params() == model.get_params()
+    model.fit(TABLE, EDIBLE)
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(TABLE) == model.predict(TABLE)).all()
+    assert again.solution_ == model.solution_
+    with pytest.raises(NotFittedError):
+        clone(model).predict(TABLE)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"lam": -1}, "λ = -1 is negative"),
+        ({"lam": "cheap"}, "λ = 'cheap' is not a number"),
+        ({"encoding": "none"}, "there is no encoding 'none'"),
+        ({"encoding_options": {"bins": 3}}, "has no option 'bins'"),
+        ({"columns": {"x9": "drop"}}, "not a feature of the table"),
+        ({"max_depth": -1}, "limit depth = -1"),
+        ({"max_splits": 1.5}, "limit splits = 1.5"),
+        ({"min_leaf_size": "few"}, "min_leaf_size = 'few' must be a number"),
+        ({"min_leaf_size": float("nan")}, "min_leaf_size = nan must be a number"),
+        ({"min_leaf_size": -1}, "limit min_leaf_size = -1"),
+        ({"mode": "fast"}, "option mode = 'fast'"),
+        ({"time_limit": "1h"}, "limit seconds = '1h'"),
+    ],
+)
+def test_bad_parameters(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        BranchesClassifier(**options).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "X, y, weights, message",
+    [
+        ([["a"], ["b"]], [0, 1], None, "numeric"),
+        ([[np.inf], [1.0]], [0, 1], None, "infinity"),
+        ([[0.0], [1.0]], [0, np.nan], None, "y contains NaN in 1 rows"),
+        ([[0.0], [1.0]], ["a", None], None, "y contains NaN in 1 rows"),
+        ([[0.0], [1.0]], [0.5, 1.5], None, "Unknown label type"),
+        ([[0.0], [1.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
+        ([[0.0], [1.0]], [0, 1], [1, -1], "Negative values"),
+        ([[0.0], [1.0]], [0, 1], [0, 0], "zero"),
+        ([[0.0], [1.0]], [0, 1], [1], "sample_weight"),
+        (TABLE.head(0), [], None, "0 sample"),
+        (TABLE, EDIBLE.head(3), None, "inconsistent numbers of samples"),
+        (TABLE.assign(odor=[[1]] * 8), EDIBLE, None, "column 'odor' holds list values"),
+        (TABLE.assign(height=np.inf), EDIBLE, None, "column 'height' has an infinite value"),
+    ],
+)
+def test_bad_data(X: Any, y: Any, weights: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        BranchesClassifier().fit(X, y, sample_weight=weights)
+
+
+def test_limits_of_solve_and_of_the_estimator_agree() -> None:
+    problem = Problem.from_table(IRIS_X.assign(y=IRIS_Y), "y", "quantiles", k=8)
+    solution = solver.solve(problem, 0.001, limits=Limits(depth=2))
+    model = BranchesClassifier(lam=0.001, max_depth=2).fit(IRIS_X, IRIS_Y)
+    assert model.tree_.nodes == solution.tree.nodes
