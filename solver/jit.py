@@ -64,14 +64,12 @@ def ensure_compiled(function: Any, *arguments: Any) -> float:
     float
         Seconds spent; 0.0 if it was compiled in this process before.
     """
-    signature = tuple(_typeof(argument) for argument in arguments)
+    if not function._can_compile:
+        return 0.0
     began = time.perf_counter()
-    known = signature in function.overloads
-    if not known:
-        function.disable_compile(False)
-        function.compile(signature)
+    function.compile(tuple(_typeof(argument) for argument in arguments))
     function.disable_compile()
-    return 0.0 if known else time.perf_counter() - began
+    return time.perf_counter() - began
 
 
 def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:

@@ -46,7 +46,7 @@ def greedy_tree(
     return min(grow(layout.rows.copy(), 0), key=lambda entry: entry[0])[1]
 
 
-_DEEPEST = 64
+_DEEPEST = 300
 _LONGEST_CURVE = 64
 
 Curve = list[tuple[int, Shape]]

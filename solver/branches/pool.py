@@ -87,7 +87,7 @@ NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
 
 def new_pool(budgets: int) -> Pool:
     """An empty pool with little room."""
-    rows, ints = 64, np.int64
+    rows, ints = 1024, np.int64
     return Pool(
         node_lower=np.zeros((rows, budgets), ints),
         node_upper=np.zeros((rows, budgets), ints),

@@ -140,6 +140,7 @@ class Search:
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
         self.offered: list[Offer] = []
+        self.greedy_offered = False
         kernels.plant(self.layout, self.rules, self.pool, self.scratch, problem.unavoidable_errors)
 
     def _rules(self, paper: bool) -> Rules:
@@ -207,47 +208,56 @@ class Search:
 
     def run(self, watch: Watch) -> Status:
         """Search until the optimum is proven or a limit is met."""
-        began = self.began
-        deadline = None if self.limits.seconds is None else began + self.limits.seconds
-
-        def out_of_time() -> bool:
-            return deadline is not None and time.perf_counter() >= deadline
-
-        first = greedy_tree(self.layout, self.rules, self.scratch, out_of_time)
-        self.offer(self.problem.grow(first))
-        self._record(time.perf_counter() - began)
-        iterations, next_snapshot = 1, watch.interval
-        while True:
-            status = self._status_before(out_of_time, watch)
-            if status is not None:
-                break
-            budget = self._node_budget(iterations)
-            slice_began, done = time.perf_counter(), int(self.pool.used[ITERATIONS])
+        if self.lam == 0:
+            self._offer_greedy()
+        iterations, next_snapshot = 16, watch.interval
+        while (status := self._ended(watch)) is None:
+            done, seconds = int(self.pool.used[ITERATIONS]), self._now()
             outcome = kernels.step(
-                self.layout, self.rules, self.pool, self.scratch, budget, self.enough
+                self.layout,
+                self.rules,
+                self.pool,
+                self.scratch,
+                self._node_budget(iterations),
+                self.enough,
             )
-            now = time.perf_counter()
-            self.seconds = now - began
-            self._record(self.seconds)
+            self._record()
             if outcome == kernels.FULL and not self._grow():
                 status = Status.MEMORY_LIMIT
                 break
             done = int(self.pool.used[ITERATIONS]) - done
-            iterations = _next_budget(done, now - slice_began)
+            iterations = _next_budget(done, self.seconds - seconds)
+            if self.seconds > _SLICE_SECONDS:
+                self._offer_greedy()
             if watch.snapshot is not None and self.seconds >= next_snapshot:
                 watch.snapshot(self.snapshot())
                 next_snapshot = self.seconds + watch.interval
-        self.seconds = time.perf_counter() - began
-        self._record(self.seconds)
-        return Status.OPTIMAL if self._bounds()[0] == self._bounds()[1] else status
+        if status is not Status.OPTIMAL:
+            self._offer_greedy()
+        self._record()
+        reached, bound = self._bounds()
+        return Status.OPTIMAL if reached == bound else status
 
-    def _status_before(self, out_of_time: object, watch: Watch) -> Status | None:
+    def _now(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _out_of_time(self) -> bool:
+        return self.limits.seconds is not None and self._now() >= self.limits.seconds
+
+    def _offer_greedy(self) -> None:
+        """Offer a greedy tree, once. Small searches end before it is worth its time."""
+        if not self.greedy_offered:
+            self.greedy_offered = True
+            shape = greedy_tree(self.layout, self.rules, self.scratch, self._out_of_time)
+            self.offer(self.problem.grow(shape))
+
+    def _ended(self, watch: Watch) -> Status | None:
         """Whether to end now, and why."""
         if self.proven == self.achieved or self.best_cost <= self.enough:
             return Status.OPTIMAL
-        if callable(out_of_time) and out_of_time():
+        if self._out_of_time():
             return Status.TIME_LIMIT
-        if self.limits.nodes is not None and int(self.pool.used[NODES]) > self.limits.nodes:
+        if self.limits.nodes is not None and self.pool.used[NODES] >= max(self.limits.nodes, 1):
             return Status.NODE_LIMIT
         if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
             return Status.MEMORY_LIMIT
@@ -290,10 +300,11 @@ class Search:
         bound = max(self.prices.lower_bound(self.proven), floor)
         return reached, min(bound, reached)
 
-    def _record(self, seconds: float) -> None:
-        """Add to the trace what changed."""
+    def _record(self) -> None:
+        """Stop the clock, and add to the trace what changed."""
+        self.seconds = self._now()
         reached, bound = self._bounds()
-        point = TracePoint(seconds, float(reached), float(bound))
+        point = TracePoint(self.seconds, float(reached), float(bound))
         if self.trace and self.trace[-1][1:] == point[1:]:
             return
         self.trace.append(point)
