@@ -22,11 +22,11 @@ from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
 from solver.labels import read_labels
 from solver.limits import Limits
-from sweep import datasets, folds, lambdas
-from sweep.datasets.reference import DatasetRef
+from sweep import datasets, folds
+from sweep.datasets.reference import DatasetRef, parse_reference
 from sweep.keys import KeyMaker, canonical
 from sweep.lambdas import Lam
-from sweep.spec import Choice, Spec, SweepFile
+from sweep.spec import Choice, DatasetEntry, Spec, SweepFile
 
 BYTES_PER_ROW = 1500
 """What a stored row takes, roughly; most of it is the tree."""
@@ -208,6 +208,7 @@ def _costs(block: Block) -> NDArray[np.float64]:
 class _Table:
     """What the plan keeps of a dataset."""
 
+    entry: DatasetEntry
     reference: DatasetRef
     name: str
     digest: str
@@ -228,14 +229,15 @@ def make_plan(sweep: SweepFile) -> Plan:
         If a dataset cannot be used, a limit is wrong, or no cell is possible.
     """
     spec = sweep.spec
-    encodings, solvers = spec.encoding_choices(), spec.solver_choices()
+    solvers = spec.solver_choices()
     nodes: list[Node] = []
     blocks: list[Block] = []
     impossible: list[Impossible] = []
     digests: dict[str, str] = {}
     start = 0
-    for reference in spec.datasets:
-        table = _read(reference, sweep, encodings)
+    for entry in spec.datasets:
+        encodings = spec.encoding_choices(entry)
+        table = _read(entry, sweep, encodings)
         if table.digest in digests:
             raise InputError(
                 f"datasets {digests[table.digest]!r} and {table.name!r} hold the same table read "
@@ -260,8 +262,8 @@ def make_plan(sweep: SweepFile) -> Plan:
     return Plan(spec, nodes, blocks, impossible)
 
 
-def _read(reference: DatasetRef, sweep: SweepFile, encodings: Sequence[Choice]) -> _Table:
-    reference = reference.from_directory(sweep.base)
+def _read(entry: DatasetEntry, sweep: SweepFile, encodings: Sequence[Choice]) -> _Table:
+    reference = parse_reference(entry).from_directory(sweep.base)
     dataset = datasets.load_dataset(reference)
     name = dataset.name
     try:
@@ -283,7 +285,8 @@ def _read(reference: DatasetRef, sweep: SweepFile, encodings: Sequence[Choice]) 
             fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
         except InputError as error:
             fitted[repr(choice)] = error
-    return _Table(reference, name, dataset.digest, len(features), target, len(classes), fitted)
+    n_rows, n_classes = len(features), len(classes)
+    return _Table(entry, reference, name, dataset.digest, n_rows, target, n_classes, fitted)
 
 
 def _kind(encoder: Encoder) -> str:
@@ -331,7 +334,7 @@ def _node(spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test:
     )
     fitted = table.encoders[repr(encoding)]
     n_features = 0 if isinstance(fitted, InputError) else fitted[1]
-    lams = lambdas.expand(spec.lambdas, info.n_train)
+    lams = spec.lams(table.entry, info.n_train)
     return Node(-1, table.reference, encoding, described, fold, lams, info, n_features)
 
 

@@ -48,6 +48,12 @@ def read_results(path: str | Path, *, every_run: bool = False) -> pd.DataFrame:
     return frame if every_run else latest(frame)
 
 
+def latest_by_key(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows of each key the one of the latest attempt."""
+    ordered = frame.sort_values("attempt", kind="stable")
+    return ordered.drop_duplicates("key", keep="last").reset_index(drop=True)
+
+
 def latest(frame: pd.DataFrame) -> pd.DataFrame:
     """Of the rows of each task the one that was finished last.
 

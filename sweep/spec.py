@@ -16,7 +16,7 @@ from solver.encodings import ENCODINGS
 from solver.errors import InputError
 from solver.limits import Limits
 from sweep.datasets.reference import DatasetRef
-from sweep.lambdas import LambdaItem, as_items
+from sweep.lambdas import Lam, LambdaItem, as_items, expand
 from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unknown, validate
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -220,6 +220,21 @@ class KFold(Strict):
 Validation: TypeAlias = NoValidation | Holdout | KFold
 
 
+class DatasetEntry(DatasetRef):
+    """A dataset, with the encodings and λ that it has in place of the sweep's.
+
+    These two say nothing about the table, so a dump of the reference leaves them out.
+    """
+
+    encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
+    lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
+
+    @field_validator("lambdas", mode="before")
+    @classmethod
+    def _lambdas(cls, value: Any) -> Any:
+        return None if value is None else as_items(value)
+
+
 class Spec(Strict):
     """A sweep.
 
@@ -228,7 +243,7 @@ class Spec(Strict):
     name : str
         Letters, digits, spaces and ``._-``.
     datasets, encodings, lambdas, solvers : list
-        The axes; every combination is a task.
+        The axes; every combination is a task. A dataset may have encodings and λ of its own.
     validation : Validation
         How rows are held out for testing.
     limits : LimitsEntry
@@ -238,7 +253,7 @@ class Spec(Strict):
     """
 
     name: Name
-    datasets: list[DatasetRef] = Field(min_length=1)
+    datasets: list[DatasetEntry] = Field(min_length=1)
     encodings: list[EncodingEntry] = Field(min_length=1)
     lambdas: list[LambdaItem] = Field(min_length=1)
     solvers: list[SolverEntry] = Field(min_length=1)
@@ -251,8 +266,8 @@ class Spec(Strict):
     def _datasets(cls, value: Any) -> Any:
         for i, item in enumerate(value if isinstance(value, list) else []):
             for key in item if isinstance(item, dict) else []:
-                if key not in DatasetRef.model_fields:
-                    raise unknown(key, DatasetRef.model_fields, "key", i, key)
+                if key not in DatasetEntry.model_fields:
+                    raise unknown(key, DatasetEntry.model_fields, "key", i, key)
         return value
 
     @field_validator("lambdas", mode="before")
@@ -276,9 +291,15 @@ class Spec(Strict):
             seen.add(dataset.name)
         return self
 
-    def encoding_choices(self) -> list[Choice]:
-        """The axis of encodings, each choice once."""
-        return _distinct(c for entry in self.encodings for c in entry.expand())
+    def encoding_choices(self, dataset: DatasetEntry) -> list[Choice]:
+        """The axis of encodings of a dataset, each choice once."""
+        entries = self.encodings if dataset.encodings is None else dataset.encodings
+        return _distinct(c for entry in entries for c in entry.expand())
+
+    def lams(self, dataset: DatasetEntry, n_train: int) -> tuple[Lam, ...]:
+        """The axis of λ of a dataset for so many training rows, each λ once."""
+        items = self.lambdas if dataset.lambdas is None else dataset.lambdas
+        return expand(items, n_train)
 
     def solver_choices(self) -> list[Choice]:
         """The axis of solvers, each choice once, with the sweep's limits where it has no own."""

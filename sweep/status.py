@@ -1,0 +1,150 @@
+"""How far a sweep is, live or dead, from its folder alone."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.errors import InputError
+from solver.solution import Status
+from sweep.lock import is_live, read_life
+from sweep.parts import Parts
+from sweep.planfile import plan_tables
+from sweep.results import latest_by_key
+from sweep.store import CHECKPOINTS, read_checkpoint, read_manifest
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """How far a sweep is.
+
+    Parameters
+    ----------
+    sweep : str
+        Its name.
+    folder : str
+    live : bool
+        Whether a driver is at work.
+    driver : str or None
+        Which one is, or was.
+    updated : float or None
+        When it was last heard of, in seconds since 1970.
+    total, done, failed, running, missing : int
+        Tasks of the plan: all; answered; ended in an error or killed; on a worker now; the rest.
+    impossible : int
+        Cells of the spec that cannot be run.
+    unfinished : int
+        Missing tasks that begin where an earlier run left them.
+    statuses : dict
+        Number of tasks by the status of their row.
+    worst_gap : float or None
+        Largest gap among done tasks and unfinished ones.
+    seconds : float
+        Search time of all rows of the plan.
+    rate, eta : float or None
+        Tasks a second and seconds to the end, of a live sweep.
+    workers, memory : int
+        Of a live sweep; bytes.
+    """
+
+    sweep: str
+    folder: str
+    live: bool
+    driver: str | None
+    updated: float | None
+    total: int
+    done: int
+    failed: int
+    running: int
+    missing: int
+    impossible: int
+    unfinished: int
+    statuses: dict[str, int]
+    worst_gap: float | None
+    seconds: float
+    rate: float | None
+    eta: float | None
+    workers: int
+    memory: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return asdict(self)
+
+
+def sweep_status(path: str | Path) -> SweepStatus:
+    """Read how far a sweep is.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or a part file is damaged.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise InputError(f"there is no folder {root}")
+    name = read_manifest(root)["sweep"]
+    live = is_live(root)
+    planned, impossible = _planned(root)
+    columns = ["key", "status", "gap", "seconds", "attempt"]
+    rows = latest_by_key(Parts(root).read(columns).to_pandas())
+    rows = rows[rows["key"].isin(planned.values())]
+    statuses = {str(s): int(n) for s, n in rows["status"].value_counts().items()}
+    failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
+    answered = set(rows["key"][~rows["status"].isin(["error", "killed"])])
+    done = sum(by in answered for by in planned.values())
+    open_gaps = _open_gaps(root)
+    gaps = [g for g in [*rows["gap"].tolist(), *open_gaps] if not math.isnan(g)]
+    life = read_life(root)
+    numbers = life.numbers if life and live else {}
+    left = len(planned) - done - failed
+    running = min(int(numbers.get("running", 0)), left)
+    return SweepStatus(
+        sweep=name,
+        folder=str(root),
+        live=live,
+        driver=life.name if life else None,
+        updated=life.updated if life else None,
+        total=len(planned),
+        done=done,
+        failed=failed,
+        running=running,
+        missing=left - running,
+        impossible=impossible,
+        unfinished=len(open_gaps),
+        statuses=statuses,
+        worst_gap=max(gaps) if gaps else None,
+        seconds=float(rows["seconds"].sum()),
+        rate=numbers.get("rate"),
+        eta=numbers.get("eta"),
+        workers=int(numbers.get("workers", 0)),
+        memory=int(numbers.get("memory", 0)),
+    )
+
+
+def _planned(root: Path) -> tuple[dict[str, str], int]:
+    """For each planned key the key of the row that answers it, and the number of cells that
+    cannot be run."""
+    planned: dict[str, str] = {}
+    impossible = 0
+    for table in plan_tables(root):
+        content = table.select(["key", "answered_by", "tasks"]).to_pydict()
+        for key, answer, tasks in zip(*content.values(), strict=True):
+            if key is None:
+                impossible += tasks
+            else:
+                planned[key] = answer or key
+    return planned, impossible
+
+
+def _open_gaps(root: Path) -> list[float]:
+    found = [read_checkpoint(path) for path in (root / CHECKPOINTS).glob("*.parquet")]
+    return [float(checkpoint.gap) for checkpoint in found if checkpoint is not None]
+
+
+def age(status: SweepStatus) -> float | None:
+    """Seconds since the driver was last heard of."""
+    return None if status.updated is None else max(0.0, time.time() - status.updated)
