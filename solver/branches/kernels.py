@@ -198,6 +198,24 @@ def share_out(
 
 
 @inlined
+def supported(pool: Pool, rules: Rules, action: int, arity: int) -> bool:
+    """Whether a split can pay against one of its subtrees serving all rows (support bound).
+
+    Without the split, the subtree of child ``j`` errs at worst on all rows of the others. So a
+    split is only worth its price if for every ``j`` the others gain more than it:
+    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``.
+    """
+    first, last = pool.action_children[action], rules.budgets - 1
+    total, largest = 0, 0
+    for c in range(arity):
+        low, high = child_bounds(pool, rules, first + c, last)
+        gain = pool.child_weight[first + c] * rules.error - low
+        total += gain
+        largest = max(largest, gain)
+    return total - largest > rules.split
+
+
+@inlined
 def refresh(
     layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, node: int, action: int
 ) -> bool:
@@ -214,6 +232,11 @@ def refresh(
         if scratch.upper[b] < pool.node_upper[node, b]:
             pool.node_upper[node, b] = scratch.upper[b]
             pool.node_best[node, b] = action
+            changed = True
+    if not rules.paper and pool.action_lower[action, 0] < INFINITE:
+        if not supported(pool, rules, action, arity):
+            for b in range(rules.budgets):
+                pool.action_lower[action, b] = INFINITE
             changed = True
     return changed
 
