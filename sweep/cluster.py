@@ -192,7 +192,8 @@ def _open_local(config: Local, stack: ExitStack) -> Client:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            # Not None: then the scheduler takes port 8787 and complains if it is not free.
+            dashboard_address="127.0.0.1:0",
             memory_limit=config.memory_limit or "auto",
             silence_logs=logging.CRITICAL,
         )

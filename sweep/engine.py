@@ -23,7 +23,7 @@ from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.interrupt import Interrupts
 from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
-from sweep.rows import Checkpoint, checkpoint_of
+from sweep.rows import checkpoint_of
 from sweep.spec import SweepFile
 from sweep.store import Store
 from sweep.tasks import Run
@@ -73,6 +73,9 @@ def run_sweep(
     began = time.monotonic()
     listener = listener or Silent()
     plan = plan or make_plan(sweep)
+    if isinstance(cluster, Address) and not (Path(out) / stores.MANIFEST).exists():
+        with open_cluster(cluster):
+            pass  # A scheduler that cannot be reached should leave no folder behind.
     with stores.create(Path(out), sweep) as store:
         remaining, answered = survey(plan, store)
         listener.planned(plan, len(remaining))
@@ -184,9 +187,7 @@ class _Session:
 
     def _keep_snapshots(self, dispatcher: Dispatcher) -> None:
         while dispatcher.snapshots:
-            event = dispatcher.snapshots.popleft()
-            content = {name: value for name, value in event.items() if name != "kind"}
-            checkpoint = Checkpoint(**content)
+            checkpoint = dispatcher.snapshots.popleft()
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
                 self.store.save_checkpoint(checkpoint)
