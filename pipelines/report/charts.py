@@ -1,0 +1,245 @@
+"""The report's charts. λ-paths are drawn as what they are: points of a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+from pipelines.report.axes import LambdaAxis, new_figure
+from pipelines.report.palette import CHOSEN, FAINT, TEST, Dash, encoding_dashes, encoding_marks
+from pipelines.report.paths import Path
+
+_MANY = 40
+"""From so many λ on, marks are small and spreads are bands."""
+
+_PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+_PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
+
+
+def path_chart(path: Path, colour: str) -> Figure:
+    """The λ-path of a solver: objective and bound, accuracies, size of the tree, seconds."""
+    table = path.table[path.table["runs"] > 0]
+    axis = LambdaAxis(table["lam"].tolist())
+    figure = new_figure(10, 5.6)
+    panels = figure.subplots(2, 2, sharex=True)
+    draw = (_objective, _accuracy, _size, _seconds)
+    for axes, panel in zip(panels.flat, draw, strict=True):
+        panel(axes, table, axis, colour)
+        _mark_choice(axes, path, axis)
+        if axes.get_legend_handles_labels()[0]:
+            # A legend that says one thing is in the title.
+            axes.legend(loc="best", handlelength=1.6, labelspacing=0.25)
+    for axes in panels[1]:
+        axis.prepare(axes)
+    _name_choice(panels[0, 0], path, axis)
+    _name_choice(panels[0, 1], path, axis)
+    return figure
+
+
+def _series(
+    axes: Axes,
+    table: pd.DataFrame,
+    axis: LambdaAxis,
+    column: str,
+    colour: str,
+    label: str | None = None,
+    *,
+    mark: str = "o",
+    dash: Dash = "solid",
+    spread: str | None = None,
+    hollow: pd.Series[bool] | None = None,
+) -> None:
+    """Points of a grid, joined by a faint line to lead the eye."""
+    shown = table[table[column].notna()]
+    if shown.empty:
+        return
+    x, y = axis.place(shown["lam"].tolist()), shown[column].to_numpy(float)
+    many = len(shown) > _MANY
+    marks = 2.2 if many else 5
+    axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.45, linestyle=dash)
+    fill = np.ones(len(shown), bool) if hollow is None else ~hollow[shown.index].to_numpy(bool)
+    for part, face in ((fill, colour), (~fill, "white")):
+        if part.any():
+            axes.plot(x[part], y[part], mark, color=colour, markerfacecolor=face, markersize=marks)
+    if label:
+        axes.plot([], [], mark, linestyle=dash, color=colour, markersize=4, label=label)
+    if spread is not None and shown[spread].notna().any():
+        reach = shown[spread].fillna(0).to_numpy(float)
+        if many:
+            axes.fill_between(x, y - reach, y + reach, color=colour, alpha=0.15, linewidth=0)
+        else:
+            axes.errorbar(x, y, reach, fmt="none", ecolor=colour, alpha=0.45, elinewidth=1.2)
+
+
+def _objective(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    axes.set_title("Objective and lower bound (training)")
+    bound = table[table["lower_bound"].notna()]
+    if len(bound):
+        x = axis.place(bound["lam"].tolist())
+        low, high = bound["lower_bound"].to_numpy(float), bound["objective"].to_numpy(float)
+        axes.vlines(x, low, high, color=FAINT, linewidth=1)
+        axes.plot(x, low, "_", color=FAINT, markersize=8, label="proven lower bound")
+    unproven = table["optimal"] < table["runs"]
+    _series(axes, table, axis, "objective", colour, "objective", hollow=unproven)
+    if unproven.any():
+        axes.plot(
+            [], [], "o", color=colour, markerfacecolor="white", label="not all proven optimal"
+        )
+
+
+def _accuracy(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    tested = table["test_accuracy"].notna().any()
+    spread = table["test_spread"].notna().any()
+    axes.set_title("Accuracy" + (" (mean ± standard deviation over folds)" if spread else ""))
+    _series(axes, table, axis, "train_accuracy", colour, "train", spread="train_spread")
+    if tested:
+        _series(axes, table, axis, "test_accuracy", TEST, "test", mark="s", spread="test_spread")
+    axes.yaxis.set_major_formatter(_PERCENT)
+
+
+def _size(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    mean = " (mean over folds)" if table["runs"].max() > 1 else ""
+    axes.set_title(f"Size of the tree{mean}")
+    _series(axes, table, axis, "splits", colour, "splits")
+    _series(axes, table, axis, "depth", FAINT, "depth", mark="^")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    mean = ", mean over folds" if table["runs"].max() > 1 else ""
+    axes.set_title(f"Search time (seconds{mean})")
+    _series(axes, table, axis, "seconds", colour)
+    values = table["seconds"][table["seconds"] > 0]
+    if len(values) and values.max() / values.min() > 8:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_PLAIN)
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _choices(path: Path) -> list[tuple[str, str, Dash]]:
+    """Name, key and kind of line of the λ that validation picks."""
+    if path.minimum is not None and path.minimum == path.one_se:
+        return [("best mean = one-SE rule", path.minimum, "solid")]
+    pairs = [("best mean", path.minimum, (0, (4, 2))), ("one-SE rule", path.one_se, "solid")]
+    return [(name, key, dash) for name, key, dash in pairs if key is not None]
+
+
+def _mark_choice(axes: Axes, path: Path, axis: LambdaAxis) -> None:
+    for _, key, dash in _choices(path):
+        x = axis.place([path.point(key)["lam"]])[0]
+        axes.axvline(x, color=CHOSEN, linewidth=1.2, linestyle=dash, zorder=1)
+
+
+def _name_choice(axes: Axes, path: Path, axis: LambdaAxis) -> None:
+    low, high = axes.get_xlim()
+    for row, (name, key, _) in enumerate(_choices(path)):
+        x = axis.place([path.point(key)["lam"]])[0]
+        left = (x - low) / (high - low) < 0.6
+        axes.annotate(
+            f"{name}: λ = {path.point(key)['lam_text']}",
+            (x, 0.04 + 0.09 * row),
+            xycoords=("data", "axes fraction"),
+            xytext=(7 if left else -7, 0),
+            textcoords="offset points",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
+            ha="left" if left else "right",
+            fontsize=8.5,
+            color=CHOSEN,
+        )
+
+
+def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[str, ...]) -> Figure:
+    """All encodings and solvers of a dataset: objective and test (or train) accuracy against λ."""
+    tables = [path.table[path.table["runs"] > 0] for path in paths]
+    axis = LambdaAxis([lam for table in tables for lam in table["lam"]])
+    tested = any(table["test_accuracy"].notna().any() for table in tables)
+    figure = new_figure(10, 3.6)
+    left, right = figure.subplots(1, 2)
+    marks, dashes = encoding_marks(encodings), encoding_dashes(encodings)
+    for path, table in zip(paths, tables, strict=True):
+        look = {"mark": marks[path.encoding], "dash": dashes[path.encoding]}
+        colour, name = colours[path.solver], f"{path.encoding}, {path.solver}"
+        unproven = table["optimal"] < table["runs"]
+        _series(left, table, axis, "objective", colour, name, hollow=unproven, **look)
+        column = "test_accuracy" if tested else "train_accuracy"
+        _series(right, table, axis, column, colour, **look)
+    left.set_title("Objective (training); hollow: not all proven")
+    right.set_title("Test accuracy (mean over folds)" if tested else "Training accuracy")
+    right.yaxis.set_major_formatter(_PERCENT)
+    for axes in (left, right):
+        axis.prepare(axes)
+    if len(paths) > 1:
+        figure.legend(loc="outside lower center", ncols=min(len(paths), 3), handlelength=2.4)
+    return figure
+
+
+def profile_chart(
+    times: pd.DataFrame,
+    excess: pd.DataFrame,
+    colours: dict[str, str],
+    encodings: tuple[str, ...],
+) -> Figure:
+    """Two profiles: how many runs are proven after how long, and how far trees are from the best.
+
+    Parameters
+    ----------
+    times : DataFrame
+        From :func:`pipelines.report.comparison.proof_times`.
+    excess : DataFrame
+        From :func:`pipelines.report.comparison.add_excess`.
+    """
+    figure = new_figure(10, 3.6)
+    left, right = figure.subplots(1, 2)
+    dashes = encoding_dashes(encodings)
+    apart = times.groupby(["encoding", "solver"]).ngroups <= 8
+    by = ["encoding", "solver"] if apart else ["solver"]
+    last = times["seconds"].max()
+    for cell, group in times.groupby(by, sort=False):
+        names = [str(name) for name in (cell if isinstance(cell, tuple) else (cell,))]
+        dash = dashes[names[0]] if apart else "solid"
+        done = np.sort(group["seconds"].dropna().to_numpy(float))
+        steps = np.arange(1, len(done) + 1) / len(group)
+        x = np.concatenate([done, [last]]) if len(done) else np.array([last])
+        y = np.concatenate([steps, steps[-1:]]) if len(done) else np.array([0.0])
+        left.step(
+            np.maximum(x, 1e-6), y, where="post", color=colours[names[-1]], linestyle=dash,
+            label=", ".join(names),
+        )  # fmt: skip
+    left.set_title("Share of runs proven optimal within a time")
+    left.set_xlabel("seconds of search (log scale)")
+    if times["seconds"].notna().any():
+        left.set_xscale("log")
+        left.xaxis.set_major_formatter(_PLAIN)
+        left.legend(loc="lower right", handlelength=2.4)
+    left.set_ylim(0, 1.03)
+    left.yaxis.set_major_formatter(_PERCENT)
+    _excess(right, excess, colours)
+    return figure
+
+
+def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
+    axes.set_title("Share of runs within a distance of the best objective")
+    axes.set_xlabel("objective above the best known of the same problem")
+    compared = excess[excess["solvers"] > 1]
+    last = float(compared["excess"].max()) if len(compared) else 0.0
+    for solver, group in compared.groupby("solver_label", sort=False):
+        values = np.sort(group["excess"].to_numpy(float))
+        y = np.arange(1, len(values) + 1) / len(values)
+        x, y = np.append(values, max(last, 1e-9) * 1.02), np.append(y, 1.0)
+        # A line may start on the axis: what is exactly as good as the best.
+        x, y = np.insert(x, 0, 0.0), np.insert(y, 0, 0.0)
+        axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)
+    if len(compared):
+        axes.legend(loc="lower right")
+        axes.set_xlim(left=0)
+    else:
+        axes.text(0.5, 0.5, "no two solvers on the same problem", ha="center", va="center",
+                  color=FAINT, transform=axes.transAxes)  # fmt: skip
+    axes.set_ylim(0, 1.03)
+    axes.yaxis.set_major_formatter(_PERCENT)
