@@ -23,7 +23,7 @@ from solver.solution import Status
 from sweep import rows, tasks
 from sweep.backlog import Backlog
 from sweep.plan import Node, Plan, Task
-from sweep.rows import Cell, Place
+from sweep.rows import Cell, Checkpoint, Place
 from sweep.store import Store
 from sweep.worker import request_stop
 
@@ -90,7 +90,7 @@ class Dispatcher:
         self.seats: dict[str, Seat] = {}
         self.memory = 0
         self.notes: deque[str] = deque()
-        self.snapshots: deque[dict[str, Any]] = deque()
+        self.snapshots: deque[Checkpoint] = deque()
         self._suspects: deque[Task] = deque()
         self._deaths: dict[int, int] = {}
         self._most: dict[int, int] = {}
@@ -285,7 +285,7 @@ class Dispatcher:
                 found += self._remove(event["worker"])
             kind = event.get("kind")
             if kind == "snapshot":
-                self.snapshots.append(event)
+                self.snapshots.append(Checkpoint(**event["checkpoint"]))
             elif kind == "memory":
                 self._memory_used[event["key"]] = event["used"]
             elif kind == "started":

@@ -9,7 +9,7 @@ import socket
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -32,7 +32,7 @@ from solver.tree import Tree
 from sweep import datasets, folds, rows
 from sweep.datasets.reference import DatasetRef
 from sweep.plan import Node, NodeInfo
-from sweep.rows import Cell, Place
+from sweep.rows import Cell, Checkpoint, Place
 from sweep.worker import GUARD, is_stopped
 
 Row = dict[str, Any]
@@ -215,11 +215,8 @@ def _watch(run: Run, cell: Cell, worker: Worker | None) -> Watch:
         if earlier is not None:
             bound = max(bound, Fraction(earlier.lower_bound))
             seconds, iterations = seconds + earlier.seconds, iterations + earlier.iterations
-        _send(
-            worker,
-            run,
-            "snapshot",
-            cell,
+        content = Checkpoint(
+            key=cell.key,
             tree=seen.tree.to_json(),
             objective=str(seen.objective),
             lower_bound=str(bound),
@@ -227,6 +224,7 @@ def _watch(run: Run, cell: Cell, worker: Worker | None) -> Watch:
             iterations=iterations,
             nodes=seen.nodes,
         )
+        _send(worker, run, "snapshot", cell, checkpoint=asdict(content))
 
     return Watch(lambda: is_stopped(run.name), snapshot, run.checkpoint_seconds)
 

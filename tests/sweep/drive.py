@@ -1,0 +1,58 @@
+"""Run or resume a sweep in a process of its own, with the misbehaving solvers at hand.
+
+python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS
+python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from solver.errors import InputError
+from sweep.cluster import Address, Local
+from sweep.engine import resume_sweep, run_sweep
+from sweep.events import Progress, Silent
+from sweep.spec import load_spec
+
+_spec = importlib.util.spec_from_file_location("faulty", Path(__file__).with_name("faulty.py"))
+assert _spec
+assert _spec.loader
+_spec.loader.exec_module(importlib.util.module_from_spec(_spec))
+
+
+class Told(Silent):
+    """Prints what happens, so that a test knows when to strike."""
+
+    def progress(self, progress: Progress) -> None:
+        print(f"progress {progress.done} {progress.running} {progress.workers}", flush=True)
+
+    def note(self, text: str) -> None:
+        print(f"note {text}", flush=True)
+
+
+def main() -> int:
+    command, spec, out, where, seconds = sys.argv[1:]
+    if where.isdigit():
+        cluster: Local | Address = Local(workers=int(where))
+    else:
+        cluster = Address(kind="address", address=where, insecure=True)
+    try:
+        if command == "run":
+            outcome = run_sweep(
+                load_spec(spec), out, cluster, listener=Told(), checkpoint_seconds=float(seconds)
+            )
+        else:
+            outcome = resume_sweep(out, cluster, listener=Told(), checkpoint_seconds=float(seconds))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("outcome", json.dumps(asdict(outcome)), flush=True)
+    return outcome.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

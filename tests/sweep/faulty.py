@@ -1,0 +1,189 @@
+"""Solvers that misbehave, for tests only.
+
+Workers load this file through Dask's own setting ``distributed.worker.preload``, which tests give
+in the environment; a sweep's driver in a test imports it. Nothing of the product knows of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+from solver.base import Option, Snapshot, Solver, Traits, Watch
+from solver.catalogue import SOLVERS
+from solver.exact import objective
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution, Status
+from solver.tree import Tree
+from sweep import tasks
+
+SCRATCH = "TREESWEEP_TEST_SCRATCH"
+"""Names a folder in which solvers leave marks for tests."""
+
+KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
+"""Names a dataset that kills the worker that reads it."""
+
+
+class _Leaf(Solver):
+    """Gives the tree without a split, after doing something."""
+
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "for tests"
+    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), proves=False)
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        """What this solver does before it answers."""
+
+    def _solve(
+        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+    ) -> Solution:
+        began = time.perf_counter()
+        self.misbehave(problem, lam, limits, watch)
+        return self.answer(problem, lam, Status.HEURISTIC, None, time.perf_counter() - began)
+
+    def answer(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        status: Status,
+        bound: Fraction | None,
+        seconds: float,
+    ) -> Solution:
+        tree = problem.grow(-1)
+        return Solution(
+            tree=tree,
+            status=status,
+            lam=lam,
+            objective=objective(tree.errors, 0, problem.total_weight, lam),
+            lower_bound=bound,
+            errors=tree.errors,
+            total_weight=problem.total_weight,
+            seconds=seconds,
+            solver=self.name,
+            version=self.version,
+        )
+
+
+class Raiser(_Leaf):
+    name: ClassVar[str] = "raiser"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        raise ValueError("raised on purpose")
+
+
+class Killer(_Leaf):
+    name: ClassVar[str] = "killer"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Once(_Leaf):
+    """Kills its worker the first time that it is asked for a λ."""
+
+    name: ClassVar[str] = "once"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        mark = Path(os.environ[SCRATCH], f"once-{lam.numerator}-{lam.denominator}")
+        if not mark.exists():
+            mark.touch()
+            time.sleep(0.3)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Eater(_Leaf):
+    """Eats memory without end, whatever its limit."""
+
+    name: ClassVar[str] = "eater"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        eaten = []
+        for _ in range(200):
+            eaten.append(b"x" * 2**25)
+            time.sleep(0.02)
+
+
+class Liar(_Leaf):
+    """Claims an objective that its tree does not have."""
+
+    name: ClassVar[str] = "liar"
+
+    def answer(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        status: Status,
+        bound: Fraction | None,
+        seconds: float,
+    ) -> Solution:
+        found = super().answer(problem, lam, status, bound, seconds)
+        return Solution(**{**vars(found), "objective": found.objective - Fraction(1, 1000)})
+
+
+class Stepper(_Leaf):
+    """Proves the tree without a split in steps of 50 ms; stops, and is followed, as it should."""
+
+    name: ClassVar[str] = "stepper"
+    options: ClassVar[Mapping[str, Option]] = {"steps": Option(10, "a whole number", kind=int)}
+    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}))
+
+    def _solve(
+        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+    ) -> Solution:
+        began = told = time.perf_counter()
+        goal = objective(problem.leaf_errors, 0, problem.total_weight, lam)
+        steps: int = self.settings["steps"]
+        status, bound = Status.OPTIMAL, goal
+        for step in range(steps):
+            now = time.perf_counter()
+            bound = goal * step / steps
+            if watch.stop():
+                status = Status.STOPPED
+                break
+            if limits.seconds is not None and now - began > limits.seconds:
+                status = Status.TIME_LIMIT
+                break
+            if watch.snapshot and now - told > watch.interval:
+                told = now
+                tree = problem.grow(-1)
+                watch.snapshot(Snapshot(tree, goal, bound, now - began, step, 1))
+            time.sleep(0.05)
+        else:
+            bound = goal
+        _mark("started-anew" if start is None else "started-from-tree")
+        return self.answer(problem, lam, status, bound, time.perf_counter() - began)
+
+
+def _mark(name: str) -> None:
+    folder = os.environ.get(SCRATCH)
+    if folder:
+        with open(Path(folder, name), "a") as file:
+            file.write(".")
+
+
+def _kill_on_load(name: str) -> None:
+    load = tasks.datasets.load_dataset
+
+    def load_or_die(reference: Any, **more: Any) -> Any:
+        if reference.name == name and "worker" in os.environ.get("TREESWEEP_TEST_ROLE", "worker"):
+            os._exit(9)
+        return load(reference, **more)
+
+    tasks.datasets.load_dataset = load_or_die  # type: ignore[assignment]
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask in each worker."""
+    if os.environ.get(KILL_LOAD):
+        _kill_on_load(os.environ[KILL_LOAD])
+
+
+for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper):
+    SOLVERS.setdefault(_solver.name, _solver)

@@ -1,0 +1,318 @@
+"""Processes are killed and memory is eaten; afterwards the store is that of a quiet run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from sweep.results import read_results
+from sweep.status import sweep_status
+
+pytestmark = pytest.mark.faults
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+VARYING = [
+    "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
+    "trace", "versions", "git_revision",
+]  # fmt: skip
+
+
+class Drive:
+    """A driver in a process of its own."""
+
+    def __init__(self, folder: Path, workers: int = 2, checkpoint: float = 30.0) -> None:
+        self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
+        self.out = folder / "out"
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
+            "TREESWEEP_TEST_SCRATCH": str(folder),
+        }
+
+    @contextmanager
+    def start(self, command: str, spec: str | None = None) -> Iterator[subprocess.Popen[str]]:
+        path = self.folder / "spec.yaml"
+        if spec is not None:
+            path.write_text(spec)
+        arguments = [command, str(path), str(self.out), str(self.workers), str(self.checkpoint)]
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "drive.py"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+        )
+        try:
+            yield process
+        finally:
+            children = _children(process)
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            psutil.wait_procs(children, timeout=20)
+
+    def finish(self, command: str, spec: str | None = None, timeout: float = 120) -> dict[str, int]:
+        """Run to the end; the outcome and the exit code."""
+        with self.start(command, spec) as process:
+            out, err = process.communicate(timeout=timeout)
+        lines = [line for line in out.splitlines() if line.startswith("outcome ")]
+        assert lines, err
+        return {**json.loads(lines[-1].removeprefix("outcome ")), "code": process.returncode}
+
+    def rows(self) -> pd.DataFrame:
+        frame = read_results(self.out)
+        assert not frame["key"].duplicated().any()
+        return frame
+
+
+def _children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [c for c in _children(process) if "spawn_main" in " ".join(c.cmdline())]
+
+
+def _wait_for_done(process: subprocess.Popen[str], done: int) -> None:
+    """Read the driver's lines until so many tasks are done."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        words = line.split()
+        if words[0] == "progress" and int(words[1]) >= done and int(words[2]):
+            return
+    raise AssertionError(
+        "the driver ended early: " + (process.stderr.read() if process.stderr else "")
+    )
+
+
+def _alike(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
+
+
+STEPS = """
+name: steps
+datasets: [monks-1, monks-2]
+encodings: [onehot]
+lambdas: {from: 0.3, to: 0.1, count: 10}
+solvers: [cart, {solver: stepper, options: {steps: 8}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The rows of an undisturbed run of STEPS."""
+    drive = Drive(tmp_path_factory.mktemp("quiet"))
+    assert drive.finish("run", STEPS)["code"] == 0
+    return _alike(drive.rows())
+
+
+def test_a_worker_killed_in_mid_task_changes_nothing(tmp_path: Path, quiet: pd.DataFrame) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        for done in (2, 8):
+            _wait_for_done(process, done)
+            _workers(process)[0].kill()
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert "is gone" in out
+    pd.testing.assert_frame_equal(_alike(drive.rows()), quiet)
+
+
+def test_a_driver_killed_again_and_again_loses_only_what_was_not_written(
+    tmp_path: Path, quiet: pd.DataFrame
+) -> None:
+    drive = Drive(tmp_path)
+    written: set[str] = set()
+    for number, done in enumerate((1, 6, 14)):
+        with drive.start("run" if number == 0 else "resume", STEPS) as process:
+            _wait_for_done(process, done)
+            time.sleep(0.4 * number)
+            process.kill()
+        rows = drive.rows()
+        assert written <= set(rows["key"])
+        written = set(rows["key"])
+        assert not sweep_status(drive.out).live
+    assert drive.finish("resume")["code"] == 0
+    pd.testing.assert_frame_equal(_alike(drive.rows()), quiet)
+    assert drive.finish("resume")["ran"] == 0
+
+
+def test_a_task_that_kills_its_worker_is_recorded_and_bystanders_are_not_blamed(
+    tmp_path: Path,
+) -> None:
+    drive = Drive(tmp_path)
+    spec = """
+name: killer
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1, 0.05]
+solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 9, 3)
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["killer", "status"]) == {"killed"}
+    assert set(rows.loc["killer", "attempt"]) == {2}
+    assert rows.loc["killer", "error"].str.contains("alone").all()
+    assert rows.loc["killer", "tree"].isna().all()
+    assert set(rows.loc["stepper", "status"]) == {"optimal"}
+    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+def test_a_task_whose_worker_dies_once_is_run_again(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, workers=1)
+    spec = """
+name: once
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [once]
+"""
+    assert drive.finish("run", spec)["code"] == 0
+    rows = drive.rows()
+    assert rows["status"].tolist() == ["heuristic", "heuristic"]
+    assert rows["attempt"].max() == 2
+
+
+def test_a_task_that_eats_its_memory_limit_is_killed_and_the_sweep_goes_on(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    spec = """
+name: eater
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [eater, cart]
+limits: {memory: 100MiB}
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["failed"]) == (1, 2)
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["eater", "status"]) == {"killed"}
+    assert rows.loc["eater", "error"].str.contains("the memory limit is 100 MiB").all()
+    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+def test_a_dataset_that_kills_its_reader_takes_only_its_own_tasks_along(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    drive.environment["TREESWEEP_TEST_KILL_LOAD"] = "monks-2"
+    spec = """
+name: load
+datasets: [monks-1, monks-2]
+encodings: [onehot]
+lambdas: {from: 0.2, to: 0.1, count: 20}
+solvers: [cart]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["ran"], outcome["failed"]) == (40, 20)
+    rows = drive.rows().set_index("dataset")
+    assert set(rows.loc["monks-1", "status"]) == {"heuristic"}
+    assert rows.loc["monks-2", "error"].str.contains("read or encoded").all()
+
+
+def test_solvers_that_raise_or_lie_become_rows_that_say_so(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    spec = """
+name: liar
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [raiser, liar, cart]
+validation: {kind: kfold, folds: 2}
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 12, 8)
+    rows = drive.rows().set_index("solver")
+    assert rows.loc["raiser", "error"].str.contains("Traceback").all()
+    assert rows.loc["raiser", "error"].str.contains("ValueError: raised on purpose").all()
+    assert rows.loc["liar", "error"].str.contains("claims objective .* plain scorer finds").all()
+    assert rows.loc[["raiser", "liar"], "objective"].isna().all()
+    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+LONG = """
+name: long
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.4, 0.3]
+solvers: [{solver: stepper, options: {steps: 60}}, cart]
+limits: {seconds: 60}
+"""
+
+
+def test_ctrl_c_once_keeps_what_searches_have_and_resume_goes_on(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        _wait_for_done(process, 0)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, out + err
+    status = sweep_status(drive.out)
+    assert status.unfinished >= 1
+    assert not status.live
+    assert drive.finish("resume")["code"] == 0
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["stepper", "status"]) == {"optimal"}
+    assert rows.loc["stepper", "seconds"].max() > 3.1  # the earlier attempt's time is counted
+    assert (tmp_path / "started-from-tree").exists()
+    assert sweep_status(drive.out).unfinished == 0
+
+
+def test_ctrl_c_twice_leaves_at_once_with_the_store_intact(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        _wait_for_done(process, 0)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        process.wait(timeout=30)
+        assert time.monotonic() - began < 2
+    assert process.returncode == 130
+    drive.rows()
+    assert drive.finish("resume")["code"] == 0
+    assert sweep_status(drive.out).done == 4
+
+
+def test_a_killed_drivers_checkpoints_are_taken_up(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, checkpoint=0.3)
+    with drive.start("run", LONG) as process:
+        _wait_for_done(process, 0)
+        deadline = time.monotonic() + 20
+        while not any((drive.out / "checkpoints").glob("*.parquet")):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.kill()
+    assert drive.finish("resume")["code"] == 0
+    assert (tmp_path / "started-from-tree").exists()
+    assert not any((drive.out / "checkpoints").iterdir())
+
+
+def test_a_second_driver_is_turned_away(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        _wait_for_done(process, 0)
+        assert sweep_status(drive.out).live
+        with drive.start("resume") as second:
+            _, err = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert "another treesweep" in err
+        assert str(process.pid) in err
