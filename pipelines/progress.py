@@ -4,101 +4,67 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from solver.base import Snapshot
+    from sweep.events import Outcome, Progress
+    from sweep.plan import Plan
+
+_FAILURES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Figures:
-    """A moment of a sweep.
-
-    Parameters
-    ----------
-    total : int
-        Tasks of the sweep.
-    stored : int
-        Tasks whose rows were there before it started.
-    done : int
-        Tasks that it has finished, failed ones included.
-    failed : int
-        Tasks that ended in an error.
-    running : int
-        Tasks that are on a worker.
-    worst_gap : float or None
-        Largest objective − lower_bound so far; None while no run proved a bound.
-    workers : int
-    memory : int
-        Bytes that the workers hold.
-    """
-
-    total: int
-    stored: int = 0
-    done: int = 0
-    failed: int = 0
-    running: int = 0
-    worst_gap: float | None = None
-    workers: int = 0
-    memory: int = 0
-
-    @property
-    def left(self) -> int:
-        """Tasks that are still to be finished."""
-        return max(0, self.total - self.stored - self.done)
-
-
-class Pace:
-    """How fast tasks end, over the last ``window`` seconds rather than since the start."""
-
-    def __init__(self, window: float = 30.0) -> None:
-        self._window = window
-        self._seen: deque[tuple[float, int]] = deque()
-
-    def add(self, now: float, done: int) -> None:
-        """Note how many tasks were done at a moment."""
-        self._seen.append((now, done))
-        while len(self._seen) > 2 and now - self._seen[1][0] >= self._window:
-            self._seen.popleft()
-
-    @property
-    def rate(self) -> float | None:
-        """Tasks a second; None while nothing is known."""
-        if len(self._seen) < 2:
-            return None
-        (start, first), (end, last) = self._seen[0], self._seen[-1]
-        return (last - first) / (end - start) if end > start and last > first else None
-
-    def left(self, tasks: int) -> float | None:
-        """Seconds until so many more tasks are done; None while nothing is known."""
-        rate = self.rate
-        return None if rate is None else tasks / rate
-
-
-def describe(figures: Figures, pace: Pace) -> list[str]:
-    """The figures in words, most important first."""
-    parts = [f"{figures.done + figures.stored}/{figures.total} done"]
-    if figures.failed:
-        parts.append(f"{figures.failed} failed")
-    parts.append(f"{figures.running} running")
-    if pace.rate is not None:
-        parts.append(f"{pace.rate:.3g}/s")
-    left = pace.left(figures.left)
-    if left is not None and figures.left:
-        parts.append(f"{show_seconds(left)} left")
-    if figures.worst_gap is not None:
-        parts.append(f"worst gap {figures.worst_gap:.4g}")
-    parts.append(f"{figures.workers} worker{'' if figures.workers == 1 else 's'}")
-    if figures.memory:
-        parts.append(show_bytes(figures.memory))
+def describe(progress: Progress) -> list[str]:
+    """Where a sweep is in words, most important first."""
+    parts = [f"{progress.done}/{progress.total} done"]
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    parts.append(f"{progress.running} running")
+    if progress.rate > 0:
+        parts.append(f"{progress.rate:.3g}/s")
+    if progress.eta is not None and progress.done < progress.total:
+        parts.append(f"{show_seconds(progress.eta)} left")
+    if progress.worst_gap is not None:
+        parts.append(f"worst gap {progress.worst_gap:.4g}")
+    parts.append(f"{progress.workers} worker{'' if progress.workers == 1 else 's'}")
+    if progress.memory:
+        parts.append(show_bytes(progress.memory))
     return parts
+
+
+def describe_failure(row: dict[str, Any]) -> str:
+    """Which task failed, and the last line of why."""
+    fold = "" if row["fold"] is None else f", fold {row['fold']}"
+    lines = (row["error"] or "no message").strip().splitlines()
+    return (
+        f"{row['status']}: {row['dataset']}, {row['encoding']}, λ = {row['lam_label']}, "
+        f"{row['solver']}{fold}: {lines[-1].strip()}"
+    )
+
+
+def describe_outcome(outcome: Outcome) -> str:
+    """How a run of a sweep ended, in a sentence."""
+    if not outcome.ran and outcome.answered == outcome.total:
+        return f"Nothing to do: all {_tasks(outcome.total)} were answered before."
+    parts = [f"{_tasks(outcome.ran)} run in {show_seconds(outcome.seconds)}"]
+    parts.append(f"{outcome.failed} failed" if outcome.failed else "none failed")
+    if outcome.answered:
+        parts.append(f"{outcome.answered} answered before")
+    left = outcome.total - outcome.answered - outcome.ran
+    if left > 0:
+        parts.append(f"{left} not run")
+    if outcome.impossible:
+        parts.append(f"{outcome.impossible} cannot be run (see --dry-run)")
+    head = "Interrupted: " if outcome.interrupted else ""
+    return f"{head}{', '.join(parts)}."
+
+
+def _tasks(number: int) -> str:
+    return "1 task" if number == 1 else f"{number} tasks"
 
 
 def show_seconds(seconds: float) -> str:
@@ -115,33 +81,16 @@ def show_seconds(seconds: float) -> str:
 
 def show_bytes(size: float) -> str:
     """A size in binary units: ``512 MiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.3g} {unit}" if unit != "B" else f"{size:.0f} B"
+    if size < 1024:
+        return f"{size:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
         size /= 1024
-    return f"{size:.3g} TiB"
+        if size < 1024:
+            return f"{size:.3g} {unit}" if size < 100 else f"{size:.0f} {unit}"
+    return f"{size / 1024:.3g} TiB"
 
 
-class Display(Protocol):
-    """Where the progress of a sweep is shown; a context manager."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def show(self, figures: Figures) -> None:
-        """Show the newest figures."""
-
-    def note(self, text: str) -> None:
-        """Say something once, e.g. that a worker was lost."""
-
-
-def make_display(name: str, stream: IO[str] | None = None) -> Display:
+def make_display(name: str, stream: IO[str] | None = None) -> LiveDisplay | LogDisplay:
     """A live display if the stream is a terminal that can redraw, else one of plain lines."""
     from rich.console import Console
 
@@ -153,7 +102,40 @@ def make_display(name: str, stream: IO[str] | None = None) -> Display:
     return LogDisplay(name, stream)
 
 
-class LiveDisplay:
+class _Display:
+    """What both displays do with what the engine tells them; see ``sweep.events.Listener``."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def planned(self, plan: Plan, remaining: int) -> None:
+        """Say so if cells are impossible; the rest is in the figures."""
+        if remaining and plan.n_impossible:
+            self.note(f"{plan.n_impossible} cells cannot be run, e.g. {plan.impossible[0].reason}")
+
+    def finished(self, row: dict[str, Any]) -> None:
+        """Name the first failures as they come."""
+        if row["error"] is None:
+            return
+        self._failures += 1
+        if self._failures <= _FAILURES_SHOWN:
+            self.note(describe_failure(row))
+        elif self._failures == _FAILURES_SHOWN + 1:
+            self.note("further failures are counted only; the report lists them all")
+
+    def note(self, text: str) -> None:
+        """Say something once."""
+        raise NotImplementedError
+
+    def ended(self, outcome: Outcome) -> None:
+        """Nothing: the command says how it ended."""
+
+    def aborted(self) -> None:
+        """Say good-bye."""
+        print("treesweep: interrupted", file=sys.stderr, flush=True)
+
+
+class LiveDisplay(_Display):
     """A bar and a line of figures that are redrawn in place."""
 
     def __init__(
@@ -161,14 +143,12 @@ class LiveDisplay:
     ) -> None:
         from rich.live import Live
 
+        super().__init__()
         self._name = name
         self._clock = clock
         self._began = clock()
-        self._pace = Pace()
-        self._figures: Figures | None = None
-        self._live = Live(
-            get_renderable=self._render, console=console, refresh_per_second=4, transient=False
-        )
+        self._progress: Progress | None = None
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -177,10 +157,9 @@ class LiveDisplay:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def show(self, figures: Figures) -> None:
+    def progress(self, progress: Progress) -> None:
         """Show the newest figures at the next refresh."""
-        self._pace.add(self._clock(), figures.done)
-        self._figures = figures
+        self._progress = progress
 
     def note(self, text: str) -> None:
         """Print a line above the display."""
@@ -188,17 +167,21 @@ class LiveDisplay:
 
         self._live.console.print(Text(text))
 
+    def aborted(self) -> None:
+        """Give the cursor back."""
+        self._live.stop()
+        super().aborted()
+
     def _render(self) -> RenderableType:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        elapsed = show_seconds(self._clock() - self._began)
-        if self._figures is None:
+        progress, elapsed = self._progress, show_seconds(self._clock() - self._began)
+        if progress is None:
             return Text(f"{self._name}: starting ({elapsed})")
-        figures = self._figures
-        share = (figures.done + figures.stored) / max(1, figures.total)
+        share = progress.done / max(1, progress.total)
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(no_wrap=True)
         head.add_column(ratio=1)
@@ -210,12 +193,12 @@ class LiveDisplay:
         )
         words = Text(" · ").join(
             Text(part, style="bold red" if part.endswith(" failed") else "")
-            for part in describe(figures, self._pace)
+            for part in describe(progress)
         )
         return Group(head, words)
 
 
-class LogDisplay:
+class LogDisplay(_Display):
     """A line every few seconds, and one at the end."""
 
     def __init__(
@@ -226,13 +209,13 @@ class LogDisplay:
         interval: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__()
         self._name = name
         self._stream: IO[str] | None = stream
         self._interval = interval
         self._clock = clock
-        self._pace = Pace()
-        self._printed: tuple[float, Figures] | None = None
-        self._latest: Figures | None = None
+        self._printed: tuple[float, Progress] | None = None
+        self._latest: Progress | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -241,30 +224,27 @@ class LogDisplay:
         if self._latest is not None and self._printed and self._printed[1] != self._latest:
             self._print(self._latest)
 
-    def show(self, figures: Figures) -> None:
+    def progress(self, progress: Progress) -> None:
         """Print the figures if the last line is old enough."""
-        now = self._clock()
-        self._pace.add(now, figures.done)
-        self._latest = figures
-        if self._printed is None or now - self._printed[0] >= self._interval:
-            self._print(figures)
+        self._latest = progress
+        if self._printed is None or self._clock() - self._printed[0] >= self._interval:
+            self._print(progress)
 
     def note(self, text: str) -> None:
         """Print a line at once."""
         self._write(text)
 
-    def _print(self, figures: Figures) -> None:
-        self._printed = (self._clock(), figures)
-        self._write(", ".join(describe(figures, self._pace)))
+    def _print(self, progress: Progress) -> None:
+        self._printed = (self._clock(), progress)
+        self._write(", ".join(describe(progress)))
 
     def _write(self, text: str) -> None:
         # Nobody reads any more (``| head``): the sweep is worth more than its display.
         if self._stream is None:
             return
+        moment = time.strftime("%H:%M:%S")
         try:
-            print(
-                f"{time.strftime('%H:%M:%S')} {self._name}: {text}", file=self._stream, flush=True
-            )
+            print(f"{moment} {self._name}: {text}", file=self._stream, flush=True)
         except OSError:
             self._stream = None
 
@@ -280,16 +260,14 @@ def follow_search(stream: IO[str] | None = None) -> Iterator[Callable[[Snapshot]
         yield None
         return
     from rich.console import Console
-    from rich.markup import escape
 
     with Console(file=stream).status("searching") as status:
 
         def follow(snapshot: Snapshot) -> None:
             objective, bound = float(snapshot.objective), float(snapshot.lower_bound)
-            text = (
+            status.update(
                 f"searching: objective {objective:.4g}, lower bound {bound:.4g}, "
                 f"gap {objective - bound:.3g}, {show_seconds(snapshot.seconds)}"
             )
-            status.update(escape(text))
 
         yield follow

@@ -3,10 +3,23 @@
 from pipelines.cli.app import treesweep
 from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
 from pipelines.cli.single import predict, solve
+from pipelines.cli.sweeps import report, resume, run, status, verify
 
 __all__ = ["main", "treesweep"]
 
-for command in (solve, predict, datasets, encodings, solvers, warmup):
+for command in (
+    run,
+    resume,
+    status,
+    report,
+    verify,
+    solve,
+    predict,
+    datasets,
+    encodings,
+    solvers,
+    warmup,
+):
     treesweep.add_command(command)
 
 

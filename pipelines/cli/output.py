@@ -49,6 +49,17 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     print_plain(table)
 
 
+def print_lines(lines: Iterable[tuple[str, str]]) -> None:
+    """Labels and what they say, one a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for label, text in lines:
+        grid.add_row(Text(label, style="bold"), Text(text))
+    print_plain(grid)
+
+
 def print_plain(*parts: RenderableType) -> None:
     """What rich makes of the parts, on stdout, without the spaces that it fills lines up with."""
     console = make_console()
@@ -61,5 +72,5 @@ def print_plain(*parts: RenderableType) -> None:
 
 def count(number: int, noun: str) -> str:
     """``1 row``, ``2 rows``, ``2 classes``."""
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    plural = f"{noun}es" if noun.endswith(("s", "ch")) else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"

@@ -11,7 +11,7 @@ import click
 
 from pipelines.cli.app import ExitCode
 from pipelines.cli.interrupts import stop_on_interrupt
-from pipelines.cli.output import count, print_json, print_plain
+from pipelines.cli.output import count, print_json, print_lines
 from pipelines.cli.values import read_options, read_pairs, read_size
 
 if TYPE_CHECKING:
@@ -116,17 +116,11 @@ def _as_object(name: str, problem: Problem, solution: Solution) -> dict[str, Any
 
 def _show(name: str, problem: Problem, solution: Solution) -> None:
     """A solution for a person."""
-    from rich.table import Table
-    from rich.text import Text
-
     from solver.export import export_text
 
     click.secho(_about(name, problem), bold=sys.stdout.isatty())
     click.echo(f"\n{export_text(solution.tree)}\n")
-    grid = Table.grid(padding=(0, 2))
-    for label, text in _lines(solution):
-        grid.add_row(Text(label, style="bold"), Text(text))
-    print_plain(grid)
+    print_lines(_lines(solution))
 
 
 def _about(name: str, problem: Problem) -> str:

@@ -7,20 +7,43 @@ import os
 import pty
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from pipelines.progress import (
-    Figures,
     LiveDisplay,
     LogDisplay,
-    Pace,
     describe,
+    describe_outcome,
     make_display,
     show_bytes,
     show_seconds,
 )
+from sweep.events import Outcome, Progress
+
+
+def at(done: int, total: int, **more: Any) -> Progress:
+    """A moment of a sweep."""
+    values: dict[str, Any] = {
+        "running": 1,
+        "seconds": 1.0,
+        "eta": None,
+        "worst_gap": None,
+        "workers": 1,
+    }
+    values |= {"active": True, "answered": 0, "failed": 0, "rate": 0.0, "memory": 0}
+    values |= {"total": total, "done": done, **more}
+    return Progress(**values)
+
+
+def failure(number: int) -> dict[str, Any]:
+    """A row of a run that failed."""
+    return {
+        "status": "error", "error": f"Traceback\n  x\nMemoryError: no. {number}", "fold": 2,
+        "dataset": "car", "encoding": "onehot", "lam_label": "2/n", "solver": "branches",
+    }  # fmt: skip
 
 
 class Clock:
@@ -52,36 +75,41 @@ def test_sizes_in_binary_units(size: int, text: str) -> None:
     assert show_bytes(size) == text
 
 
-def test_pace_is_that_of_the_last_seconds() -> None:
-    pace = Pace(window=10)
-    for second in range(100):
-        pace.add(second, second * 50)
-    for second in range(100, 120):
-        pace.add(second, 99 * 50 + (second - 99) * 2)
-    assert pace.rate == pytest.approx(2)
-    assert pace.left(20) == pytest.approx(10)
-
-
-def test_pace_knows_nothing_before_a_task_has_ended() -> None:
-    pace = Pace()
-    assert pace.rate is None
-    pace.add(0, 0)
-    pace.add(5, 0)
-    assert (pace.rate, pace.left(3)) == (None, None)
-
-
 def test_everything_is_described() -> None:
-    pace = Pace()
-    pace.add(0, 0)
-    pace.add(10, 20)
-    figures = Figures(
-        total=100, stored=30, done=20, failed=3, running=4, worst_gap=0.0125, workers=2,
-        memory=2**29,
+    progress = at(
+        50, 100, answered=30, failed=3, running=4, rate=2.0, eta=25.0, worst_gap=0.0125,
+        workers=2, memory=2**29,
     )  # fmt: skip
-    assert describe(figures, pace) == [
+    assert describe(progress) == [
         "50/100 done", "3 failed", "4 running", "2/s", "25 s left", "worst gap 0.0125",
         "2 workers", "512 MiB",
     ]  # fmt: skip
+
+
+def test_what_is_not_known_is_not_shown() -> None:
+    assert describe(at(0, 7)) == ["0/7 done", "1 running", "1 worker"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (
+            Outcome(9, 9, 0, 0, 0, False, 1.0),
+            "Nothing to do: all 9 tasks were answered before.",
+        ),
+        (
+            Outcome(1, 0, 1, 0, 0, False, 1.0),
+            "1 task run in 1 s, none failed.",
+        ),
+        (
+            Outcome(9, 2, 4, 1, 6, True, 90.0),
+            "Interrupted: 4 tasks run in 1 min 30 s, 1 failed, 2 answered before, 3 not run, "
+            "6 cannot be run (see --dry-run).",
+        ),
+    ],
+)
+def test_an_outcome_in_a_sentence(outcome: Outcome, text: str) -> None:
+    assert describe_outcome(outcome) == text
 
 
 def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:
@@ -89,7 +117,7 @@ def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:
     with LogDisplay("first-look", stream, interval=5, clock=clock) as display:
         for second in range(12):
             clock.now = float(second)
-            display.show(Figures(total=12, done=second, running=1, workers=1))
+            display.progress(at(second, 12))
         display.note("worker lost")
     lines = stream.getvalue().splitlines()
     assert [line.split(": ", 1)[1].split(",")[0] for line in lines] == [
@@ -99,13 +127,25 @@ def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+def test_only_the_first_failures_are_named() -> None:
+    stream = io.StringIO()
+    with LogDisplay("x", stream) as display:
+        for number in range(20):
+            display.finished(failure(number))
+        display.finished({"error": None})
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 6
+    assert lines[0].endswith("x: error: car, onehot, λ = 2/n, branches, fold 2: MemoryError: no. 0")
+    assert "further failures" in lines[5]
+
+
 def test_a_reader_that_leaves_does_not_stop_the_sweep() -> None:
     read, write = os.pipe()
     os.close(read)
     stream = os.fdopen(write, "w")
     display = LogDisplay("x", stream, interval=0)
-    display.show(Figures(total=2, done=1))
-    display.show(Figures(total=2, done=2))
+    display.progress(at(1, 2))
+    display.progress(at(2, 2))
     os.dup2(os.open(os.devnull, os.O_WRONLY), write)
     stream.close()
 
@@ -114,9 +154,9 @@ def test_live_display_shows_name_bar_and_figures() -> None:
     stream, clock = io.StringIO(), Clock()
     console = Console(file=stream, force_terminal=True, width=100, color_system=None)
     with LiveDisplay("first-look", console, clock) as display:
-        display.show(Figures(total=10, done=0, running=2, workers=2))
+        display.progress(at(0, 10))
         clock.now = 4.0
-        display.show(Figures(total=10, done=4, failed=1, running=2, worst_gap=0.02, workers=2))
+        display.progress(at(4, 10, failed=1, rate=1.0, eta=6.0, worst_gap=0.02, workers=2))
         display.note("worker lost [1]")
     text = stream.getvalue()
     for words in ("first-look", "━", "40%", "4/10 done", "1 failed", "1/s", "6 s left",
@@ -139,8 +179,9 @@ def test_the_kind_of_display_follows_the_stream() -> None:
 def test_on_a_real_terminal(environment: dict[str, str], kind: str, coloured: bool) -> None:
     code = (
         "from pipelines.progress import *\n"
+        "from sweep.events import Progress\n"
         "with make_display('demo') as display:\n"
-        "    display.show(Figures(total=4, done=1, failed=1, running=1, workers=1))\n"
+        "    display.progress(Progress(True, 4, 0, 1, 1, 1, 1.0, 1.0, 3.0, None, 1, 0))\n"
         "    print('kind', type(display).__name__)\n"
     )
     ours, theirs = pty.openpty()

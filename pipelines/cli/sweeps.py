@@ -1,0 +1,187 @@
+"""The commands on a sweep: run it, go on with it, look at it, report it, check it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.app import ExitCode
+from pipelines.cli.output import count, print_json, print_lines, print_table
+
+if TYPE_CHECKING:
+    from sweep.events import Outcome
+    from sweep.plan import Plan
+    from sweep.spec import Choice
+    from sweep.status import SweepStatus
+
+_FOLDER = click.Path(path_type=Path)
+_cluster = click.option(
+    "--cluster", type=_FOLDER, metavar="cluster.yaml",
+    help="Where to run; by default one worker a core of this machine.",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("spec", type=_FOLDER, metavar="SPEC.yaml")
+@click.option("--out", type=_FOLDER, metavar="DIR", help="Folder of the results [results/NAME].")
+@_cluster
+@click.option("--dry-run", is_flag=True, help="Show the plan, and run and write nothing.")
+def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> int:
+    """Run a sweep: all its tasks that the folder does not answer yet.
+
+    Run it again after a change of SPEC.yaml: only what is new is run. The first Ctrl-C ends the
+    running searches and keeps what they have; the second one leaves at once. Nothing is lost by
+    either.
+    """
+    from pipelines.progress import make_display
+    from sweep.cluster import load_cluster
+    from sweep.engine import run_sweep
+    from sweep.plan import make_plan
+    from sweep.spec import load_spec
+
+    sweep = load_spec(spec)
+    config = None if cluster is None else load_cluster(cluster)
+    folder = Path("results") / sweep.spec.name if out is None else out
+    if dry_run:
+        _show_plan(make_plan(sweep), folder)
+        return ExitCode.DONE
+    with make_display(sweep.spec.name) as display:
+        outcome = run_sweep(sweep, folder, config, listener=display)
+    return _conclude(outcome, folder)
+
+
+@click.command()
+@click.argument("folder", type=_FOLDER, metavar="DIR")
+@_cluster
+def resume(folder: Path, cluster: Path | None) -> int:
+    """Go on with the sweep of a folder, after an interruption of any kind."""
+    from pipelines.progress import make_display
+    from sweep.cluster import load_cluster
+    from sweep.engine import resume_sweep
+    from sweep.store import read_manifest
+
+    if not folder.is_dir():
+        raise click.UsageError(f"there is no folder {folder}")
+    name = read_manifest(folder)["sweep"]
+    config = None if cluster is None else load_cluster(cluster)
+    with make_display(name) as display:
+        outcome = resume_sweep(folder, config, listener=display)
+    return _conclude(outcome, folder)
+
+
+@click.command()
+@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def status(folder: Path, as_json: bool) -> None:
+    """Say how far a sweep is, whether it runs or not."""
+    from sweep.status import sweep_status
+
+    found = sweep_status(folder)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_lines(_status_lines(found))
+
+
+def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
+    from pipelines.progress import show_bytes, show_seconds
+
+    driver = found.driver or "nobody yet"
+    lines = [
+        ("sweep", f"{found.sweep} in {found.folder}"),
+        ("driver", f"{driver} is at work" if found.live else f"none is at work (last: {driver})"),
+        ("tasks", f"{found.done}/{found.total} done, {found.failed} failed, "
+                  f"{found.running} running, {found.missing} missing"),
+    ]  # fmt: skip
+    if found.statuses:
+        lines.append(("rows", ", ".join(f"{n} {s}" for s, n in found.statuses.items())))
+    if found.impossible:
+        lines.append(("impossible", f"{count(found.impossible, 'cell')} cannot be run"))
+    if found.unfinished:
+        lines.append(("unfinished", f"{count(found.unfinished, 'search')} kept to go on from"))
+    if found.worst_gap is not None:
+        lines.append(("worst gap", f"{found.worst_gap:.4g}"))
+    lines.append(("search", show_seconds(found.seconds)))
+    if found.live:
+        eta = "" if found.eta is None else f", {show_seconds(found.eta)} left"
+        rate = "" if found.rate is None else f", {found.rate:.3g} tasks/s"
+        workers = f"{count(found.workers, 'worker')}, {show_bytes(found.memory)}"
+        lines.append(("speed", f"{workers}{rate}{eta}"))
+    elif found.missing or found.failed:
+        lines.append(("go on with", f"treesweep resume {found.folder}"))
+    return lines
+
+
+@click.command()
+@click.argument("folder", type=_FOLDER, metavar="DIR")
+def verify(folder: Path) -> ExitCode:
+    """Check a sweep's folder: score every tree anew, check keys, bounds and columns."""
+    from sweep.verify import verify_sweep
+
+    found = verify_sweep(folder)
+    checked = f"{count(found.rows, 'row')} checked, {count(found.trees, 'tree')} scored anew"
+    if not found.findings:
+        click.echo(f"{checked}: all is well.")
+        return ExitCode.DONE
+    for finding in found.findings:
+        click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}")
+    click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")
+    return ExitCode.FAILED
+
+
+@click.command()
+@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.option("--out", type=_FOLDER, metavar="DIR", help="Where to write [DIR/report].")
+def report(folder: Path, out: Path | None) -> None:
+    """Write the λ-path report and the comparison of a sweep, finished or not."""
+    from pipelines.report import write_report
+    from pipelines.summary import print_summary
+
+    page = write_report(folder, out)
+    print_summary(folder)
+    click.echo(f"Report: {page}")
+
+
+def _conclude(outcome: Outcome, folder: Path) -> int:
+    from pipelines.progress import describe_outcome
+
+    click.echo(describe_outcome(outcome))
+    if outcome.interrupted:
+        click.echo(f"Go on with: treesweep resume {folder}")
+    else:
+        click.echo(f"Results: {folder}. Report: treesweep report {folder}")
+    return outcome.exit_code
+
+
+def _show_plan(plan: Plan, folder: Path) -> None:
+    """What a sweep is going to do."""
+    from pipelines.progress import show_bytes, show_seconds
+
+    encodings = [node.encoding for node in plan.nodes]
+    solvers = plan.spec.solver_choices()
+    cells: dict[tuple[str, ...], int] = {}
+    for block in plan.blocks:
+        encoding, solver = _told_apart(block.node.encoding, encodings), block.solver
+        cell = (block.node.info.dataset, encoding, _told_apart(solver, solvers))
+        cells[cell] = cells.get(cell, 0) + len(block.node.lams)
+    click.echo(f"{plan.spec.name}: {count(plan.n_tasks, 'task')}, results in {folder}\n")
+    print_table(("dataset", "encoding", "solver", "tasks"), [(*c, n) for c, n in cells.items()])
+    if plan.impossible:
+        click.echo(f"\n{count(plan.n_impossible, 'cell')} cannot be run:\n")
+        rows = [(e.dataset, e.encoding, e.solver, e.tasks, e.reason) for e in plan.impossible]
+        print_table(("dataset", "encoding", "solver", "cells", "why"), rows)
+    most = plan.most_seconds
+    time = "no limit of time is set" if most is None else f"at most {show_seconds(most)} of search"
+    click.echo(f"\nEstimate: {show_bytes(plan.estimated_bytes)} of results; {time}.")
+
+
+def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:
+    """The name of a choice, with the options by which it differs from others of that name."""
+    others = [{**c.options, **c.limits} for c in choices if c.name == choice.name]
+    own = {**choice.options, **choice.limits}
+    keys = dict.fromkeys(key for other in others for key in other)
+    differing = [key for key in keys if any(o.get(key) != own.get(key) for o in others)]
+    return " ".join([choice.name, *(f"{key}={own.get(key)}" for key in differing)])

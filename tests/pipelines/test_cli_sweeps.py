@@ -1,0 +1,315 @@
+"""``treesweep run``, ``resume``, ``status`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli import treesweep
+from sweep.results import read_results
+
+SCRIPT = Path(sys.executable).with_name("treesweep")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SPEC = """\
+name: small
+datasets: [monks-1, monks-3]
+encodings: [categorical, onehot]
+lambdas: [0.05, 0.01]
+solvers: [branches, cart]
+validation: {kind: holdout, test: 0.25}
+"""
+LOCAL = "kind: local\nworkers: 1\n"
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(treesweep, [str(a) for a in arguments])
+
+
+def refused(*arguments: object) -> str:
+    """The one line that says why."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("treesweep: error: ")
+    return str(line)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a spec, a cluster file and the spec's finished sweep."""
+    home = tmp_path_factory.mktemp("finished")
+    (home / "small.yaml").write_text(SPEC)
+    (home / "cluster.yaml").write_text(LOCAL)
+    result = run(
+        "run", home / "small.yaml", "--out", home / "out", "--cluster", home / "cluster.yaml"
+    )
+    assert result.exit_code == 0, result.output
+    (home / "log.txt").write_text(result.stdout)
+    return home
+
+
+@pytest.fixture
+def home(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be spoilt."""
+    shutil.copytree(finished, tmp_path / "home", symlinks=True)
+    return tmp_path / "home"
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """All that a folder holds."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_sweep_says_what_it_did(finished: Path) -> None:
+    log = (finished / "log.txt").read_text()
+    assert "12 tasks run in " in log
+    assert "none failed, 4 cannot be run" in log
+    assert f"treesweep report {finished / 'out'}" in log
+    assert "12/12 done" in log
+    rows = read_results(finished / "out")
+    assert len(rows) == 12
+    assert set(rows["status"]) == {"optimal", "heuristic"}
+
+
+def test_a_finished_sweep_has_nothing_to_do(home: Path) -> None:
+    before = read_results(home / "out")
+    result = run("run", home / "small.yaml", "--out", home / "out")
+    assert result.exit_code == 0
+    assert "Nothing to do: all 12 tasks were answered before." in result.stdout
+    pd.testing.assert_frame_equal(read_results(home / "out"), before)
+
+
+def test_a_changed_sweep_runs_what_is_new(home: Path) -> None:
+    (home / "small.yaml").write_text(SPEC.replace("0.05, 0.01", "0.05, 0.01, 0.2"))
+    result = run("run", home / "small.yaml", "--out", home / "out", "--cluster",
+                 home / "cluster.yaml")  # fmt: skip
+    assert result.exit_code == 0
+    assert "6 tasks run in " in result.stdout
+    assert "12 answered before" in result.stdout
+    again = run("resume", home / "out")
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (
+        0,
+        "Nothing to do: all 18 tasks were answered before.",
+    )
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(
+        SPEC.replace("cart]", "{solver: cart, options: {criterion: [gini, entropy]}}]")
+    )
+    result = run("run", tmp_path / "small.yaml", "--out", tmp_path / "out", "--dry-run")
+    assert result.exit_code == 0
+    assert "small: 16 tasks" in result.stdout
+    assert "cart criterion=entropy" in result.stdout
+    assert "8 cells cannot be run" in result.stdout
+    assert "solver 'cart' needs binary features" in result.stdout
+    assert "no limit of time is set" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_examples_have_a_plan(example: Path) -> None:
+    result = run("run", example, "--dry-run")
+    if "there is no file" in result.stderr and "shared" in result.stderr:
+        pytest.skip("the UCI data are not beside this checkout")
+    assert result.exit_code == 0, result.stderr
+    assert "Estimate: " in result.stdout
+
+
+def test_status_of_a_dead_sweep(finished: Path) -> None:
+    result = run("status", finished / "out")
+    assert result.exit_code == 0
+    for words in ("small in ", "none is at work", "12/12 done, 0 failed", "8 optimal",
+                  "4 heuristic", "4 cells cannot be run", "worst gap"):  # fmt: skip
+        assert words in result.stdout
+    data = json.loads(run("status", finished / "out", "--json").stdout)
+    assert (data["total"], data["done"], data["failed"], data["missing"]) == (12, 12, 0, 0)
+    assert data["live"] is False
+
+
+def test_verify_finds_nothing_in_a_good_store(finished: Path) -> None:
+    result = run("verify", finished / "out")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "12 rows checked, 12 trees scored anew: all is well.\n",
+    )
+
+
+def test_verify_names_a_row_that_was_tampered_with(home: Path) -> None:
+    part = min((home / "out" / "rows").glob("*.parquet"))
+    table = pq.read_table(part)
+    errors = table["errors"].to_pylist()
+    errors[0] += 1
+    place = table.column_names.index("errors")
+    pq.write_table(table.set_column(place, table.schema.field("errors"), [errors]), part)
+    result = run("verify", home / "out")
+    assert result.exit_code == 1
+    assert "12 rows checked" in result.stdout
+    assert f"not that of {errors[0]} errors" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (SPEC + "color: red\n", ["line 7", "color"]),
+        (SPEC.replace("lambdas: [0.05", "lambdas: [-0.05"), ["line 4", "-0.05"]),
+        (SPEC.replace("lambdas: [0.05", "lambdas: [abc"), ["line 4", "abc"]),
+        (SPEC.replace("[monks-1", "[monk-1"), ["line 2", "monk-1", "monks-1"]),
+        (SPEC.replace("[categorical, onehot]", "onehot"), ["line 3"]),
+        (SPEC.replace("name: small\n", ""), ["name"]),
+        (SPEC.replace("solvers: [branches", "solvers: [oak"), ["line 5", "oak", "branches"]),
+        (SPEC.replace("test: 0.25", "test: 2"), ["line 6", "test"]),
+        (SPEC.replace("test: 0.25", "test: quarter"), ["line 6", "number"]),
+        (SPEC.replace("monks-1", "{path: gone.csv, target: y}"), ["gone.csv"]),
+        (SPEC.replace("monks-1", "{path: t.csv, target: z}"), ["'z'"]),
+        (SPEC.replace("monks-1", "{path: one.csv, target: y}"), ["single class"]),
+        (SPEC.replace("monks-1", "{path: none.csv, target: y}"), ["no rows"]),
+        (SPEC.replace("monks-1, monks-3", "wine").replace("categorical, onehot", "categorical"),
+         ["wine", "categorical"]),
+        (SPEC.replace("onehot", "categorical").replace("branches, ", ""), ["cart", "binary"]),
+        ("", ["empty"]),
+        ("a: [1\n", ["YAML"]),
+    ],
+)  # fmt: skip
+def test_a_bad_spec_is_one_line_and_nothing_is_written(
+    spec: str, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "one.csv").write_text("x,y\n1,a\n2,a\n")
+    (tmp_path / "none.csv").write_text("x,y\n")
+    (tmp_path / "bad.yaml").write_text(spec)
+    line = refused("run", tmp_path / "bad.yaml", "--out", tmp_path / "out")
+    assert all(word in line for word in words), line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [
+        (None, ["cluster.yaml", "No such file"]),
+        ("kind: [", ["cluster.yaml", "YAML"]),
+        ("kind: cloud\n", ["line 1", "cloud", "local"]),
+        ("kind: local\nworkers: many\n", ["line 2", "workers"]),
+        ("kind: address\naddress: 'tcp://127.0.0.1:1'\n", ["insecure: true"]),
+        (
+            "kind: address\naddress: 'tcp://127.0.0.1:1'\ninsecure: true\nconnect_timeout: 1\n",
+            ["tcp://127.0.0.1:1", "is it running"],
+        ),
+    ],
+)
+def test_a_bad_cluster_is_one_line_and_nothing_is_written(
+    cluster: str | None, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "small.yaml").write_text(SPEC)
+    file = tmp_path / "cluster.yaml"
+    if cluster is not None:
+        file.write_text(cluster)
+    line = refused(
+        "run", tmp_path / "small.yaml", "--out", tmp_path / "out", "--cluster", file
+    )  # fmt: skip
+    assert all(word in line for word in words), line
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_store_of_another_sweep_is_left_alone(home: Path) -> None:
+    before = snapshot(home / "out")
+    other = home / "other.yaml"
+    other.write_text(SPEC.replace("name: small", "name: other"))
+    line = refused("run", other, "--out", home / "out")
+    assert "'small'" in line
+    assert "--out" in line
+    assert snapshot(home / "out") == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SPEC)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("...")
+    line = refused("run", tmp_path / "small.yaml", "--out", tmp_path / "out")
+    assert "thesis.tex" in line
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("command", ["run", "resume", "status", "verify", "report"])
+def test_a_damaged_part_is_named_and_left_alone(command: str, home: Path) -> None:
+    part = min((home / "out" / "rows").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:-100])
+    before = snapshot(home / "out" / "rows")
+    arguments = [command, home / "out"]
+    if command == "run":
+        arguments = ["run", home / "small.yaml", "--out", home / "out"]
+    line = refused(*arguments)
+    assert part.name in line
+    assert snapshot(home / "out" / "rows") == before
+
+
+@pytest.mark.parametrize("command", ["resume", "status", "verify", "report"])
+def test_what_is_no_sweep_is_named(command: str, tmp_path: Path) -> None:
+    assert "nowhere" in refused(command, tmp_path / "nowhere")
+    assert str(tmp_path) in refused(command, tmp_path)
+
+
+LONG = """\
+name: long
+datasets: [nursery]
+encodings: [onehot]
+lambdas: [0.001, 0.0005]
+solvers: [branches]
+"""
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_on_a_terminal(presses: int, tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(LONG)
+    (tmp_path / "cluster.yaml").write_text(LOCAL)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(SCRIPT), "run", "long.yaml", "--out", "out", "--cluster", "cluster.yaml"],
+        cwd=tmp_path, stdout=theirs, stderr=theirs, start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown, waiting_for = b"", [b"1 running", b"stopping"][:presses]
+    while chunk := _read(ours):
+        shown += chunk
+        if waiting_for and waiting_for[0] in shown:
+            # The first search is handed out; it should be on its way.
+            time.sleep(3 if waiting_for.pop(0) == b"1 running" else 0)
+            process.send_signal(signal.SIGINT)
+    os.close(ours)
+    assert process.wait(timeout=120) == 130
+    text = shown.decode()
+    assert "Traceback" not in text
+    assert "0/2 done" in text
+    assert "stopping" in text
+    found = json.loads(run("status", tmp_path / "out", "--json").stdout)
+    assert (found["live"], found["total"], found["done"]) == (False, 2, 0)
+    if presses == 1:
+        assert "Go on with: treesweep resume out" in text
+        assert found["unfinished"] >= 1
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
