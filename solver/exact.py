@@ -7,6 +7,7 @@ With λ = p/d and total weight W the objective ``errors/W + λ·splits`` times `
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 
 _LARGEST_COST = 2**62
+
+# A fraction with a billion digits would take all memory before anybody could refuse it.
+_HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{2}")
 
 
 def as_lambda(value: object) -> Fraction:
@@ -34,6 +38,8 @@ def as_lambda(value: object) -> Fraction:
     InputError
         If it is not a finite number, or is negative.
     """
+    if isinstance(value, str) and (len(value) > 100 or _HUGE_EXPONENT.search(value)):
+        raise InputError(f"λ = {value[:40]!r}… has too many digits; write it with fewer")
     try:
         if isinstance(value, bool):
             raise ValueError

@@ -82,12 +82,15 @@ class Branches(Solver):
         cls().solve(problem, Fraction(1, 20))
 
 
-def shape_of(tree: Tree, position: int = 0) -> Shape:
+def shape_of(tree: Tree) -> Shape:
     """The splits of a tree without its counts."""
-    node = tree.nodes[position]
-    if node.feature is None:
-        return -1
-    return node.feature, tuple(shape_of(tree, child) for child in node.children)
+    shapes: list[Shape] = [-1] * len(tree.nodes)
+    # Children come after their parents; no recursion, for a tree can be a chain of thousands.
+    for position in reversed(range(len(tree.nodes))):
+        node = tree.nodes[position]
+        if node.feature is not None:
+            shapes[position] = node.feature, tuple(shapes[child] for child in node.children)
+    return shapes[0]
 
 
 class Offer(NamedTuple):

@@ -121,3 +121,13 @@ def test_decimal_weights_are_exact(weights: list[Decimal]) -> None:
 def test_bad_weights(weights: list[Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         integer_weights(weights)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "1E+0500", "0." + "1" * 200])
+def test_a_lambda_of_endless_digits_is_refused_at_once(text):
+    with pytest.raises(InputError, match="too many digits"):
+        as_lambda(text)
+
+
+def test_a_small_exponent_is_fine():
+    assert as_lambda("1e-04") == Fraction(1, 10_000)

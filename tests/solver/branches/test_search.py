@@ -94,3 +94,11 @@ def test_a_limit_on_splits_is_a_limit_on_the_tree(hard, splits):
     assert free.splits > splits >= bound.splits
     assert bound.status == "optimal"
     assert bound.objective > free.objective
+
+
+def test_a_chain_of_a_thousand_splits_can_be_an_incumbent():
+    problem = Problem.from_codes(np.eye(1200, dtype=int), np.arange(1200) % 2)
+    chain = solver.solve(problem, 0, "cart").tree
+    assert chain.depth > 500
+    solution = solver.solve(problem, "0.0001", start=chain, limits=Limits(nodes=2))
+    assert solution.objective <= Fraction(chain.splits, 10_000)
