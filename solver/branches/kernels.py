@@ -208,7 +208,7 @@ def supported(pool: Pool, rules: Rules, action: int, arity: int) -> bool:
     first, last = pool.action_children[action], rules.budgets - 1
     total, largest = 0, 0
     for c in range(arity):
-        low, high = child_bounds(pool, rules, first + c, last)
+        low, _ = child_bounds(pool, rules, first + c, last)
         gain = pool.child_weight[first + c] * rules.error - low
         total += gain
         largest = max(largest, gain)
