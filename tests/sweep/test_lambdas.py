@@ -1,0 +1,107 @@
+"""Tests of sweep/lambdas.py."""
+# ruff: noqa: E501  a message is easier to read on one line
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver.errors import InputError
+from sweep.lambdas import expand, shown
+from sweep.spec import parse_spec
+
+SPEC = "name: a\ndatasets: [car]\nencodings: [onehot]\nsolvers: [cart]\nlambdas: {}\n"
+
+
+def lams(text: str, n: int = 100) -> list[tuple[str, str]]:
+    spec = parse_spec(SPEC.replace("{}", text)).spec
+    return [(str(lam.exact), lam.label) for lam in expand(spec.lambdas, n)]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("[0.1, 1e-3, '1/3', 0, 2]", [("1/10", "0.1"), ("1/1000", "0.001"), ("1/3", "1/3"), ("0", "0"), ("2", "2")]),
+        ("0.05", [("1/20", "0.05")]),
+        ("[0.1, '1/10', 0.10]", [("1/10", "0.1")]),
+        ("{per-row: 2}", [("1/50", "2/n")]),
+        ("{per-row: [1, 0.5]}", [("1/100", "1/n"), ("1/200", "0.5/n")]),
+        ("{from: 0.1, to: 0.001, count: 3}", [("1/10", "0.1"), ("1/100", "0.01"), ("1/1000", "0.001")]),
+        ("{from: 0, to: 1, count: 3, scale: linear}", [("0", "0"), ("1/2", "0.5"), ("1", "1")]),
+        ("{from: 0, to: 1, count: 4, scale: linear}", [("0", "0"), ("333333/1000000", "0.333333"), ("666667/1000000", "0.666667"), ("1", "1")]),
+        ("[0.5, {per-row: 1}, {from: 0.5, to: 0.1, count: 2}]", [("1/2", "0.5"), ("1/100", "1/n"), ("1/10", "0.1")]),
+    ],
+)  # fmt: skip
+def test_lists_grids_and_per_row(text: str, expected: list[tuple[str, str]]) -> None:
+    assert lams(text) == expected
+
+
+@given(
+    st.integers(1, 10**6),
+    st.integers(1, 10**6),
+    st.integers(2, 60),
+    st.sampled_from(["log", "linear"]),
+)
+def test_a_grid_is_monotone_short_and_ends_where_it_should(
+    a: int, b: int, count: int, scale: str
+) -> None:
+    if a == b:
+        return
+    first, last = Fraction(a, 10**6), Fraction(b, 10**6)
+    found = lams(f"{{from: '{first}', to: '{last}', count: {count}, scale: {scale}}}")
+    values = [Fraction(exact) for exact, _ in found]
+    assert values[0] == first
+    assert values[-1] == last
+    assert len(values) == count
+    assert values == sorted(values, reverse=first > last)
+    assert all(10**18 % value.denominator == 0 for value in values)
+
+
+def test_a_log_grid_has_even_ratios() -> None:
+    values = [float(Fraction(e)) for e, _ in lams("{from: 0.1, to: 0.001, count: 21}")]
+    ratios = [a / b for a, b in pairwise(values)]
+    assert max(ratios) / min(ratios) < 1.001
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[-0.1]", "lambdas[1]: λ = -0.1 is negative"),
+        ("[0.1, abc]", "lambdas[2]: λ = 'abc' is not a number"),
+        ("[true]", "λ = True is not a number"),
+        ("[null]", "λ = None is not a number"),
+        ("[]", "lambdas: the list is empty"),
+        ("{per-row: []}", "the list is empty"),
+        ("{per-row: -1}", "is negative"),
+        ("{from: 0.1, to: 0.1, count: 3}", "are equal"),
+        ("{from: 0.1, to: 0, count: 3}", "a log grid cannot reach 0"),
+        ("{from: 0.1, to: 0.01}", "the key 'count' is missing"),
+        ("{from: 0.1, to: 0.01, count: 1}", "greater than or equal to 2"),
+        ("{from: 0.1, to: 0.01, count: 3, scale: cubic}", "allowed: 'log' or 'linear'"),
+        ("{from: x, to: 0.01, count: 3}", "λ = 'x' is not a number"),
+        ("{from: 0.1, til: 0.01, count: 3}", "unknown key 'til'"),
+    ],
+)
+def test_bad_lambdas_are_refused_with_their_place(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        lams(text)
+    assert message in str(caught.value)
+    assert "line 5" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1, 8), "0.125"),
+        (Fraction(0), "0"),
+        (Fraction(100), "100"),
+    ],
+)
+def test_fractions_are_shown_as_decimals_where_they_are(value: Any, text: str) -> None:
+    assert shown(value) == text

@@ -1,0 +1,143 @@
+"""Tests of sweep/plan.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from solver.catalogue import SOLVERS
+from solver.errors import InputError
+from sweep.keys import canonical, task_key
+from sweep.plan import Plan, make_plan
+from sweep.spec import parse_spec
+
+SPEC = """
+name: plan
+datasets: [monks-1, car]
+encodings: [categorical, onehot, {encoding: quantiles, k: [2, 3]}]
+lambdas: [0.1, {per-row: 2}]
+solvers: [branches, cart]
+validation: {kind: kfold, folds: 3, repeats: 2}
+limits: {seconds: 10}
+"""
+
+
+def plan(text: str = SPEC, base: Path | str = ".") -> Plan:
+    return make_plan(parse_spec(text, base=base))
+
+
+def test_the_axes_are_multiplied_and_impossible_cells_told() -> None:
+    found = plan()
+    folds, lams = 6, 2
+    assert found.n_tasks == 2 * folds * lams * (4 * 2 - 1)
+    assert found.n_impossible == 2 * folds * lams
+    assert {(e.dataset, e.encoding, e.solver) for e in found.impossible} == {
+        ("monks-1", "categorical", "cart"),
+        ("car", "categorical", "cart"),
+    }
+    assert "needs binary features" in found.impossible[0].reason
+
+
+def test_tasks_are_numbered_and_their_keys_differ() -> None:
+    found = plan()
+    tasks = list(found.tasks())
+    assert [task.number for task in tasks] == list(range(found.n_tasks))
+    assert len({task.key for task in tasks}) == found.n_tasks
+    assert all(found.task(task.number) == task for task in tasks[::17])
+    assert len(found.costs()) == len(found.node_numbers()) == found.n_tasks
+
+
+def test_a_key_is_that_of_the_row_that_the_task_becomes() -> None:
+    task = plan().task(40)
+    info = task.node.info
+    row = {
+        **vars(info),
+        "lam_exact": str(task.lam.exact),
+        "limits": canonical(task.solver.limits),
+        "solver": task.solver.name,
+        "solver_options": canonical(task.solver.options),
+        "solver_version": SOLVERS[task.solver.name].version,
+    }
+    assert task.key == task_key(row)
+
+
+def test_lambda_per_row_counts_training_rows() -> None:
+    found = plan()
+    for node in found.nodes:
+        assert node.info.n_train + node.info.n_test == node.info.n_rows
+        assert node.lams[1].exact * node.info.n_train == 2
+        assert node.lams[1].label == "2/n"
+
+
+def test_adding_to_an_axis_leaves_other_keys_alone() -> None:
+    before = {task.key for task in plan().tasks()}
+    for old, new in [
+        ("[0.1, ", "[0.1, 0.2, "),
+        ("[monks-1, car]", "[monks-1, car, monks-2]"),
+        ("repeats: 2", "repeats: 3"),
+        ("[2, 3]", "[2, 3, 4]"),
+        ("name: plan", "name: other"),
+    ]:
+        assert before <= {task.key for task in plan(SPEC.replace(old, new)).tasks()}
+    for old, new in [("seconds: 10", "seconds: 11"), ("folds: 3", "folds: 4")]:
+        assert not before & {task.key for task in plan(SPEC.replace(old, new)).tasks()}
+
+
+def test_the_longest_search_time_is_known_if_there_is_a_limit() -> None:
+    assert plan().most_seconds == 10 * plan().n_tasks
+    assert plan(SPEC.replace("limits: {seconds: 10}", "")).most_seconds is None
+
+
+CSV = "a,b,class\n1,x,yes\n2,y,no\n3,x,yes\n4,y,no\n"
+
+FILE = """
+name: file
+datasets: [{{name: mine, path: mine.csv, target: {target}}}]
+encodings: [{encoding}]
+lambdas: [0.1]
+solvers: [{solver}]
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    "csv, changes, message",
+    [
+        (CSV, {"target": "klass"}, "mine' has no column 'klass' for the target"),
+        (CSV.replace("no", "yes"), {}, "has the single class 'yes'; there is nothing to learn"),
+        ("a,b,class\n", {}, "has no rows"),
+        (None, {}, "mine.csv"),
+        (
+            CSV,
+            {"encoding": "categorical", "solver": "cart"},
+            "no cell of the sweep 'file' is possible",
+        ),
+        (CSV, {"more": "validation: {kind: kfold, folds: 9}"}, "4 rows are too few"),
+        (
+            CSV,
+            {"more": "limits: {splits: 3}", "solver": "cart"},
+            "cannot honour the limit 'splits'",
+        ),
+    ],
+)
+def test_bad_datasets_and_impossible_sweeps_are_refused(
+    tmp_path: Path, csv: str | None, changes: dict[str, str], message: str
+) -> None:
+    if csv is not None:
+        (tmp_path / "mine.csv").write_text(csv)
+    words = {"target": "class", "encoding": "onehot", "solver": "cart", "more": "", **changes}
+    with pytest.raises(InputError) as caught:
+        plan(FILE.format(**words), tmp_path)
+    assert message in str(caught.value)
+    assert "mine" in str(caught.value) or "file" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_table_under_two_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    two = FILE.format(target="class", encoding="onehot", solver="cart", more="").replace(
+        "datasets: [", "datasets: [{name: other, path: mine.csv, target: class}, "
+    )
+    with pytest.raises(InputError, match="'other' and 'mine' hold the same table"):
+        plan(two, tmp_path)

@@ -1,0 +1,126 @@
+"""Tests of sweep/spec.py."""
+# ruff: noqa: E501  a message is easier to read on one line
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from solver.errors import InputError
+from sweep.spec import Spec, load_spec, parse_spec
+
+FULL = """\
+name: first-look
+datasets: [car, {name: loans, path: loans.csv, target: default}]
+encodings:
+  - categorical
+  - onehot
+  - {encoding: quantiles, k: [4, 8]}
+lambdas: [0.1, 0.05]
+solvers:
+  - branches
+  - {solver: branches, options: {depth: [null, 4]}}
+  - {solver: cart, options: {criterion: [gini, entropy], seconds: 5}}
+validation: {kind: kfold, folds: 5, seed: 7, stratify: true}
+limits: {seconds: 300, memory: 4GiB, depth: 6}
+seed: 3
+"""
+
+
+def spec(text: str = FULL) -> Spec:
+    return parse_spec(text).spec
+
+
+def test_options_multiply_and_defaults_are_filled_in() -> None:
+    encodings = spec().encoding_choices(spec().datasets[0])
+    assert [(c.name, c.options) for c in encodings] == [
+        ("categorical", {}),
+        ("onehot", {}),
+        ("quantiles", {"k": 4}),
+        ("quantiles", {"k": 8}),
+    ]
+    carts = [c for c in spec().solver_choices() if c.name == "cart"]
+    assert [c.options["criterion"] for c in carts] == ["gini", "entropy"]
+    assert {c.options["seed"] for c in carts} == {3}
+
+
+def test_limits_may_be_given_for_one_solver() -> None:
+    common = {"bytes": 4 * 2**30, "depth": 6, "seconds": 300.0}
+    limits = [c.limits for c in spec().solver_choices()]
+    without_depth = {"bytes": 4 * 2**30, "seconds": 300.0}
+    assert limits[:3] == [common, without_depth, common | {"depth": 4}]
+    assert limits[3] == common | {"seconds": 5.0}
+
+
+def test_equal_choices_count_once() -> None:
+    text = FULL.replace("  - branches\n", "  - branches\n  - branches\n  - {solver: branches}\n")
+    assert spec(text).solver_choices() == spec().solver_choices()
+
+
+@pytest.mark.parametrize(
+    "text", ["validation: none\n", "validation: {kind: none}\n", "validation:\n", ""]
+)
+def test_validation_may_be_left_out(text: str) -> None:
+    line = next(part for part in FULL.splitlines(True) if part.startswith("validation"))
+    assert spec(FULL.replace(line, text)).validation.kind == "none"
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("name: first-look", "nam: x", "line 1: nam: unknown key 'nam' (did you mean 'name'?); allowed: name, datasets"),
+        ("name: first-look", "name: a/b", "line 1: name:"),
+        ("name: first-look", "name: 5", "line 1: name: expected text, got 5"),
+        ("datasets: [car,", "datasets: [cr,", "line 2: datasets[1]: there is no dataset 'cr'; did you mean car"),
+        ("target: default", "goal: default", "line 2: datasets[2].goal: unknown key 'goal'"),
+        ("datasets: [car,", "datasets: [car, car,", "line 2: datasets[2]: the dataset 'car' stands twice"),
+        ("  - categorical", "  - categorial", "line 4: encodings[1]: unknown encoding 'categorial' (did you mean 'categorical'?)"),
+        ("k: [4, 8]", "q: 4", "line 6: encodings[3].q: unknown option of encoding 'quantiles': 'q'; allowed: k"),
+        ("k: [4, 8]", "k: [4, 1]", "line 6: encodings[3]: option k = 1 of encoding 'quantiles'"),
+        ("k: [4, 8]", "k: []", "line 6: encodings[3].k: the list is empty"),
+        ("k: [4, 8]", "k: {a: 1}", "line 6: encodings[3].k: an option is"),
+        ("  - branches\n", "  - branch\n", "line 9: solvers[1]: unknown solver 'branch' (did you mean 'branches'?); allowed: branches, cart"),
+        ("criterion: [gini, entropy]", "criterion: [gini, x]", "line 11: solvers[3].options: option criterion = 'x' of solver 'cart' must be one of gini, entropy"),
+        ("criterion:", "kriterion:", "line 11: solvers[3].options.kriterion: unknown option 'kriterion' (did you mean 'criterion'?)"),
+        ("depth: [null, 4]", "depth: [null, -4]", "solvers[2]: a limit must be 0 or more"),
+        ("kind: kfold", "kind: kfolds", "line 12: validation: unknown kind 'kfolds'; allowed: 'none', 'holdout', 'kfold'"),
+        ("folds: 5", "folds: 1", "line 12: validation.folds: input should be greater than or equal to 2"),
+        ("folds: 5", "fold: 5", "line 12: validation.fold: unknown key 'fold' (did you mean 'folds'?)"),
+        ("validation: {kind: kfold, folds: 5, seed: 7, stratify: true}", "validation: no", "line 12: validation: unknown kind 'no'"),
+        ("stratify: true", "stratify: yes", "line 12: validation.stratify: expected true or false, got 'yes'"),
+        ("seconds: 300,", "seconds: -1,", "line 13: limits.seconds: a limit must be 0 or more"),
+        ("memory: 4GiB", "memory: lots", "line 13: limits.memory: 'lots' is no amount of memory"),
+        ("depth: 6", "dept: 6", "line 13: limits.dept: unknown key 'dept' (did you mean 'depth'?)"),
+        ("seed: 3", "seed: -3", "line 14: seed: input should be greater"),
+    ],
+)  # fmt: skip
+def test_bad_input_names_line_key_and_remedy(old: str, new: str, message: str) -> None:
+    assert old in FULL
+    with pytest.raises(InputError) as caught:
+        spec(FULL.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["datasets", "encodings", "lambdas", "solvers"])
+@pytest.mark.parametrize("value", ["[]", "", "5", "{a: 1}"])
+def test_axes_are_lists_with_something_in_them(key: str, value: str) -> None:
+    parts = {
+        "name": "a",
+        "datasets": "[car]",
+        "encodings": "[onehot]",
+        "lambdas": "[0.1]",
+        "solvers": "[cart]",
+    }
+    if (key, value) == ("lambdas", "5"):
+        return  # a single λ stands for itself
+    text = "".join(f"{k}: {v}\n" for k, v in {**parts, key: value}.items())
+    with pytest.raises(InputError, match=f"line {list(parts).index(key) + 1}: {key}"):
+        spec(text)
+
+
+def test_paths_start_at_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(FULL)
+    assert load_spec(tmp_path / "a.yaml").base == tmp_path
+    assert load_spec(tmp_path / "a.yaml", base=tmp_path / "b").base == tmp_path / "b"
