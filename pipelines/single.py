@@ -34,6 +34,8 @@ class Request:
         Needed where the data do not know it.
     columns : mapping
         How columns are read, by name.
+    separator : str, optional
+        What parts the fields of a text file.
     weights : str, optional
         Column of row weights.
     limits : mapping
@@ -48,6 +50,7 @@ class Request:
     solver: str = "branches"
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
     weights: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
 
@@ -93,8 +96,9 @@ def read_lambda(text: str, n_rows: int) -> Fraction:
 def make_problem(request: Request) -> Problem:
     """Load and encode; errors as :func:`solve_request`."""
     fields: dict[str, Any] = {"columns": dict(request.columns)}
-    if request.target is not None:
-        fields["target"] = request.target
+    for name in ("target", "separator"):
+        if getattr(request, name) is not None:
+            fields[name] = getattr(request, name)
     dataset = load_dataset(request.data, **fields)
     frame, weights = _take_weights(dataset, request.weights)
     return Problem.from_table(
@@ -119,15 +123,22 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     return frame.drop(columns=[name]), frame[name].to_numpy()
 
 
-def read_frame(data: str) -> pd.DataFrame:
+def read_frame(data: str, separator: str | None = None) -> pd.DataFrame:
     """A table to predict on; it need not have a target.
+
+    Parameters
+    ----------
+    data : str
+        As for :class:`Request`.
+    separator : str, optional
+        What parts the fields of a text file.
 
     Raises
     ------
     InputError
         If there is no such table or it cannot be read.
     """
-    reference = parse_reference(data)
+    reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
     if reference.path is not None:
         return read_file(reference.path.expanduser(), reference.separator)
     return load_dataset(reference).frame

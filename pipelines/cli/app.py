@@ -127,7 +127,8 @@ def _usage(error: click.ClickException) -> str:
     message = error.format_message()
     if isinstance(error, click.UsageError):
         command = "treesweep" if error.ctx is None else error.ctx.command_path
-        message = f"{message.rstrip('.')}; see '{command} --help'"
+        link = " See" if message.endswith("?") else "; see"
+        message = f"{message.rstrip('.')}{link} '{command} --help'"
     return message
 
 

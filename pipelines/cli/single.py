@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from solver import Problem, Solution
 
 _PAIR = "KEY=VALUE"
+_separator = click.option(
+    "--separator", metavar="CHAR",
+    help="What parts the fields of a text file; by default a comma, a tab in .tsv.",
+)  # fmt: skip
 
 
 @click.command()
@@ -41,6 +45,7 @@ _PAIR = "KEY=VALUE"
     "--column", "columns", multiple=True, metavar="NAME=KIND",
     help="How to read a column: category, number, date or drop.",
 )  # fmt: skip
+@_separator
 @click.option("--weights", metavar="COLUMN", help="Column of row weights.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
@@ -68,6 +73,7 @@ def solve(data: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode
         solver=given["solver"],
         solver_options=read_options(given["options"], "--option"),
         columns=read_pairs(given["columns"], "--column"),
+        separator=given["separator"],
         weights=given["weights"],
         limits={
             "seconds": given["time_limit"],
@@ -179,7 +185,8 @@ def _proof(solution: Solution) -> str:
     help="Write here (CSV, or Parquet if it ends in .parquet) instead of to stdout.",
 )  # fmt: skip
 @click.option("--proba", is_flag=True, help="Add the frequency of each class.")
-def predict(tree: Path, data: str, out: Path | None, proba: bool) -> None:
+@_separator
+def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str | None) -> None:
     """Predict the rows of a table with a stored tree, as CSV.
 
     TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
@@ -197,7 +204,7 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool) -> None:
     model = load_tree(tree)
     if out is not None:
         check_writable(out)
-    frame = read_frame(data)
+    frame = read_frame(data, separator)
     table = predict_table(model, frame, proba=proba)
     if out is not None:
         write_table(table, out)

@@ -171,7 +171,16 @@ def _show_plan(plan: Plan, folder: Path) -> None:
     print_table(("dataset", "encoding", "solver", "tasks"), [(*c, n) for c, n in cells.items()])
     if plan.impossible:
         click.echo(f"\n{count(plan.n_impossible, 'cell')} cannot be run:\n")
-        rows = [(e.dataset, e.encoding, e.solver, e.tasks, e.reason) for e in plan.impossible]
+        rows = [
+            (
+                e.dataset,
+                e.encoding,
+                e.solver,
+                e.tasks,
+                e.reason.removeprefix(f"dataset {e.dataset!r}: "),
+            )
+            for e in plan.impossible
+        ]
         print_table(("dataset", "encoding", "solver", "cells", "why"), rows)
     most = plan.most_seconds
     time = "no limit of time is set" if most is None else f"at most {show_seconds(most)} of search"

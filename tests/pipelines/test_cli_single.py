@@ -132,6 +132,18 @@ def test_a_saved_tree_predicts_raw_rows(loans: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_another_separator(loans: Path, tmp_path: Path) -> None:
+    path, tree = tmp_path / "loans2.csv", tmp_path / "tree.json"
+    path.write_text(loans.read_text().replace(",", ";"))
+    line = refused("solve", path, "--target", "default", "--lam", "0.01")
+    assert "is its separator ';'?" in line
+    result = run("solve", path, "--target", "default", "--lam", "0.01", "--encoding",
+                 "thresholds", "--separator", ";", "--save", tree)  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "12 of 12" in run("predict", tree, path, "--separator", ";").stderr
+    assert "separator" in refused("solve", "car", "--lam", "0.1", "--separator", ";")
+
+
 def test_predict_reads_what_solve_prints(tmp_path: Path) -> None:
     path = tmp_path / "solution.json"
     path.write_text(run("solve", "monks-1", "--lam", "0.01", "--json").stdout)

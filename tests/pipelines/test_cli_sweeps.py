@@ -293,10 +293,13 @@ def test_ctrl_c_on_a_terminal(presses: int, tmp_path: Path) -> None:
         shown += chunk
         if waiting_for and waiting_for[0] in shown:
             # The first search is handed out; it should be on its way.
-            time.sleep(3 if waiting_for.pop(0) == b"1 running" else 0)
+            if waiting_for.pop(0) == b"1 running":
+                time.sleep(3)
+                alive = json.loads(run("status", tmp_path / "out", "--json").stdout)
             process.send_signal(signal.SIGINT)
     os.close(ours)
     assert process.wait(timeout=120) == 130
+    assert (alive["live"], alive["running"], alive["workers"]) == (True, 1, 1)
     text = shown.decode()
     assert "Traceback" not in text
     assert "0/2 done" in text
