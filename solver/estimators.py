@@ -34,7 +34,7 @@ from solver.solution import Status
 _AUTO = ("quantiles", {"k": 8})
 
 
-class BranchesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BranchesClassifier(ClassifierMixin, BaseEstimator):
     """The classification tree of least training loss + λ·splits, by BRANCHES.
 
     Parameters

@@ -13,7 +13,9 @@ def test_growing_keeps_the_content_and_makes_the_room():
     needed = {"node": 1025, "action": 10, "child": 9000, "literals": 1024}
     expected = grown_sizes(pool, needed)
     pool = grow(pool, needed)
-    assert room_of(pool) == expected == {"node": 2048, "action": 1024, "child": 9000, "literals": 1024}
+    assert (
+        room_of(pool) == expected == {"node": 2048, "action": 1024, "child": 9000, "literals": 1024}
+    )
     assert pool.node_lower[:1024].ravel().tolist() == list(range(2048))
     assert pool.child_leaf[:1024].tolist() == list(range(1024))
     assert not pool.child_leaf[1024:].any()
