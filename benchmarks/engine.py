@@ -67,10 +67,17 @@ def pair(rounds: int, folder: Path) -> tuple[list[str], list[list[str]]]:
             span = (rows["finished"].max() - rows["started"].min()).total_seconds()
             rates.append(len(rows) / span)
             each = rows["seconds"].mean()
-        lines.append(
-            [str(number + 1), f"{each:.2f}", *(f"{r:.2f}" for r in rates), f"{rates[1] / rates[0]:.2f}"]
-        )
-    return ["round", "s a task", "1 worker (tasks/s)", "2 workers (tasks/s)", "ratio"], lines
+            busy = rows["seconds"].sum() / (span * workers)
+        shown = [each, *rates, rates[1] / rates[0], busy]
+        lines.append([str(number + 1), *(f"{value:.2f}" for value in shown)])
+    return [
+        "round",
+        "s a task",
+        "1 worker (tasks/s)",
+        "2 workers (tasks/s)",
+        "ratio",
+        "busy share of 2",
+    ], lines
 
 
 def show(title: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:

@@ -62,7 +62,7 @@ class Parts:
         """Remove all generations but the current one."""
         current = self.current()
         for other in (self.root / _GENERATIONS).iterdir():
-            if other.resolve() != current:
+            if other.name != current.name:
                 shutil.rmtree(other, ignore_errors=True)
 
     def current(self) -> Path:
@@ -74,8 +74,10 @@ class Parts:
             If there is none.
         """
         try:
-            return self.link.resolve(strict=True)
+            return self.root / os.readlink(self.link)
         except OSError:
+            if self.link.is_dir():  # a copy that followed the link
+                return self.link
             raise InputError(
                 f"{self.root} has no folder {_LINK!r}; it is no sweep's folder, or was damaged"
             ) from None

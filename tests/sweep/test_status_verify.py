@@ -1,0 +1,163 @@
+"""Tests of sweep/status.py and sweep/verify.py."""
+# ruff: noqa: E501  a message is easier to read on one line
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from solver.errors import InputError
+from sweep import store as stores
+from sweep.plan import make_plan
+from sweep.planfile import survey
+from sweep.rows import Checkpoint
+from sweep.schema import SCHEMA
+from sweep.spec import parse_spec
+from sweep.status import age, sweep_status
+from sweep.verify import verify_sweep
+
+Row = dict[str, Any]
+
+
+def test_status_counts_what_is_done_failed_and_missing(
+    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
+) -> None:
+    sweep = rowmaker.small_sweep()
+    with stores.create(tmp_path / "out", sweep) as store:
+        survey(make_plan(sweep), store)
+        empty = sweep_status(store.root)
+        assert (empty.total, empty.done, empty.missing, empty.live) == (24, 0, 24, True)
+        for row in small_rows[:5]:
+            store.add(row)
+        bad = dict.fromkeys(["objective", "gap", "tree", "seconds"])
+        store.add({**small_rows[5], **bad, "status": "error", "error": "Traceback"})
+        store.save_checkpoint(Checkpoint(small_rows[6]["key"], "{}", "1/2", "1/4", 1.0, 2, 3))
+        store.flush()
+        found = sweep_status(store.root)
+    assert (found.total, found.done, found.failed, found.missing) == (24, 5, 1, 18)
+    assert (found.unfinished, found.worst_gap) == (1, 0.25)
+    assert found.sweep == "small"
+    dead = sweep_status(tmp_path / "out")
+    assert not dead.live
+    assert json.loads(json.dumps(dead.to_dict()))["done"] == 5
+    assert age(dead) is not None
+
+
+def test_status_of_what_is_no_sweep(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        sweep_status(tmp_path / "none")
+    with pytest.raises(InputError, match="is no sweep's folder"):
+        sweep_status(tmp_path)
+
+
+def test_a_sound_store_has_no_findings(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    found = verify_sweep(tmp_path / "out")
+    assert (found.rows, found.trees, found.findings) == (24, 24, [])
+
+
+def _tree(change: Callable[[dict[str, Any]], None]) -> Callable[[Row], None]:
+    def apply(row: Row) -> None:
+        tree = json.loads(row["tree"])
+        change(tree)
+        row["tree"] = json.dumps(tree)
+
+    return apply
+
+
+def _better(row: Row) -> None:
+    value = Fraction(row["objective_exact"]) - Fraction(1, 100)
+    for name in ("objective", "lower_bound"):
+        row[name], row[f"{name}_exact"] = float(value), str(value)
+
+
+def _too_good(row: Row) -> None:
+    row["errors"] -= 1
+    row["train_accuracy"] += 1 / row["total_weight"]
+    value = Fraction(row["objective_exact"]) - Fraction(1, row["total_weight"])
+    for name in ("objective", "lower_bound"):
+        row[name], row[f"{name}_exact"] = float(value), str(value)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda row: row.update(key="0" * 64), "the key is not that of the row's content"),
+        (lambda row: row.update(limits="{}"), "the key is not that of the row's content"),
+        (lambda row: row.update(lam=0.3), "λ is 0.3 and exactly"),
+        (lambda row: row.update(schema_version=7), "schema version 7"),
+        (lambda row: row.update(status="perfect"), "there is no status 'perfect'"),
+        (lambda row: row.update(status="error", error="…"), "of status error has results"),
+        (lambda row: row.update(tree=None), "has no tree"),
+        (lambda row: row.update(objective=0.5), "objective is 0.5 and exactly"),
+        (lambda row: row.update(status="time_limit"), "the status is time_limit and the gap is 0"),
+        (lambda row: row.update(lower_bound=1.0, lower_bound_exact="1"), "the lower bound 1 is above"),
+        (lambda row: row.update(train_accuracy=0.0), "the train accuracy is 0.0"),
+        (lambda row: row.update(test_errors=999), "test_errors is 999, the tree and the data say"),
+        (lambda row: row.update(n_test=1), "n_test is 1"),
+        (lambda row: row.update(leaves=99), "leaves is 99"),
+        (_better, "is not that of"),
+        (_too_good, "errors is"),
+        (_tree(lambda tree: tree["nodes"][-1].update(prediction=1 - tree["nodes"][-1]["prediction"])), "errors is"),
+        (_tree(lambda tree: tree.update(format="x")), "not a treesweep tree"),
+    ],
+)  # fmt: skip
+def test_each_wrong_thing_is_found(
+    tmp_path: Path, rowmaker: Any, change: Callable[[Row], None], message: str
+) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    rows = pq.read_table(part).to_pylist()
+    row = max(
+        (r for r in rows if r["status"] == "optimal"),
+        key=lambda r: (r["dataset"], r["splits"], r["errors"]),
+    )
+    change(next(r for r in rows if r is row))
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+    found = verify_sweep(tmp_path / "out")
+    assert found.findings
+    assert any(message in finding.problem for finding in found.findings), found.findings
+    assert row["key"] in {finding.key for finding in found.findings}
+
+
+def test_a_row_that_is_there_twice_is_found(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    part.with_name("part-00000002.parquet").write_bytes(part.read_bytes())
+    assert {f.problem for f in verify_sweep(tmp_path / "out").findings} == {
+        "the row is there twice"
+    }
+
+
+def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
+    """A bound above what another solver reached is a lie, though each row is sound by itself."""
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    rows = pq.read_table(part).to_pylist()
+    cart = next(r for r in rows if r["solver"] == "cart")
+    names = ("data_hash", "encoding", "lam_exact", "fold", "repeat")
+    other = next(
+        r for r in rows if r["solver"] == "branches" and all(r[n] == cart[n] for n in names)
+    )
+    other.update(lower_bound=0.9, lower_bound_exact="9/10", objective=0.95, objective_exact="19/20")
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+    problems = [f.problem for f in verify_sweep(tmp_path / "out").findings]
+    assert any(("above" in p and "cart reached" in p) or "proved" in p for p in problems), problems
+
+
+def test_a_dataset_that_changed_is_found(tmp_path: Path, rowmaker: Any) -> None:
+    text = "name: mine\ndatasets: [{path: mine.csv, target: y}]\nencodings: [onehot]\n"
+    text += "lambdas: [0.1]\nsolvers: [cart]\n"
+    (tmp_path / "mine.csv").write_text("a,y\n1,p\n2,q\n1,p\n")
+    rowmaker.finish(tmp_path / "out", parse_spec(text, base=tmp_path))
+    assert verify_sweep(tmp_path / "out").findings == []
+    (tmp_path / "mine.csv").write_text("a,y\n1,p\n2,q\n1,q\n")
+    (finding,) = verify_sweep(tmp_path / "out").findings
+    assert "dataset 'mine' has changed since" in finding.problem

@@ -1,0 +1,347 @@
+"""Tests of sweep/store.py, sweep/parts.py and sweep/results.py: what a store promises."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from solver.errors import InputError
+from solver.solution import Status
+from solver.tree import Tree
+from sweep import files, parts, schema
+from sweep import store as stores
+from sweep.plan import make_plan
+from sweep.planfile import read_plan, survey
+from sweep.results import read_results
+from sweep.rows import Checkpoint
+
+Rows = list[dict[str, Any]]
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "store-v1"
+
+
+@pytest.fixture
+def store(tmp_path: Path, rowmaker: Any) -> Any:
+    with stores.create(tmp_path / "out", rowmaker.small_sweep()) as opened:
+        yield opened
+
+
+def test_rows_come_back_as_they_went_in(store: stores.Store, small_rows: Rows) -> None:
+    for row in small_rows:
+        store.add(row)
+    store.flush()
+    frame = read_results(store.root)
+    assert list(frame.columns) == schema.SCHEMA.names
+    assert len(frame) == len(small_rows)
+    back = parts.Parts(store.root).read().to_pylist()
+    assert back == small_rows
+    Tree.from_json(back[0]["tree"])
+
+
+def test_any_parquet_reader_can_read_it(store: stores.Store, small_rows: Rows) -> None:
+    for number, row in enumerate(small_rows):
+        store.add(row)
+        if number % 5 == 0:
+            store.flush()
+    store.flush()
+    folder = store.root / "rows"
+    assert len(pd.read_parquet(folder)) == len(small_rows)
+    assert ds.dataset(folder).to_table().schema.equals(schema.SCHEMA)
+    # Plain types only: a row can be put into any database.
+    table = pd.concat(map(pd.read_parquet, sorted(folder.glob("*.parquet"))))
+    with sqlite3.connect(":memory:") as database:
+        table.drop(columns=["trace"]).astype({"started": str, "finished": str}).to_sql(
+            "results", database
+        )
+        (count,) = database.execute("select count(distinct key) from results").fetchone()
+    assert count == len(small_rows)
+
+
+def test_rows_are_written_when_they_cost_enough_or_waited_long(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = small_rows[0]
+    store.add(row)
+    store.maybe_flush()
+    assert len(store.parts.paths()) == 0
+    dear = {**row, "key": "b", "finished": row["started"] + pd.Timedelta(seconds=6)}
+    store.add(dear)
+    store.maybe_flush()
+    assert len(store.parts.paths()) == 1
+    store.add({**row, "key": "c"})
+    monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.0)
+    store.maybe_flush()
+    assert len(store.parts.paths()) == 2
+
+
+def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    assert len(read_results(tmp_path / "out")) == len(rows)
+    with stores.Store(tmp_path / "out") as again:
+        assert set(again.answers) == {row["key"] for row in rows}
+
+
+def test_a_later_attempt_replaces_a_failed_one(store: stores.Store, small_rows: Rows) -> None:
+    good = small_rows[0]
+    results = [n for n in schema.SCHEMA.names if n in ("tree", "objective", "errors", "gap")]
+    bad = {**good, **dict.fromkeys(results), "status": "killed", "error": "killed: …"}
+    store.add(bad)
+    store.flush()
+    assert store.attempts(good["key"]) == 1
+    store.add({**good, "attempt": 2})
+    store.flush()
+    assert read_results(store.root)["status"].tolist() == [good["status"]]
+    assert len(read_results(store.root, every_run=True)) == 2
+    store.compact()
+    assert len(read_results(store.root, every_run=True)) == 1
+
+
+def test_compaction_keeps_every_row_and_large_parts(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LARGE", 5)
+    for row in small_rows[:5]:
+        store.add(row)
+    store.flush()
+    for row in small_rows[5:]:
+        store.add(row)
+        store.flush()
+    before = read_results(store.root)
+    large = store.parts.paths()[0].stat().st_ino
+    names = {path.name for path in store.parts.paths()}
+    store.compact()
+    pd.testing.assert_frame_equal(read_results(store.root), before)
+    assert large in {path.stat().st_ino for path in store.parts.paths()}
+    assert len(store.parts.paths()) < len(names)
+    assert not names & {path.name for path in store.parts.paths()}
+
+
+def test_a_reader_never_sees_a_row_twice_or_not_at_all(
+    store: stores.Store, small_rows: Rows
+) -> None:
+    """Readers of our own and of others, while parts come and are compacted."""
+    for row in small_rows:
+        store.add(row)
+        store.flush()
+    expected = {row["key"] for row in small_rows}
+    seen: list[list[str]] = []
+    done = threading.Event()
+
+    def read_ours() -> None:
+        while not done.is_set():
+            seen.append(read_results(store.root, every_run=True)["key"].tolist())
+
+    def read_plainly() -> None:
+        while not done.is_set():
+            try:
+                table = pa.concat_tables(
+                    map(pq.read_table, (store.root / "rows").glob("*.parquet"))
+                )
+            except FileNotFoundError:
+                continue  # loud, not wrong
+            seen.append(table["key"].to_pylist())
+
+    with ThreadPoolExecutor() as pool:
+        readers = [pool.submit(f) for f in (read_ours, read_ours, read_plainly)]
+        for _ in range(25):
+            store.compact()
+        done.set()
+        for reader in readers:
+            reader.result()
+    assert len(seen) > 5
+    assert all(sorted(keys) == sorted(expected) for keys in seen)
+
+
+def test_many_parts_are_compacted_on_the_way(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "MANY_PARTS", 4)
+    for row in small_rows:
+        store.add(row)
+        store.flush()
+        assert len(store.parts.paths()) <= 4
+    assert len(read_results(store.root)) == len(small_rows)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "foreign"])
+def test_a_damaged_part_is_named_and_can_be_moved_away(
+    tmp_path: Path, rowmaker: Any, damage: str
+) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    content = part.read_bytes()
+    if damage == "foreign":
+        pq.write_table(pa.table({"a": [1]}), part)
+    else:
+        part.write_bytes(content[:-100] if damage == "cut" else b"")
+    with pytest.raises(InputError) as caught:
+        read_results(tmp_path / "out")
+    assert part.name in str(caught.value)
+    assert "move it away" in str(caught.value)
+    with pytest.raises(InputError, match=part.name):
+        stores.Store(tmp_path / "out")
+    part.rename(tmp_path / "damaged.parquet")
+    assert len(read_results(tmp_path / "out")) == 0
+
+
+def test_a_flipped_byte_is_found_or_changes_nothing(tmp_path: Path, small_rows: Rows) -> None:
+    part = tmp_path / "part-00000001.parquet"
+    files.write_table(part, pa.Table.from_pylist(small_rows, schema=schema.SCHEMA))
+    content, rows = part.read_bytes(), parts.read_part(part)
+    found: list[str] = []
+    for at in range(4, len(content), 211):
+        part.write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
+        try:
+            assert parts.read_part(part).equals(rows)
+        except InputError as error:
+            found.append(str(error))
+    assert len(found) > 50
+    assert all(part.name in message for message in found)
+
+
+def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    root = tmp_path / "out"
+    (root / "rows" / ".part-00000009.parquet.1.tmp").write_bytes(b"half")
+    (root / ".generations" / "00000007").mkdir()
+    assert len(read_results(root)) == len(rows)
+    with stores.Store(root):
+        pass
+    assert [p.name for p in (root / "rows").iterdir()] == ["part-00000001.parquet"]
+    assert len(list((root / ".generations").iterdir())) == 1
+
+
+def test_a_copy_that_followed_the_link_still_works(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    shutil.copytree(
+        tmp_path / "out", tmp_path / "copy", ignore=lambda *_: [".generations", ".lock"]
+    )
+    assert (tmp_path / "copy" / "rows").is_dir()
+    assert len(read_results(tmp_path / "copy")) == len(rows)
+    with stores.Store(tmp_path / "copy") as store:
+        store.compact()
+        assert len(read_results(tmp_path / "copy")) == len(rows)
+
+
+def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
+    sweep = rowmaker.small_sweep()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("…")
+    (tmp_path / "file").write_text("…")
+    stores.create(
+        tmp_path / "other", rowmaker.small_sweep(rowmaker.SPEC.replace("small", "big"))
+    ).close()
+    before = sorted(p for p in tmp_path.rglob("*"))
+    for name, message in [
+        ("full", "is not empty and holds no sweep"),
+        ("file", "is a file"),
+        ("other", "holds the sweep 'big', not 'small'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            stores.create(tmp_path / name, sweep)
+    assert sorted(p for p in tmp_path.rglob("*")) == before
+    for path in (tmp_path / "none", tmp_path / "full"):
+        with pytest.raises(InputError, match=r"no folder|no sweep's folder"):
+            read_results(path)
+
+
+def test_a_store_of_a_later_version_is_refused(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 99}))
+    with pytest.raises(InputError, match=r"store version 99.*upgrade treesweep"):
+        read_results(tmp_path / "out")
+
+
+def test_one_driver_at_a_time(store: stores.Store) -> None:
+    with pytest.raises(InputError, match=r"another treesweep \(process \d+ on .*\) is working on"):
+        stores.Store(store.root)
+
+
+def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
+    store: stores.Store, small_rows: Rows
+) -> None:
+    key = small_rows[0]["key"]
+    assert store.checkpoint(key) is None
+    for seconds in (1.0, 2.0):
+        store.save_checkpoint(Checkpoint(key, "{}", "1/2", "1/4", seconds, 5, 6))
+    found = store.checkpoint(key)
+    assert found is not None
+    assert (found.seconds, str(found.gap)) == (2.0, "1/4")
+    store.add(small_rows[0])
+    assert store.has_checkpoints()
+    store.flush()
+    assert not store.has_checkpoints()
+
+
+def test_a_damaged_checkpoint_is_as_good_as_none(store: stores.Store) -> None:
+    store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
+    (store.root / "checkpoints" / "a.parquet").write_bytes(b"PAR1")
+    assert store.checkpoint("a") is None
+
+
+@pytest.mark.parametrize("status, again", [("optimal", 0), ("time_limit", 12), ("error", 12)])
+def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
+    store: stores.Store, small_rows: Rows, rowmaker: Any, status: str, again: int
+) -> None:
+    for row in small_rows:
+        changed = {"status": status} if row["solver"] == "branches" else {}
+        store.add({**row, **changed})
+    larger = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 90")))
+    remaining, answered = survey(larger, store)
+    branches = sum(row["solver"] == "branches" for row in small_rows)
+    assert len(small_rows) == 24
+    assert branches == 12
+    assert len(remaining) == again
+    assert answered == 24 - again
+    plan = read_plan(store.root)
+    assert plan["answered_by"].isna().sum() == again
+    smaller = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 30")))
+    assert len(survey(smaller, store)[0]) == 24
+
+
+def test_results_show_the_latest_run_of_each_task(store: stores.Store, small_rows: Rows) -> None:
+    first = {**small_rows[0], "status": "time_limit", "limits": '{"seconds":1.0}', "key": "other"}
+    later = pd.Timedelta(seconds=1)
+    store.add(first)
+    store.add({**small_rows[0], "finished": small_rows[0]["finished"] + later})
+    store.flush()
+    assert len(read_results(store.root, every_run=True)) == 2
+    assert read_results(store.root)["key"].tolist() == [small_rows[0]["key"]]
+
+
+def test_a_full_disk_is_told_and_loses_no_row(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    store.add(small_rows[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "write_table", full)
+        with pytest.raises(InputError, match=r"cannot write .*No space left on device; make room"):
+            store.flush()
+    store.flush()
+    assert len(read_results(store.root)) == 1
+
+
+def test_stores_of_version_1_can_be_read() -> None:
+    frame = read_results(FIXTURE)
+    assert len(frame) == 24
+    assert set(frame["status"]) == {Status.OPTIMAL, Status.HEURISTIC}
+    assert len(read_plan(FIXTURE)) == 24
+
+
+def test_the_documented_columns_are_those_of_the_schema() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    assert schema.as_markdown() in text
