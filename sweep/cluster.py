@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import dask
 from distributed import Client, LocalCluster, Security
@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from solver.errors import InputError
 from sweep.spec import read_bytes
 from sweep.worker import LocalWorker
-from sweep.yamlfile import Strict, YamlFile, problem, read_yaml, unknown, validate
+from sweep.yamlfile import Strict, problem, read_yaml, unknown, validate
 
 LATER = ("ssh", "slurm", "kubernetes")
 
@@ -133,13 +133,7 @@ class Address(_Cluster):
         return self
 
 
-Cluster: TypeAlias = Annotated[Local | Address, Field(discriminator="kind")]
-
-
-class _File(Strict):
-    """A cluster file; it only gives :func:`validate` a model of the whole."""
-
-    cluster: Cluster
+_MODELS: dict[str, type[Local] | type[Address]] = {"local": Local, "address": Address}
 
 
 def load_cluster(path: str | Path) -> Local | Address:
@@ -151,14 +145,16 @@ def load_cluster(path: str | Path) -> Local | Address:
         Naming file, line and key, and what is allowed there.
     """
     file = read_yaml(path)
-    if isinstance(file.data, dict):
-        kind = file.data.get("kind")
-        if kind in LATER:
-            raise file.error(
-                ("kind",), f"{kind!r} is not there yet in this version; allowed: local, address"
-            )
-    lines = {("cluster", *location): line for location, line in file.lines.items()}
-    return validate(_File, YamlFile(file.path, {"cluster": file.data}, lines)).cluster
+    if not isinstance(file.data, dict):
+        raise file.error((), "expected 'key: value' lines, the first of them 'kind: local'")
+    kind = file.data.get("kind")
+    if not isinstance(kind, str) or kind not in _MODELS:
+        kinds = " or ".join(f"'kind: {name}'" for name in _MODELS)
+        what = "is not there yet in this version" if kind in LATER else "is no kind of cluster"
+        missing = f"the key 'kind' is missing; write {kinds}"
+        message = missing if kind is None else f"{kind!r} {what}; write {kinds}"
+        raise file.error(("kind",), message)
+    return validate(_MODELS[kind], file)
 
 
 @contextmanager

@@ -1,0 +1,179 @@
+"""Whole sweeps, on an embedded cluster and on processes that were started by themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from solver.errors import InputError
+from sweep.cluster import Address, Local
+from sweep.engine import resume_sweep, run_sweep
+from sweep.events import Outcome, Progress, Silent
+from sweep.plan import Plan
+from sweep.planfile import read_plan
+from sweep.results import read_results
+from sweep.schema import SCHEMA
+from sweep.spec import parse_spec
+from sweep.status import sweep_status
+from sweep.verify import verify_sweep
+
+VARYING = [
+    "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
+    "trace", "git_revision",
+]  # fmt: skip
+
+
+class Heard(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.plans: list[tuple[Plan, int]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.told: list[Progress] = []
+        self.ends: list[Outcome] = []
+
+    def planned(self, plan: Plan, remaining: int) -> None:
+        self.plans.append((plan, remaining))
+
+    def finished(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+
+    def progress(self, progress: Progress) -> None:
+        self.told.append(progress)
+
+    def ended(self, outcome: Outcome) -> None:
+        self.ends.append(outcome)
+
+
+def alike(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, rowmaker: Any) -> tuple[Path, Heard]:
+    folder = tmp_path_factory.mktemp("engine") / "out"
+    heard = Heard()
+    run_sweep(rowmaker.small_sweep(), folder, Local(workers=2), listener=heard)
+    return folder, heard
+
+
+def test_the_rows_are_those_of_the_tasks_functions(
+    finished: tuple[Path, Heard], small_rows: list[dict[str, Any]]
+) -> None:
+    folder, _ = finished
+    expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()
+    found = read_results(folder)
+    pd.testing.assert_frame_equal(alike(found), alike(expected))
+    assert verify_sweep(folder).findings == []
+    assert (found["attempt"] == 1).all()
+    assert found["worker"].str.startswith("tcp://127.0.0.1").all()
+
+
+def test_a_listener_hears_all_of_it(finished: tuple[Path, Heard]) -> None:
+    folder, heard = finished
+    ((plan, remaining),) = heard.plans
+    assert (plan.n_tasks, remaining) == (24, 24)
+    assert len(heard.rows) == 24
+    last = heard.told[-1]
+    assert (last.done, last.failed, last.running, last.worst_gap) == (24, 0, 0, 0.0)
+    assert not last.active
+    (outcome,) = heard.ends
+    assert (outcome.ran, outcome.failed, outcome.exit_code) == (24, 0, 0)
+    status = sweep_status(folder)
+    assert (status.done, status.missing, status.live) == (24, 0, False)
+
+
+def test_again_does_nothing_and_a_changed_sweep_runs_what_is_new(
+    finished: tuple[Path, Heard], rowmaker: Any
+) -> None:
+    folder, _ = finished
+    before = read_results(folder)
+    outcome = run_sweep(rowmaker.small_sweep(), folder)
+    assert (outcome.ran, outcome.answered) == (0, 24)
+    pd.testing.assert_frame_equal(read_results(folder), before)
+    more = rowmaker.SPEC.replace("[0.1, 0.05, 0.02]", "[0.1, 0.05, 0.02, 0.3]")
+    outcome = run_sweep(parse_spec(more), folder, Local(workers=1))
+    assert (outcome.ran, outcome.answered) == (8, 24)
+    assert len(read_results(folder)) == 32
+    assert len(read_plan(folder)) == 32
+    larger = more.replace("seconds: 60", "seconds: 90")
+    assert run_sweep(parse_spec(larger), folder).ran == 0
+    assert resume_sweep(folder).ran == 0
+    status = sweep_status(folder)
+    assert (status.total, status.done) == (32, 32)
+
+
+def test_nothing_is_written_if_the_scheduler_cannot_be_reached(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    config = Address(
+        kind="address", address="tcp://127.0.0.1:9", insecure=True, connect_timeout=0.5
+    )
+    with pytest.raises(InputError, match="cannot reach a Dask scheduler"):
+        run_sweep(rowmaker.small_sweep(), tmp_path / "out", config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_not_there_cannot_be_resumed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        resume_sweep(tmp_path / "none")
+    with pytest.raises(InputError, match="is no sweep's folder"):
+        resume_sweep(tmp_path)
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    """A scheduler and two workers, each a process started by Dask's own commands."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    dask = [sys.executable, "-m", "dask"]
+    processes: list[subprocess.Popen[bytes]] = []
+    log = tmp_path / "scheduler.log"
+
+    def start(*command: str) -> None:
+        with log.open("ab") as to:
+            processes.append(
+                subprocess.Popen(
+                    [*dask, *command], stdout=to, stderr=to, env=environment, cwd=tmp_path
+                )
+            )
+
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        deadline = time.monotonic() + 60
+        while not (
+            found := re.search(r"(tcp://127\.0\.0\.1:\d+)", log.read_text() if log.exists() else "")
+        ):
+            assert time.monotonic() < deadline, log.read_text()
+            assert processes[0].poll() is None, log.read_text()
+            time.sleep(0.1)
+        for _ in range(2):
+            start("worker", found[1], "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard")
+        yield found[1]
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            process.wait(timeout=30)
+
+
+def test_separate_processes_give_the_same_rows(
+    tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]], scheduler: str
+) -> None:
+    config = Address(kind="address", address=scheduler, insecure=True)
+    outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", config)
+    assert (outcome.ran, outcome.failed) == (24, 0)
+    found = read_results(tmp_path / "out")
+    expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()
+    pd.testing.assert_frame_equal(alike(found), alike(expected))
+    assert 1 <= found["worker"].nunique() <= 2
