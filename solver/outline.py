@@ -155,20 +155,25 @@ class Box:
 
 @dataclass(frozen=True)
 class Layout:
-    """All boxes of a tree, and the size of the picture."""
+    """All boxes of a tree, the size of the picture, and how many rows of leaves it has."""
 
     boxes: tuple[Box, ...]
     width: float
     height: float
+    rows: int
 
 
-ROW, BOX, BEND, MARGIN, LETTER = 30.0, 22.0, 26.0, 6.0, 6.9
-"""Height of a row and of a box, length of a line's bend, border, mean width of a letter."""
+ROW, BOX, BEND, MARGIN, LETTER, BOLD = 30.0, 22.0, 26.0, 6.0, 6.9, 7.6
+"""Height of a row and of a box, length of a line's bend, border, mean widths of letters."""
+
+_CENTRED = 14
+"""Up to so many rows a split stands at the middle of its children; in larger trees at the first
+of them, so that the root is at the top, where people begin to read."""
 
 
-def _text_width(text: str) -> float:
+def _text_width(text: str, letter: float = LETTER) -> float:
     # Letters of East Asian scripts are about twice as wide.
-    return sum(LETTER * (1.8 if ord(letter) > 0x2E80 else 1.0) for letter in text)
+    return sum(letter * (1.8 if ord(sign) > 0x2E80 else 1.0) for sign in text)
 
 
 def layout(root: Outline, *, longest: int = 32) -> Layout:
@@ -190,8 +195,9 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
         # A line takes: the bend, the answer written on it, and a little air.
         answers = max(_text_width(shorten(n.answer, longest)) for n in level)
         lefts.append(x + (BEND + answers + 12 if level[0] is not root else 0))
-        x = lefts[-1] + max(_text_width(shorten(_title(n), longest)) + 18 for n in level)
+        x = lefts[-1] + max(_text_width(shorten(_title(n), longest), BOLD) + 18 for n in level)
     boxes: list[Box] = []
+    centred = sum(not node.children for level in levels for node in level) <= _CENTRED
     row = 0
 
     def place(node: Outline, depth: int) -> int:
@@ -199,10 +205,12 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
         position = len(boxes)
         boxes.append(Box(node, "", "", "", 0, 0, 0, None))
         title = shorten(_title(node), longest)
-        width = _text_width(title) + 18
+        width = _text_width(title, BOLD) + 18
         if node.children:
             below = [place(child, depth + 1) for child in node.children]
-            y = (boxes[below[0]].y + boxes[below[-1]].y) / 2
+            y = boxes[below[0]].y
+            if centred:
+                y = (y + boxes[below[-1]].y) / 2
         else:
             below, y = [], MARGIN + (row + 0.5) * ROW
             row += 1
@@ -215,7 +223,7 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
 
     place(root, 0)
     right = max(b.x + b.width + (_text_width(b.note) + 10 if b.note else 0) for b in boxes)
-    return Layout(tuple(boxes), right + MARGIN, row * ROW + 2 * MARGIN)
+    return Layout(tuple(boxes), right + MARGIN, row * ROW + 2 * MARGIN, row)
 
 
 def _title(node: Outline) -> str:

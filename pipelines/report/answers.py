@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pipelines.report import formats
+from pipelines.report.comparison import encoding_facts
 from pipelines.report.paths import Path, PathTree, complete
 
 
@@ -169,7 +170,7 @@ def _proof(taken: _Candidate) -> str:
         return f"{what} proven optimal for this λ."
     return (
         f"{proven} of {runs} trees are proven optimal for this λ; the others hit a limit with a "
-        f"gap of at most {formats.objective(p['gap_max'])}."
+        f"gap of at most {formats.short(p['gap_max'])}."
     )
 
 
@@ -218,19 +219,41 @@ def _by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) 
             reasons.append(
                 f"{solver} has proven {formats.share(proven, runs)} of its trees optimal"
                 + ("." if proven == runs else
-                   f"; its largest gap is {formats.objective(points['gap_max'].max())}.")
+                   f"; its largest gap is {formats.short(points['gap_max'].max())}.")
             )  # fmt: skip
-    lams = comparison["lam_key"].nunique()
-    if lams == 1:
+    if comparison["lam_key"].nunique() == 1:
         return _single_lambda(dataset, paths, reasons)
+    fact = encoding_facts(comparison).get(dataset)
+    if fact is not None:
+        reasons.append(
+            f"The smallest objective is that of {fact['encoding']} at {fact['wins']} of "
+            f"{fact['lams']} λ."
+        )
+    taken = min(paths, key=lambda path: _standing(path, comparison, fact))
     return Answer(
         dataset,
-        "Training results cannot choose λ: a smaller λ always fits them better.",
-        tuple(r for r in reasons if r),
+        f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
+        ("A smaller λ always fits the training rows better.", *(r for r in reasons if r)),
+        taken,
         warnings=(
-            "Add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file and run it "
-            "again; until then, take from the path below the tree whose size you can live with.",
+            "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file "
+            "and run it again. Until then, take the tree whose size you can live with.",
         ),
+    )
+
+
+def _standing(
+    path: Path, comparison: pd.DataFrame, fact: dict[str, Any] | None
+) -> tuple[bool, float, float, float]:
+    """The best first: its encoding, its distance to the best, its proofs, its time."""
+    own = comparison[
+        (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
+    ]
+    return (
+        fact is not None and path.encoding != fact["encoding"],
+        float(own["excess"].mean()),
+        -float(own["optimal"].sum()),
+        float(own["seconds"].sum()),
     )
 
 
@@ -243,8 +266,8 @@ def _behind(solver: str, comparison: pd.DataFrame) -> str:
         return f"{solver}, a heuristic, found the best known tree everywhere."
     return (
         f"{solver}, a heuristic, is above the best known objective by "
-        f"{formats.objective(own['excess'].mean())} on average and by "
-        f"{formats.objective(worst['excess_max'])} at worst ({worst['encoding']}, "
+        f"{formats.short(own['excess'].mean())} on average and by "
+        f"{formats.short(worst['excess_max'])} at worst ({worst['encoding']}, "
         f"λ = {worst['lam_text']})."
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from pipelines.report.axes import LambdaAxis, new_figure
 from pipelines.report.palette import CHOSEN, FAINT, TEST, Dash, encoding_dashes, encoding_marks
@@ -75,15 +76,16 @@ def _series(
 
 
 def _objective(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
-    axes.set_title("Objective and lower bound (training)")
     bound = table[table["lower_bound"].notna()]
+    axes.set_title(f"Objective{' and lower bound' if len(bound) else ''} (training)")
     if len(bound):
         x = axis.place(bound["lam"].tolist())
         low, high = bound["lower_bound"].to_numpy(float), bound["objective"].to_numpy(float)
         axes.vlines(x, low, high, color=FAINT, linewidth=1)
         axes.plot(x, low, "_", color=FAINT, markersize=8, label="proven lower bound")
     unproven = table["optimal"] < table["runs"]
-    _series(axes, table, axis, "objective", colour, "objective", hollow=unproven)
+    label = None if unproven.all() else "objective"
+    _series(axes, table, axis, "objective", colour, label, hollow=unproven)
     if unproven.any():
         axes.plot(
             [], [], "o", color=colour, markerfacecolor="white", label="not all proven optimal"
@@ -116,17 +118,28 @@ def _seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> 
     values = table["seconds"][table["seconds"] > 0]
     if len(values) and values.max() / values.min() > 8:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_PLAIN)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        _plain_decades(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
+
+
+def _plain_decades(axis: Axis) -> None:
+    """Label a logarithmic axis in plain numbers, between powers of ten as well where few are."""
+    low, high = axis.get_view_interval()
+    few = np.log10(high / low) < 2.5
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(_PLAIN)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _choices(path: Path) -> list[tuple[str, str, Dash]]:
     """Name, key and kind of line of the λ that validation picks."""
     if path.minimum is not None and path.minimum == path.one_se:
         return [("best mean = one-SE rule", path.minimum, "solid")]
-    pairs = [("best mean", path.minimum, (0, (4, 2))), ("one-SE rule", path.one_se, "solid")]
+    pairs: list[tuple[str, str | None, Dash]] = [
+        ("best mean", path.minimum, (0, (4, 2))),
+        ("one-SE rule", path.one_se, "solid"),
+    ]
     return [(name, key, dash) for name, key, dash in pairs if key is not None]
 
 
@@ -163,12 +176,12 @@ def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[s
     left, right = figure.subplots(1, 2)
     marks, dashes = encoding_marks(encodings), encoding_dashes(encodings)
     for path, table in zip(paths, tables, strict=True):
-        look = {"mark": marks[path.encoding], "dash": dashes[path.encoding]}
+        mark, dash = marks[path.encoding], dashes[path.encoding]
         colour, name = colours[path.solver], f"{path.encoding}, {path.solver}"
         unproven = table["optimal"] < table["runs"]
-        _series(left, table, axis, "objective", colour, name, hollow=unproven, **look)
+        _series(left, table, axis, "objective", colour, name, mark=mark, dash=dash, hollow=unproven)
         column = "test_accuracy" if tested else "train_accuracy"
-        _series(right, table, axis, column, colour, **look)
+        _series(right, table, axis, column, colour, mark=mark, dash=dash)
     left.set_title("Objective (training); hollow: not all proven")
     right.set_title("Test accuracy (mean over folds)" if tested else "Training accuracy")
     right.yaxis.set_major_formatter(_PERCENT)
@@ -201,7 +214,7 @@ def profile_chart(
     by = ["encoding", "solver"] if apart else ["solver"]
     last = times["seconds"].max()
     for cell, group in times.groupby(by, sort=False):
-        names = [str(name) for name in (cell if isinstance(cell, tuple) else (cell,))]
+        names = [str(name) for name in cell]
         dash = dashes[names[0]] if apart else "solid"
         done = np.sort(group["seconds"].dropna().to_numpy(float))
         steps = np.arange(1, len(done) + 1) / len(group)
@@ -215,7 +228,7 @@ def profile_chart(
     left.set_xlabel("seconds of search (log scale)")
     if times["seconds"].notna().any():
         left.set_xscale("log")
-        left.xaxis.set_major_formatter(_PLAIN)
+        _plain_decades(left.xaxis)
         left.legend(loc="lower right", handlelength=2.4)
     left.set_ylim(0, 1.03)
     left.yaxis.set_major_formatter(_PERCENT)
@@ -224,8 +237,8 @@ def profile_chart(
 
 
 def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
-    axes.set_title("Share of runs within a distance of the best objective")
-    axes.set_xlabel("objective above the best known of the same problem")
+    axes.set_title("Share of runs this close to the best objective")
+    axes.set_xlabel("objective above the best known one")
     compared = excess[excess["solvers"] > 1]
     last = float(compared["excess"].max()) if len(compared) else 0.0
     for solver, group in compared.groupby("solver_label", sort=False):

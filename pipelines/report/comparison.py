@@ -96,7 +96,7 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
                 "excess": compared["excess"].mean() if len(compared) else math.nan,
                 "excess_max": compared["excess"].max() if len(compared) else math.nan,
                 "seconds_median": good["seconds"].median() if len(good) else math.nan,
-                "seconds_total": good["seconds"].sum(),
+                "seconds_total": good["seconds"].sum() if len(good) else math.nan,
                 "iterations_median": good["iterations"].median() if len(good) else math.nan,
                 "peak_bytes": good["peak_bytes"].max() if len(good) else math.nan,
             }

@@ -22,6 +22,13 @@ def objective(value: Any) -> str:
     return "0" if value == 0 else f"{float(value):#.6g}"
 
 
+def short(value: Any) -> str:
+    """A distance between objectives: three significant digits are enough to compare."""
+    if not is_number(value):
+        return NONE
+    return "0" if value == 0 else f"{float(value):.3g}"
+
+
 def percent(value: Any, digits: int = 1) -> str:
     """A share as a percentage; what is short of 100 % is never rounded up to it."""
     if not is_number(value):

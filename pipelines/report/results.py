@@ -258,8 +258,9 @@ def _labelled(
         added["ok"] = frame["status"].isin(good)
         shapes = {text: _shape(text) for text in frame["limits"].unique()}
         columns = ["dataset", "data_hash", "encoding", "encoding_options", "validation"]
-        parts = [frame[name].astype(str) for name in [*columns, "repeat", "fold"]]
-        parts.append(frame["limits"].map(shapes).astype(str))
+        # str() of each value: a missing fold has to be a text as well.
+        parts = [frame[name].astype(object).map(str) for name in [*columns, "repeat", "fold"]]
+        parts.append(frame["limits"].map(shapes))
         added["problem"] = ["\x1f".join(row) for row in zip(*parts, strict=True)]
     return frame.assign(**added)
 

@@ -1,0 +1,66 @@
+"""The pictures of a report: each as files, and as an element of the page."""
+
+from __future__ import annotations
+
+from html import escape
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from pipelines.report.axes import inline_svg, to_png, to_svg
+from pipelines.report.folder import ReportFolder
+from solver.export import export_svg, plot_tree
+from solver.outline import layout, outline
+from solver.tree import Tree
+
+_PAGE_BYTES = 12_000_000
+"""So much of drawn trees goes into the page; further ones are linked, so that it stays usable."""
+
+_PNG_TREES, _PNG_ROWS = 150, 45
+"""So many trees, of at most so many drawn leaves, are also written as PNG, which takes time."""
+
+
+class Album:
+    """Draws pictures, writes them to the report's folder and hands out what the page shows.
+
+    Parameters
+    ----------
+    folder : ReportFolder
+    """
+
+    def __init__(self, folder: ReportFolder) -> None:
+        self.folder = folder
+        self._trees: dict[str, tuple[str, str]] = {}
+        self._pngs = 0
+        self._bytes = 0
+
+    def chart(self, figure: Figure, label: str, *words: str) -> Markup:
+        """Write a chart as SVG and PNG; the element to show."""
+        name = self.folder.name_for(*words)
+        svg = to_svg(figure)
+        self.folder.write(f"charts/{name}.svg", svg)
+        self.folder.write(f"charts/{name}.png", to_png(figure))
+        return Markup(inline_svg(svg, name, escape(label, quote=True)))
+
+    def tree(self, tree: Tree, label: str, *words: str) -> Markup:
+        """Write a tree as SVG, and as PNG while it is small; the element to show.
+
+        The same tree is written once.
+        """
+        text = tree.to_json()
+        if text not in self._trees:
+            name = self.folder.name_for("tree", *words)
+            svg = export_svg(tree, merge=True, title=label)
+            self.folder.write(f"trees/{name}.svg", svg)
+            rows = layout(outline(tree, merge=True)).rows
+            if rows <= _PNG_ROWS and self._pngs < _PNG_TREES:
+                self._pngs += 1
+                self.folder.write(f"trees/{name}.png", to_png(plot_tree(tree, merge=True)))
+            self._trees[text] = name, svg
+        name, svg = self._trees[text]
+        self._bytes += len(svg)
+        if self._bytes > _PAGE_BYTES:
+            return Markup(
+                f'<p class="note">Drawn in <a href="trees/{name}.svg">{name}.svg</a>.</p>'
+            )
+        return Markup(svg)

@@ -1,0 +1,84 @@
+"""The files of a report: written whole or not at all, and nobody else's are touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from solver.errors import InputError
+
+_LIST = ".files.json"
+
+
+class ReportFolder:
+    """A folder that a report is written to.
+
+    A list of the files is kept beside them, so that the next report removes what it does not
+    write anew, and nothing else.
+
+    Parameters
+    ----------
+    root : Path
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made or written to; also from the other methods.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._written: list[str] = []
+        self._used: set[str] = set()
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot make the folder {root}: {error.strerror or error}") from None
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write a file; ``name`` may begin with a subfolder."""
+        path = self.root / name
+        data = content.encode() if isinstance(content, str) else content
+        part = path.with_name(f"{path.name}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            part.write_bytes(data)
+            os.replace(part, path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        self._written.append(name)
+        return path
+
+    def write_table(self, name: str, table: pd.DataFrame) -> None:
+        """Write a table as CSV and as Parquet."""
+        self.write(f"tables/{name}.csv", table.to_csv(index=False))
+        self.write(f"tables/{name}.parquet", table.to_parquet(index=False))
+
+    def name_for(self, *words: str) -> str:
+        """A file name that is not taken yet, of letters, digits and ``-`` only."""
+        plain = (re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-") for word in words)
+        base = "-".join(word for word in plain if word)[:80] or "chart"
+        name, number = base, 1
+        while name in self._used:
+            number += 1
+            name = f"{base}-{number}"
+        self._used.add(name)
+        return name
+
+    def finish(self) -> None:
+        """Remove what an earlier report wrote and this one did not, and keep the new list."""
+        listing = self.root / _LIST
+        try:
+            old = json.loads(listing.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            old = []
+        for name in old if isinstance(old, list) else []:
+            path = self.root / str(name)
+            if name not in self._written and path.resolve().is_relative_to(self.root.resolve()):
+                path.unlink(missing_ok=True)
+        self.write(_LIST, json.dumps(sorted(self._written), indent=1))

@@ -1,0 +1,107 @@
+"""The tables that go into files: everything the page shows, and all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from pipelines.report.answers import Answer
+from pipelines.report.paths import Path, PathTree
+from pipelines.report.results import Results
+from solver.export import export_text
+
+_TREE_COLUMNS = [
+    "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
+    "total_weight", "test_accuracy", "splits", "leaves", "depth", "rules", "tree",
+]  # fmt: skip
+
+
+def run_table(results: Results, excess: pd.DataFrame) -> pd.DataFrame:
+    """Every run, with what its objective is above the best one of the same problem."""
+    rows = results.sort(results.rows)
+    above = excess.drop_duplicates("key").set_index("key")
+    dropped = ["trace", "tree", "ok", "problem", "lam_key", "lam_text"]
+    return rows.drop(columns=dropped).assign(
+        excess=rows["key"].map(above["excess"]), excess_exact=rows["key"].map(above["excess_exact"])
+    )
+
+
+def path_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """All points of all paths."""
+    tables = [path.table.drop(columns="lam_key") for path in paths]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"dataset": []})
+
+
+def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFrame:
+    """For each path what validation picks, and which of them is the answer for its dataset."""
+    taken = {id(answer.path): answer for answer in answers if answer.path is not None}
+    records = []
+    for path in paths:
+        record: dict[str, object] = {
+            "dataset": path.dataset,
+            "encoding": path.encoding,
+            "solver": path.solver,
+        }
+        for name, key in (("minimum", path.minimum), ("one_se", path.one_se)):
+            point = None if key is None else path.point(key)
+            for column in ("lam_text", "test_accuracy", "test_error", "leaves", "splits"):
+                record[f"{name}_{column}"] = None if point is None else point[column]
+        own = taken.get(id(path))
+        record["answer"] = own is not None
+        record["answer_lam"] = own.point["lam_text"] if own and own.point is not None else None
+        record["answer_text"] = own.headline if own else None
+        records.append(record)
+    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+
+
+def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """The trees along all paths, as rules and as JSON."""
+    records = []
+    for path in paths:
+        for tree in path.trees:
+            records.append(_tree_record(path, tree, ""))
+        for key, trees in path.fold_trees.items():
+            chosen = str(path.point(key)["chosen"])
+            records += [_tree_record(path, tree, chosen) for tree in trees]
+    return pd.DataFrame(records, columns=_TREE_COLUMNS)
+
+
+def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
+    return {
+        "dataset": path.dataset,
+        "encoding": path.encoding,
+        "solver": path.solver,
+        "lams": ", ".join(tree.lams),
+        "chosen": chosen,
+        "fold": tree.fold,
+        "found_in": ", ".join(f"{n}/{of}" for n, of in zip(tree.runs, tree.of, strict=True)),
+        "proven": tree.proven,
+        "errors": tree.errors,
+        "total_weight": tree.total_weight,
+        "test_accuracy": tree.test_accuracy,
+        "splits": tree.tree.splits,
+        "leaves": tree.tree.leaves,
+        "depth": tree.tree.depth,
+        "rules": export_text(tree.tree),
+        "tree": tree.tree.to_json(),
+    }
+
+
+def missing_table(results: Results) -> pd.DataFrame:
+    """Planned tasks without a run."""
+    columns = ["dataset", "encoding_label", "solver_label", "lam", "lam_text", "repeat", "fold"]
+    return results.sort(results.missing)[columns].rename(
+        columns={"encoding_label": "encoding", "solver_label": "solver"}
+    )
+
+
+def failure_table(results: Results) -> pd.DataFrame:
+    """Runs without a tree, with the full text of the error."""
+    columns = [
+        "key", "dataset", "encoding_label", "solver_label", "lam_exact", "lam_text", "repeat",
+        "fold", "status", "attempt", "error",
+    ]  # fmt: skip
+    return results.sort(results.failed)[columns].rename(
+        columns={"encoding_label": "encoding", "solver_label": "solver"}
+    )

@@ -1,0 +1,142 @@
+"""Writing a report: from a sweep's folder to a folder of files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from pipelines.report import sheets
+from pipelines.report.album import Album
+from pipelines.report.answers import answer
+from pipelines.report.axes import style
+from pipelines.report.checks import find_disagreements
+from pipelines.report.comparison import add_excess, compare, proof_times, rank
+from pipelines.report.folder import ReportFolder
+from pipelines.report.page import Material, render
+from pipelines.report.paths import make_paths
+from pipelines.report.results import Results, load_results
+from pipelines.reproduce import reproduce_branches
+from solver.errors import InputError
+from sweep.datasets.reference import DatasetRef
+from sweep.store import stored_sweep
+
+
+@dataclass(frozen=True)
+class ReportPaths:
+    """Where a report lies.
+
+    Parameters
+    ----------
+    folder : Path
+        It holds ``tables`` (CSV and Parquet), ``charts`` and ``trees`` (SVG and PNG).
+    page : Path
+        The HTML page.
+    """
+
+    folder: Path
+    page: Path
+
+    def __str__(self) -> str:
+        return str(self.page)
+
+
+def write_report(
+    store_dir: str | Path,
+    out_dir: str | Path | None = None,
+    *,
+    published: str | Path | None = None,
+) -> ReportPaths:
+    """Write the report of a sweep, finished or not.
+
+    Parameters
+    ----------
+    store_dir : str or Path
+        The sweep's folder.
+    out_dir : str or Path, optional
+        Where the report goes; by default the folder ``report`` in the sweep's.
+    published : str or Path, optional
+        A CSV of published results to compare with, see
+        :func:`pipelines.reproduce.reproduce_branches`.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, a file in it is damaged, or the report cannot be written.
+    """
+    root = Path(store_dir)
+    results = load_results(root)
+    material = gather(results, _references(root), published)
+    return write_material(material, root / "report" if out_dir is None else Path(out_dir))
+
+
+def write_material(material: Material, out_dir: Path) -> ReportPaths:
+    """Write what :func:`gather` worked out; errors as :func:`write_report`."""
+    folder = ReportFolder(out_dir)
+    with style():
+        page = render(material, Album(folder), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    for name, table in _tables(material).items():
+        folder.write_table(name, table)
+    path = folder.write("index.html", page)
+    folder.finish()
+    return ReportPaths(folder.root, path)
+
+
+def _references(root: Path) -> dict[str, DatasetRef]:
+    """The datasets as the sweep's file names them; none where it cannot be read any more."""
+    try:
+        sweep = stored_sweep(root)
+    except (InputError, OSError):
+        return {}
+    return {ref.name: ref.from_directory(sweep.base) for ref in sweep.spec.datasets}
+
+
+def gather(
+    results: Results,
+    references: dict[str, DatasetRef] | None = None,
+    published: str | Path | None = None,
+) -> Material:
+    """Work out all that a report says."""
+    paths = make_paths(results)
+    excess = add_excess(results.rows)
+    comparison = compare(paths, excess)
+    answers = []
+    for dataset in results.datasets:
+        own = comparison[comparison["dataset"] == dataset] if len(comparison) else comparison
+        answers.append(answer(dataset, [p for p in paths if p.dataset == dataset], own))
+    return Material(
+        results=results,
+        paths=paths,
+        answers=answers,
+        excess=excess,
+        comparison=comparison,
+        disagreements=find_disagreements(results.rows),
+        published=None if published is None else reproduce_branches(results.rows, published),
+        references=references or {},
+    )
+
+
+def _tables(material: Material) -> dict[str, pd.DataFrame]:
+    """Every table by name."""
+    results = material.results
+    by = ["dataset", "encoding_label", "solver_label"]
+    tables = {
+        "runs": sheets.run_table(results, material.excess),
+        "paths": sheets.path_table(material.paths),
+        "choices": sheets.choice_table(material.answers, material.paths),
+        "trees": sheets.tree_table(material.paths),
+        "comparison": material.comparison.drop(columns="lam_key", errors="ignore"),
+        "ranking": rank(results, material.excess, by),
+        "proof_times": proof_times(results),
+        "disagreements": material.disagreements,
+        "failed": sheets.failure_table(results),
+        "missing": sheets.missing_table(results),
+        "impossible": results.impossible.rename(
+            columns={"encoding_label": "encoding", "solver_label": "solver"}
+        ),
+    }
+    if material.published is not None:
+        tables["published"] = material.published
+    return tables

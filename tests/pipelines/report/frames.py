@@ -1,0 +1,183 @@
+"""Result frames for tests of reports, made by really solving small problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+import solver
+from solver.exact import as_lambda
+from sweep import folds
+from sweep.schema import COLUMNS, SCHEMA
+
+NAMES = [column.name for column in COLUMNS]
+STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@cache
+def table(rows: int = 48) -> pd.DataFrame:
+    """A small table that a few splits explain but for some rows."""
+    records = []
+    for i in range(rows):
+        colour, size, flag = ("red", "green", "blue")[i % 3], ("S", "M", "L")[i // 3 % 3], i % 2
+        good = (colour == "red" and size != "L") or (size == "M" and flag == 1)
+        records.append((colour, size, flag, "yes" if good != (i % 17 == 0) else "no"))
+    return pd.DataFrame(records, columns=["colour", "size", "flag", "class"])
+
+
+@cache
+def _problem(encoding: str, n_folds: int, fold: int | None) -> tuple[solver.Problem, pd.DataFrame]:
+    frame = table()
+    if fold is None:
+        return solver.Problem.from_table(frame, "class", encoding), frame.iloc[:0]
+    target = frame["class"].factorize()[0]
+    described = {"kind": "kfold", "seed": 0, "stratify": False, "folds": n_folds}
+    test = folds.held_out(described, folds.Fold(0, fold), target)
+    problem = solver.Problem.from_table(frame[~test], "class", encoding, classes=["no", "yes"])
+    return problem, frame[test]
+
+
+@cache
+def _solve(
+    encoding: str, n_folds: int, fold: int | None, name: str, lam: str, nodes: int | None
+) -> dict[str, Any]:
+    problem, test = _problem(encoding, n_folds, fold)
+    solution = solver.solve(problem, lam, name, solver.Limits(nodes=nodes))
+    facts = solution.to_dict()
+    wrong = None
+    if fold is not None:
+        wrong = int((solution.tree.predict(test) != test["class"].to_numpy()).sum())
+    return {
+        **{key: value for key, value in facts.items() if key in NAMES},
+        "train_accuracy": facts["accuracy"],
+        "test_errors": wrong,
+        "test_accuracy": None if wrong is None else 1 - wrong / len(test),
+        "n_train": int(problem.total_weight),
+        "n_test": len(test),
+        "n_features": problem.n_features,
+        "tree": solution.tree.to_json(),
+        "trace": [point._asdict() for point in solution.trace],
+    }
+
+
+def run_row(
+    dataset: str = "toy",
+    encoding: str = "onehot",
+    name: str = "branches",
+    lam: str = "0.05",
+    *,
+    fold: int | None = None,
+    n_folds: int = 3,
+    nodes: int | None = None,
+    label: str | None = None,
+) -> dict[str, Any]:
+    """The row of a run."""
+    found = _solve(encoding, n_folds, fold, name, lam, nodes)
+    validation = {"kind": "kfold", "seed": 0, "stratify": False, "folds": n_folds}
+    return {
+        "schema_version": 1,
+        "key": f"{dataset}/{encoding}/{name}/{lam}/{fold}/{nodes}",
+        "sweep": "a test",
+        "dataset": dataset,
+        "data_hash": dataset,
+        "n_rows": len(table()),
+        "n_features_encoded": found["n_features"],
+        "n_classes": 2,
+        "encoding": encoding,
+        "encoding_options": "{}",
+        "lam_label": label or lam,
+        "solver_version": "1",
+        "solver_options": "{}",
+        "repeat": None if fold is None else 0,
+        "fold": fold,
+        "validation": json.dumps(None if fold is None else validation),
+        "seed": None if fold is None else 0,
+        "limits": json.dumps({} if nodes is None else {"nodes": nodes}),
+        "host": "a",
+        "worker": "w",
+        "attempt": 1,
+        "started": STARTED,
+        "finished": STARTED,
+        "versions": '{"python":"3"}',
+        "git_revision": None,
+        "error": None,
+        **found,
+        "lam": float(as_lambda(lam)),
+        "lam_exact": str(as_lambda(lam)),
+        "solver": name,
+        "lower_bound": found["lower_bound"],
+    }
+
+
+def failed(
+    row: dict[str, Any], status: str = "error", error: str = "Boom: no luck"
+) -> dict[str, Any]:
+    """The row of the same task where nothing came out."""
+    lost = [
+        "objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact",
+        "errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits",
+        "leaves", "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes",
+        "tree", "trace",
+    ]  # fmt: skip
+    return row | dict.fromkeys(lost) | {"status": status, "error": f"Traceback …\n{error}"}
+
+
+def sweep_rows(
+    datasets: Sequence[str] = ("toy",),
+    encodings: Sequence[str] = ("onehot", "categorical"),
+    lams: Sequence[str] = ("0.2", "0.05", "0.01"),
+    solvers: Sequence[str] = ("branches", "cart"),
+    n_folds: int | None = None,
+) -> list[dict[str, Any]]:
+    """All possible cells; CART cannot do categorical features."""
+    numbers: list[int | None] = [None] if n_folds is None else [*range(n_folds)]
+    return [
+        run_row(dataset, encoding, name, lam, fold=fold, n_folds=n_folds or 3)
+        for dataset in datasets
+        for encoding in encodings
+        for fold in numbers
+        for name in solvers
+        for lam in lams
+        if not (name == "cart" and encoding == "categorical")
+    ]
+
+
+def as_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as :func:`sweep.results.read_results` gives them, types and nulls included."""
+    import pyarrow as pa
+
+    plain = [{name: row.get(name) for name in NAMES} for row in rows]
+    return pa.Table.from_pylist(plain, schema=SCHEMA).to_pandas()
+
+
+def as_plan(
+    rows: Sequence[dict[str, Any]], impossible: Sequence[dict[str, Any]] = ()
+) -> pd.DataFrame:
+    """A plan of the tasks of these rows, as :func:`sweep.planfile.read_plan` gives it."""
+    import pyarrow as pa
+
+    from sweep.planfile import SCHEMA as PLAN_SCHEMA
+
+    tasks = [
+        {n: row.get(n) for n in PLAN_SCHEMA.names}
+        | {"tasks": 1, "answered_by": None, "reason": None}
+        for row in rows
+    ]
+    return pa.Table.from_pylist([*tasks, *impossible], schema=PLAN_SCHEMA).to_pandas()
+
+
+def refused(dataset: str = "toy", tasks: int = 3) -> dict[str, Any]:
+    """An entry of a plan for cells that cannot be run."""
+    return {
+        "dataset": dataset,
+        "encoding": "categorical",
+        "encoding_options": "{}",
+        "solver": "cart",
+        "reason": f"dataset '{dataset}': solver 'cart' needs binary features",
+        "tasks": tasks,
+    }
