@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
@@ -78,26 +79,31 @@ class LambdaGrid(Strict):
 
     def expand(self, n_train: int) -> list[Lam]:
         """The grid from ``from`` to ``to``."""
-        first, last = as_lambda(self.start), as_lambda(self.to)
-        for digits in range(4, 16):
-            values = [self._at(i, first, last, digits) for i in range(self.count)]
-            if len(set(values)) == self.count:
-                break
-        return [Lam(value, shown(value)) for value in values]
+        return _grid(as_lambda(self.start), as_lambda(self.to), self.count, self.scale)
 
-    def _at(self, i: int, first: Fraction, last: Fraction, digits: int) -> Fraction:
-        if i in (0, self.count - 1):
-            return last if i else first
-        if self.scale == "linear":
-            value = first + (last - first) * Fraction(i, self.count - 1)
-            return (
-                value if len(shown(value)) <= 12 and "/" not in shown(value) else _round(value, 6)
-            )
-        context = Context(prec=40)
-        low, high = _decimal(first), _decimal(last)
-        step = context.divide(Decimal(i), Decimal(self.count - 1))
-        ratio = context.power(context.divide(high, low), step)
-        return _round(Fraction(context.multiply(low, ratio)), digits)
+
+@lru_cache(16)
+def _grid(first: Fraction, last: Fraction, count: int, scale: str) -> list[Lam]:
+    """It is the same for every dataset and fold, so it is made once."""
+    value = _even_steps if scale == "linear" else _even_ratios
+    for digits in range(4, 16):
+        inner = [value(first, last, Fraction(i, count - 1), digits) for i in range(1, count - 1)]
+        values = [first, *inner, last]
+        if len(set(values)) == count:
+            break
+    return [Lam(value, shown(value)) for value in values]
+
+
+def _even_steps(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
+    value = first + (last - first) * part
+    is_short = len(shown(value)) <= 12 and "/" not in shown(value)
+    return value if is_short else _round(value, max(digits, 6))
+
+
+def _even_ratios(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
+    context = Context(prec=40)
+    ratio = context.power(context.divide(_decimal(last), _decimal(first)), _decimal(part))
+    return _round(Fraction(context.multiply(_decimal(first), ratio)), digits)
 
 
 class PerRow(Strict):
