@@ -1,0 +1,206 @@
+"""Tests of sweep/tasks.py, sweep/rows.py and sweep/worker.py, in this process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import solver
+from solver.errors import InputError
+from solver.solution import Status
+from sweep import rows, schema, tasks, worker
+from sweep.plan import make_plan
+from sweep.rows import Cell, Checkpoint, Place
+from sweep.spec import parse_spec
+
+SPEC = """
+name: tasks
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.05, 0.01]
+solvers: [branches, cart]
+validation: {kind: holdout, test: 0.25}
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Any:
+    return make_plan(parse_spec(SPEC))
+
+
+@pytest.fixture(scope="module")
+def prepared(plan: Any) -> tasks.Prepared:
+    node = plan.nodes[0]
+    return tasks.prepare(tasks.load(node.reference, node.info.data_hash), node)
+
+
+@pytest.fixture
+def cells(plan: Any, rowmaker: Any) -> list[Cell]:
+    return [rowmaker.cell_of(task) for task in plan.tasks()]
+
+
+def test_a_changed_dataset_is_refused(plan: Any) -> None:
+    with pytest.raises(InputError, match="is not the one that the sweep was planned with"):
+        tasks.load(plan.nodes[0].reference, "0" * 64)
+
+
+def test_training_and_test_rows_are_parted(prepared: tasks.Prepared) -> None:
+    info = prepared.info
+    assert (info.n_rows, info.n_train, info.n_test) == (432, 324, 108)
+    assert prepared.problem.total_weight == 324
+    assert len(prepared.test) == len(prepared.test_labels) == 108
+    assert "target" not in prepared.test.columns
+    assert prepared.n_features_encoded == 17
+
+
+def test_a_row_has_every_column_and_its_trees_test_accuracy(
+    prepared: tasks.Prepared, cells: list[Cell]
+) -> None:
+    row = tasks.solve_cell(prepared, cells[1], tasks.Run("test"))
+    assert list(row) == schema.SCHEMA.names
+    assert row["status"] == "optimal"
+    tree = solver.Tree.from_json(row["tree"])
+    wrong = int((np.asarray(tree.predict(prepared.test)) != prepared.test_labels).sum())
+    assert row["test_errors"] == wrong
+    assert row["test_accuracy"] == 1 - wrong / 108
+    assert row["started"] <= row["finished"]
+
+
+def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
+    prepared: tasks.Prepared, cells: list[Cell]
+) -> None:
+    hasty = tasks.Run("test", batch_seconds=0.0)
+    assert [r["key"] for r in tasks.solve_cells(prepared, cells, hasty)] == [cells[0].key]
+    assert len(tasks.solve_cells(prepared, cells, tasks.Run("test", batch_seconds=60))) == 4
+
+
+def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
+    run = tasks.Run("test-stopped")
+    worker.request_stop(run.name)
+    assert tasks.solve_cells(prepared, cells, run) == []
+
+
+def test_an_exception_becomes_a_row(prepared: tasks.Prepared, cells: list[Cell]) -> None:
+    row = tasks.solve_cell(prepared, replace(cells[0], options={"mode": "?"}), tasks.Run("test"))
+    assert row["status"] == "error"
+    assert "Traceback" in row["error"]
+    assert "mode" in row["error"]
+    assert row["objective"] is None
+    assert row["tree"] is None
+
+
+@pytest.fixture
+def honest(prepared: tasks.Prepared) -> solver.Solution:
+    return solver.solve(prepared.problem, "0.05")
+
+
+def complain(prepared: tasks.Prepared, solution: solver.Solution, **limits: int) -> str | None:
+    return tasks.disagreement(prepared.problem, solution, Fraction(1, 20), solver.Limits(**limits))
+
+
+def test_an_honest_solution_is_accepted(prepared: tasks.Prepared, honest: solver.Solution) -> None:
+    assert complain(prepared, honest) is None
+    assert complain(prepared, honest, depth=honest.depth, splits=honest.splits) is None
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"objective": Fraction(1, 1000)}, "claims objective 1/1000"),
+        ({"errors": 999}, "with 999 errors"),
+        ({"lower_bound": Fraction(9, 10)}, "lower bound 9/10, which is above"),
+        ({"lower_bound": Fraction(0)}, "claims status optimal"),
+        ({"status": Status.TIME_LIMIT}, "claims status time_limit"),
+        ({"lower_bound": None}, "claims status optimal"),
+    ],
+)
+def test_a_false_claim_is_told_with_both_figures(
+    prepared: tasks.Prepared, honest: solver.Solution, changes: dict[str, Any], message: str
+) -> None:
+    complaint = complain(prepared, replace(honest, **changes))
+    assert complaint is not None
+    assert message in complaint
+
+
+def test_a_tree_beyond_its_limits_is_told(
+    prepared: tasks.Prepared, honest: solver.Solution
+) -> None:
+    assert honest.splits > 1
+    for limit, value in (
+        ("depth", honest.depth - 1), ("splits", honest.splits - 1), ("min_leaf_size", 10**6),
+    ):  # fmt: skip
+        complaint = complain(prepared, honest, **{limit: value})
+        assert complaint is not None
+        assert str(value) in complaint
+
+
+def start_for(cell: Cell, solution: solver.Solution, bound: str) -> Cell:
+    start = Checkpoint(
+        cell.key, solution.tree.to_json(), str(solution.objective), bound, 7.0, 11, 13
+    )
+    return replace(cell, start=start, limits={"seconds": 10.0})
+
+
+def test_an_interrupted_run_goes_on_with_its_tree_time_and_bound(
+    prepared: tasks.Prepared, honest: solver.Solution, cells: list[Cell]
+) -> None:
+    cell = start_for(cells[0], honest, "1/100")
+    plain = tasks.solve_cell(prepared, cells[0], tasks.Run("test"))
+    row = tasks.solve_cell(prepared, cell, tasks.Run("test"))
+    assert row["seconds"] > 7
+    assert row["iterations"] > 11
+    assert row["objective_exact"] == plain["objective_exact"]
+    assert all(point["seconds"] >= 7 for point in row["trace"])
+    used_up = replace(cell, limits={"seconds": 5.0})
+    assert tasks._remaining(used_up)["seconds"] == 0.0
+    assert tasks._remaining(cell)["seconds"] == 3.0
+
+
+def test_an_earlier_bound_still_holds(honest: solver.Solution) -> None:
+    earlier = Checkpoint("k", "{}", str(honest.objective), str(honest.objective), 1.0, 1)
+    ended = replace(honest, status=Status.TIME_LIMIT, lower_bound=Fraction(0))
+    found = rows.resumed(ended, earlier)
+    assert (found.status, found.gap) == (Status.OPTIMAL, 0)
+    weak = replace(earlier, lower_bound="1/1000")
+    assert rows.resumed(ended, weak).lower_bound == Fraction(1, 1000)
+    assert rows.resumed(ended, None) is ended
+
+
+def test_a_failed_row_has_no_results(prepared: tasks.Prepared, cells: list[Cell]) -> None:
+    place = Place("host", None, datetime.now(UTC))
+    row = rows.failed(prepared.info, cells[0], place, "why", Status.KILLED)
+    assert list(row) == schema.SCHEMA.names
+    assert (row["status"], row["error"], row["host"]) == ("killed", "why", "host")
+    assert row["seconds"] is row["tree"] is row["gap_exact"] is None
+
+
+def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    told: list[int] = []
+
+    monkeypatch.setattr(worker.os, "_exit", ended.append)
+    monkeypatch.setattr(worker, "SLACK", 2**20)
+    guard = worker.MemoryGuard()
+    with guard.limit(None, told.append):
+        pass
+    with guard.limit(2**20, told.append):
+        eaten = b"x" * 2**25
+        deadline = time.monotonic() + 5
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert len(eaten) == 2**25
+    assert set(ended) == {1}
+    assert told[0] > 2**24
+
+
+def test_the_memory_guard_leaves_the_modest_alone() -> None:
+    guard = worker.MemoryGuard()
+    for _ in range(3):
+        with guard.limit(2**30, lambda used: None):
+            time.sleep(0.06)
