@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.app import ExitCode
-from pipelines.cli.output import count, print_json, print_lines, print_table
+from pipelines.cli.output import count, make_console, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from sweep.events import Outcome
@@ -135,14 +135,18 @@ def verify(folder: Path) -> ExitCode:
 @click.command()
 @click.argument("folder", type=_FOLDER, metavar="DIR")
 @click.option("--out", type=_FOLDER, metavar="DIR", help="Where to write [DIR/report].")
-def report(folder: Path, out: Path | None) -> None:
+@click.option(
+    "--published", type=_FOLDER, metavar="FILE.csv",
+    help="Published results to compare with, e.g. those of the BRANCHES paper.",
+)  # fmt: skip
+def report(folder: Path, out: Path | None, published: Path | None) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
     from pipelines.report import write_report
     from pipelines.summary import print_summary
 
-    page = write_report(folder, out)
-    print_summary(folder)
-    click.echo(f"Report: {page}")
+    paths = write_report(folder, out, published=published)
+    print_summary(folder, make_console())
+    click.echo(f"Report: {paths.page}")
 
 
 def _conclude(outcome: Outcome, folder: Path) -> int:

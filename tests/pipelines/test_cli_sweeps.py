@@ -146,6 +146,17 @@ def test_status_of_a_dead_sweep(finished: Path) -> None:
     assert data["live"] is False
 
 
+def test_a_report_is_written_and_summed_up(finished: Path, tmp_path: Path) -> None:
+    result = run("report", finished / "out", "--out", tmp_path / "report")
+    assert result.exit_code == 0, result.output
+    page = tmp_path / "report" / "index.html"
+    assert result.stdout.splitlines()[-1] == f"Report: {page}"
+    assert "12 done" in result.stdout
+    assert "monks-1" in page.read_text(encoding="utf-8")
+    line = refused("report", finished / "out", "--out", tmp_path, "--published", tmp_path / "no")
+    assert str(tmp_path / "no") in line
+
+
 def test_verify_finds_nothing_in_a_good_store(finished: Path) -> None:
     result = run("verify", finished / "out")
     assert (result.exit_code, result.stdout) == (

@@ -1,0 +1,58 @@
+"""``treesweep datasets``, ``encodings``, ``solvers`` and ``warmup``."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli import treesweep
+from pipelines.cli.output import count
+from solver import ENCODINGS, SOLVERS
+from sweep.datasets import BUILTINS
+
+
+def lines(command: str) -> list[str]:
+    result = CliRunner().invoke(treesweep, [command])
+    assert result.exit_code == 0, result.output
+    return list(result.stdout.splitlines())
+
+
+def test_every_dataset_is_listed_with_its_size() -> None:
+    listed = {line.split()[0]: line.split()[1:4] for line in lines("datasets") if line}
+    for name, dataset in BUILTINS.items():
+        assert listed[name] == [str(dataset.rows), str(dataset.features), str(dataset.classes)]
+
+
+def test_every_encoding_is_listed_with_its_options() -> None:
+    listed = lines("encodings")
+    for name, encoding in ENCODINGS.items():
+        assert any(line.startswith(f"{name} ") and encoding.summary in line for line in listed)
+        for key, option in encoding.options.items():
+            assert any(line.startswith(f"{name} {key} ") and option.doc in line for line in listed)
+
+
+def test_every_solver_is_listed_with_its_options() -> None:
+    listed = lines("solvers")
+    for name, solver in SOLVERS.items():
+        assert any(line.startswith(f"{name} ") and solver.summary in line for line in listed)
+        for key, option in solver.options.items():
+            assert any(line.startswith(f"{name} {key} ") and option.doc in line for line in listed)
+
+
+def test_warmup_says_how_long_each_solver_took() -> None:
+    *each, last = lines("warmup")
+    assert [line.split(":")[0] for line in each] == list(SOLVERS)
+    assert last.startswith("All solvers are ready after ")
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "row", "1 row"),
+        (2, "row", "2 rows"),
+        (3, "class", "3 classes"),
+        (0, "search", "0 searches"),
+    ],
+)
+def test_plurals(number: int, noun: str, text: str) -> None:
+    assert count(number, noun) == text
