@@ -76,7 +76,13 @@ def _table(*columns: str, left: int = 1, title: str) -> Table:
     """A table whose first columns are text and the others numbers."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i < left else "right", overflow="fold")
+        text = i < left
+        table.add_column(
+            name,
+            justify="left" if text else "right",
+            overflow="fold" if text else "ellipsis",
+            no_wrap=not text,
+        )
     return table
 
 
@@ -107,8 +113,8 @@ def _answer_cells(answer: Answer, tested: bool) -> list[str]:
 
 def _ranking(material: Material) -> Table:
     table = _table(
-        "encoding", "solver", "runs", "optimal", "failed", "best or equal", "above the best",
-        "median time", left=2, title="Comparison",
+        "encoding", "solver", "runs", "optimal", "failed", "best", "above best", "time",
+        left=2, title="Comparison (means; median time)",
     )  # fmt: skip
     ranking = rank(material.results, material.excess, ["encoding_label", "solver_label"])
     for row in ranking.to_dict("records"):
@@ -119,7 +125,7 @@ def _ranking(material: Material) -> Table:
             formats.whole(row["runs"]),
             "heuristic" if row["heuristic"] else formats.whole(row["optimal"]),
             formats.whole(row["failed"]),
-            formats.share(row["best"], compared) if compared else formats.NONE,
+            f"{row['best']}/{compared}" if compared else formats.NONE,
             formats.short(row["excess"]),
             formats.seconds(row["seconds_median"]),
         ]

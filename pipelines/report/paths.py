@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import pandas as pd
 
-from pipelines.report.formats import mean_fraction
+from pipelines.report.formats import is_number, mean_fraction
 from pipelines.report.results import Results
 from solver.solution import Status
 from solver.tree import Tree
+
+_Row: TypeAlias = dict[str, Any]
+
+_NUMBERS = (
+    "objective", "gap", "train_accuracy", "test_accuracy", "splits", "leaves", "depth", "seconds",
+    "iterations", "peak_bytes",
+)  # fmt: skip
+_USED = [
+    "dataset", "encoding_label", "solver_label", "lam", "lam_key", "lam_text", "ok", "status",
+    "objective_exact", "lower_bound_exact", "errors", "total_weight", "tree", "fold", "repeat",
+    *_NUMBERS,
+]  # fmt: skip
 
 MINIMUM, ONE_SE = "minimum", "one standard error"
 
@@ -112,74 +126,88 @@ def make_path(rows: pd.DataFrame, expected: dict[str, int]) -> Path:
     expected : dict
         For each λ (its key) the number of planned runs.
     """
-    points = [_point(group, expected[str(key)]) for key, group in rows.groupby("lam_key")]
+    # Plain records: a path may have thousands of rows, and slicing tables is slow.
+    at: dict[str, list[_Row]] = {}
+    for row in rows[_USED].sort_values(["repeat", "fold"], kind="stable").to_dict("records"):
+        at.setdefault(str(row["lam_key"]), []).append({str(k): v for k, v in row.items()})
+    points = [_point(group, expected[key]) for key, group in at.items()]
     table = pd.DataFrame(points).sort_values("lam", ascending=False, ignore_index=True)
     minimum, one_se = choose(table)
     table["chosen"] = [
         " + ".join(w for w, k in ((MINIMUM, minimum), (ONE_SE, one_se)) if k == key)
         for key in table["lam_key"]
     ]
-    good = rows[rows["ok"]]
-    at = {str(key): _trees(group) for key, group in good.groupby("lam_key")}
-    keys = [key for key in table["lam_key"] if key in at]
+    good = {key: [row for row in group if row["ok"]] for key, group in at.items()}
+    keys = [key for key in table["lam_key"] if good[key]]
     first = rows.iloc[0]
     return Path(
         dataset=first["dataset"],
         encoding=first["encoding_label"],
         solver=first["solver_label"],
         table=table,
-        trees=_along([at[key][0] for key in keys]),
-        fold_trees={key: at[key] for key in (minimum, one_se) if key is not None},
+        trees=_along([_trees(good[key], 1)[0] for key in keys]),
+        fold_trees={key: _trees(good[key]) for key in (minimum, one_se) if key is not None},
         minimum=minimum,
         one_se=one_se,
     )
 
 
-def _point(group: pd.DataFrame, expected: int) -> dict[str, Any]:
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Standard deviation of a sample; missing for fewer than two values."""
+    return statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+def _point(group: list[_Row], expected: int) -> dict[str, Any]:
     """What is known at one λ: means over folds, and how far they spread."""
-    good = group[group["ok"]]
-    n = len(good)
-    tests = good["test_accuracy"].dropna()
-    spread = float(tests.std(ddof=1)) if len(tests) > 1 else math.nan
-    exact = mean_fraction(good["objective_exact"])
-    bound = mean_fraction(good["lower_bound_exact"])
+    good = [row for row in group if row["ok"]]
+    values: dict[str, list[float]] = {
+        name: [float(row[name]) for row in good if is_number(row[name])] for name in _NUMBERS
+    }
+    tests, spread = values["test_accuracy"], _deviation(values["test_accuracy"])
+    exact = mean_fraction(row["objective_exact"] for row in good)
+    bound = mean_fraction(row["lower_bound_exact"] for row in good)
+    statuses = [row["status"] for row in group]
+    first = group[0]
     return {
-        "dataset": group["dataset"].iloc[0],
-        "encoding": group["encoding_label"].iloc[0],
-        "solver": group["solver_label"].iloc[0],
-        "lam": float(group["lam"].mean()),
-        "lam_key": group["lam_key"].iloc[0],
-        "lam_text": group["lam_text"].iloc[0],
-        "runs": n,
-        "failed": len(group) - n,
+        "dataset": first["dataset"],
+        "encoding": first["encoding_label"],
+        "solver": first["solver_label"],
+        "lam": _mean([row["lam"] for row in group]),
+        "lam_key": first["lam_key"],
+        "lam_text": first["lam_text"],
+        "runs": len(good),
+        "failed": len(group) - len(good),
         "expected": expected,
-        "optimal": int((good["status"] == Status.OPTIMAL.value).sum()),
-        "heuristic": int((good["status"] == Status.HEURISTIC.value).sum()),
-        "status": ", ".join(f"{name} {count}" for name, count in group["status"].value_counts(
-            sort=False).sort_index().items()),
-        "objective": good["objective"].mean(),
+        "optimal": statuses.count(Status.OPTIMAL.value),
+        "heuristic": statuses.count(Status.HEURISTIC.value),
+        "status": ", ".join(f"{name} {statuses.count(name)}" for name in sorted(set(statuses))),
+        "objective": _mean(values["objective"]),
         "objective_exact": None if exact is None else str(exact),
-        "objective_min": good["objective"].min(),
-        "objective_max": good["objective"].max(),
-        "lower_bound": good["lower_bound"].mean() if bound is not None else math.nan,
+        "objective_min": min(values["objective"], default=math.nan),
+        "objective_max": max(values["objective"], default=math.nan),
+        "lower_bound": math.nan if bound is None else float(bound),
         "lower_bound_exact": None if bound is None else str(bound),
-        "gap_max": good["gap"].max() if bound is not None else math.nan,
-        "train_accuracy": good["train_accuracy"].mean(),
-        "train_spread": good["train_accuracy"].std(ddof=1) if n > 1 else math.nan,
-        "test_accuracy": tests.mean() if len(tests) else math.nan,
+        "gap_max": math.nan if bound is None else max(values["gap"]),
+        "train_accuracy": _mean(values["train_accuracy"]),
+        "train_spread": _deviation(values["train_accuracy"]),
+        "test_accuracy": _mean(tests),
         "test_spread": spread,
         "test_error": spread / math.sqrt(len(tests)) if len(tests) > 1 else math.nan,
-        "splits": good["splits"].mean(),
-        "splits_min": good["splits"].min(),
-        "splits_max": good["splits"].max(),
-        "leaves": good["leaves"].mean(),
-        "depth": good["depth"].mean(),
-        "depth_max": good["depth"].max(),
-        "seconds": good["seconds"].mean(),
-        "seconds_max": good["seconds"].max(),
-        "iterations": good["iterations"].mean(),
-        "peak_bytes": good["peak_bytes"].max(),
-    }  # fmt: skip
+        "splits": _mean(values["splits"]),
+        "splits_min": min(values["splits"], default=math.nan),
+        "splits_max": max(values["splits"], default=math.nan),
+        "leaves": _mean(values["leaves"]),
+        "depth": _mean(values["depth"]),
+        "depth_max": max(values["depth"], default=math.nan),
+        "seconds": _mean(values["seconds"]),
+        "seconds_max": max(values["seconds"], default=math.nan),
+        "iterations": _mean(values["iterations"]),
+        "peak_bytes": max(values["peak_bytes"], default=math.nan),
+    }
 
 
 def complete(table: pd.DataFrame) -> pd.DataFrame:
@@ -203,6 +231,7 @@ def choose(table: pd.DataFrame) -> tuple[str | None, str | None]:
     return str(best["lam_key"]), str(within.iloc[0]["lam_key"])
 
 
+@lru_cache(maxsize=10_000)
 def signature(text: str) -> str:
     """What a stored tree asks and answers, without its counts."""
     data = json.loads(text)
@@ -212,31 +241,31 @@ def signature(text: str) -> str:
     )
 
 
-def _trees(rows: pd.DataFrame) -> tuple[PathTree, ...]:
+def _trees(rows: list[_Row], most: int | None = None) -> tuple[PathTree, ...]:
     """The distinct trees at one λ: those of most folds first, then those of earlier folds."""
-    rows = rows.sort_values(["repeat", "fold"], kind="stable")
-    groups: dict[str, list[int]] = {}
-    for position, text in enumerate(rows["tree"]):
-        groups.setdefault(signature(text), []).append(position)
-    trees = []
-    for name, positions in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0])):
-        same, first = rows.iloc[positions], rows.iloc[positions[0]]
-        trees.append(
-            PathTree(
-                tree=Tree.from_json(first["tree"]),
-                signature=name,
-                lams=(str(first["lam_text"]),),
-                runs=(len(positions),),
-                of=(len(rows),),
-                fold=None if pd.isna(first["fold"]) else int(first["fold"]),
-                proven=bool((same["status"] == Status.OPTIMAL.value).all()),
-                errors=int(first["errors"]),
-                total_weight=int(first["total_weight"]),
-                test_accuracy=None if same["test_accuracy"].isna().all()
-                else float(same["test_accuracy"].mean()),
-            )
-        )  # fmt: skip
-    return tuple(trees)
+    groups: dict[str, list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(signature(row["tree"]), []).append(row)
+    # Sorting keeps the order of what is equal.
+    common = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return tuple(_tree(name, same, len(rows)) for name, same in common[:most])
+
+
+def _tree(name: str, same: list[_Row], of: int) -> PathTree:
+    first = same[0]
+    tests = [row["test_accuracy"] for row in same if is_number(row["test_accuracy"])]
+    return PathTree(
+        tree=Tree.from_json(first["tree"]),
+        signature=name,
+        lams=(str(first["lam_text"]),),
+        runs=(len(same),),
+        of=(of,),
+        fold=int(first["fold"]) if is_number(first["fold"]) else None,
+        proven=all(row["status"] == Status.OPTIMAL.value for row in same),
+        errors=int(first["errors"]),
+        total_weight=int(first["total_weight"]),
+        test_accuracy=_mean(tests) if tests else None,
+    )
 
 
 def _along(trees: Sequence[PathTree]) -> tuple[PathTree, ...]:
@@ -247,16 +276,11 @@ def _along(trees: Sequence[PathTree]) -> tuple[PathTree, ...]:
         if last is None or last.signature != tree.signature:
             joined.append(tree)
             continue
-        joined[-1] = PathTree(
-            tree=last.tree,
-            signature=last.signature,
+        joined[-1] = replace(
+            last,
             lams=last.lams + tree.lams,
             runs=last.runs + tree.runs,
             of=last.of + tree.of,
-            fold=last.fold,
             proven=last.proven and tree.proven,
-            errors=last.errors,
-            total_weight=last.total_weight,
-            test_accuracy=last.test_accuracy,
         )
     return tuple(joined)

@@ -123,7 +123,7 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     """
     unplanned = 0
     if plan is None:
-        tasks, missing = rows.copy(), rows.iloc[:0].copy()
+        wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
         impossible = pd.DataFrame(columns=["dataset", "encoding", "encoding_options", "solver",
                                            "reason", "tasks"])  # fmt: skip
     else:
@@ -142,7 +142,13 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         ],
         solver_label=impossible["solver"],
     )[["dataset", "encoding_label", "solver_label", "reason", "tasks"]]
-    parts = [tasks, missing, impossible]
+    if plan is None:
+        orders: list[Mapping[str, Any] | None] = [{}, ENCODINGS, SOLVERS]
+        ordered = tasks
+    else:
+        orders = [None, None, None]
+        ordered = _labelled(wanted, encodings, solvers)
+    parts = [ordered, impossible]
     return Results(
         name=str(rows["sweep"].iloc[-1]) if len(rows) else "sweep",
         rows=tasks.reset_index(drop=True),
@@ -150,9 +156,9 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         impossible=impossible.reset_index(drop=True),
         planned=plan is not None,
         unplanned=unplanned,
-        datasets=_names(everything["dataset"], None if plan is not None else {}),
-        encodings=_names(_all(parts, "encoding_label"), ENCODINGS),
-        solvers=_names(_all(parts, "solver_label"), SOLVERS),
+        datasets=_names(_all(parts, "dataset"), orders[0]),
+        encodings=_names(_all(parts, "encoding_label"), orders[1]),
+        solvers=_names(_all(parts, "solver_label"), orders[2]),
     )
 
 

@@ -1,0 +1,72 @@
+"""What to take, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.report.answers import Answer
+from pipelines.report.results import label_results
+from pipelines.report.write import gather
+from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
+
+
+def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None) -> Answer:
+    (found,) = gather(label_results(as_frame(rows), as_plan(planned or rows))).answers
+    return found
+
+
+def test_validation_chooses_the_fewest_leaves_within_one_standard_error() -> None:
+    rows = sweep_rows(n_folds=3)
+    found = answer(rows)
+    points = [
+        point
+        for path in gather(label_results(as_frame(rows), None)).paths
+        for _, point in path.table.iterrows()
+    ]
+    best = max(points, key=lambda p: (p["test_accuracy"], -p["leaves"]))
+    within = [p for p in points if p["test_accuracy"] >= best["test_accuracy"] - best["test_error"]]
+    assert found.point is not None
+    assert found.point["leaves"] == min(p["leaves"] for p in within)
+    assert found.headline.startswith("Take ")
+    assert found.tree is not None
+    assert found.tree.fold == 0
+    assert any("standard error" in reason for reason in found.reasons)
+    assert any("proven optimal" in reason for reason in found.reasons)
+
+
+def test_the_end_of_the_grid_is_a_warning() -> None:
+    rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
+    found = answer(rows)
+    assert found.point is not None
+    assert found.point["lam_text"] == "0.01"
+    assert any("end of the grid" in warning for warning in found.warnings)
+
+
+def test_training_results_do_not_choose_lambda() -> None:
+    found = answer(sweep_rows())
+    assert found.key is None
+    assert "cannot choose λ" in found.headline
+    assert found.path is not None
+    assert (found.path.encoding, found.path.solver) == ("categorical", "branches")
+    assert any("cart, a heuristic, is above" in reason for reason in found.reasons)
+    assert any("kfold" in warning for warning in found.warnings)
+
+
+def test_with_one_lambda_the_smallest_objective_is_the_answer() -> None:
+    found = answer(sweep_rows(lams=("0.05",)))
+    assert found.point is not None
+    assert found.headline.startswith("At λ = 0.05, categorical with branches")
+    assert any("held out" in warning for warning in found.warnings)
+
+
+def test_no_answer_without_trees_or_without_any_full_lambda() -> None:
+    rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
+    assert answer([failed(row) for row in rows]).headline.endswith("every run has failed.")
+    assert "no run has given" in answer([], rows).headline
+    assert "no λ has all of its folds" in answer(rows[:3], rows).headline
+
+
+def test_a_limit_that_was_hit_is_told() -> None:
+    rows = [run_row(lam="0.01", nodes=1, fold=fold) for fold in range(3)]
+    found = answer(rows)
+    assert any("0 of 3 trees are proven optimal" in reason for reason in found.reasons)

@@ -1,0 +1,219 @@
+"""The page and its files."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pipelines.report import write_report
+from pipelines.report.results import label_results
+from pipelines.report.write import gather, write_material
+from solver.errors import InputError
+from sweep.engine import run_sweep
+from sweep.spec import parse_spec
+from tests.pipelines.report.frames import (
+    as_frame,
+    as_plan,
+    failed,
+    refused,
+    run_row,
+    sweep_rows,
+)
+
+VOID = {"meta", "br", "link", "img", "path", "use", "rect", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are balanced and collects text, ids and references."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(str(value))
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(str(value))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def make(
+    folder: Path, rows: list[dict[str, Any]], plan: pd.DataFrame | None = None
+) -> tuple[str, Reader]:
+    """Write a report; its HTML, which is checked to stand alone, and what is in it."""
+    report = write_material(gather(label_results(as_frame(rows), plan)), folder)
+    html = report.page.read_text(encoding="utf-8")
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+    assert "script" not in reader.tags
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", html.replace("xlink:href", "href"))
+    assert "@import" not in html
+    inner = {link[1:] for link in reader.links if link.startswith("#")}
+    assert inner <= set(reader.ids)
+    return html, reader
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("validated")
+    rows = sweep_rows(n_folds=3)
+    html, _ = make(folder, rows, as_plan(rows, [refused()]))
+    return folder, html
+
+
+def test_the_page_has_answers_paths_and_marked_lambdas(validated: tuple[Path, str]) -> None:
+    _, html = validated
+    for text in ("Take ", "one-SE rule", "best mean", "λ-path:", "How to read this", "impossible"):
+        assert text in html
+    assert html.count("<svg") > 8
+    assert "None: on the same problems" in html
+
+
+def test_every_chart_is_svg_and_png_and_every_table_csv_and_parquet(
+    validated: tuple[Path, str],
+) -> None:
+    folder, _ = validated
+    charts = {path.name for path in (folder / "charts").iterdir()}
+    assert len(charts) == 2 * 5
+    for name in charts:
+        stem = name.rsplit(".", 1)[0]
+        assert {f"{stem}.svg", f"{stem}.png"} <= charts
+    for path in (folder / "tables").glob("*.parquet"):
+        assert len(pd.read_parquet(path)) == len(_csv(path.with_suffix(".csv")))
+    runs = pd.read_parquet(folder / "tables" / "runs.parquet")
+    assert len(runs) == 27
+    assert "objective_exact" in runs
+    trees = pd.read_parquet(folder / "tables" / "trees.parquet")
+    assert trees["rules"].str.contains("colour").any()
+    assert list((folder / "trees").glob("*.png"))
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+
+
+def test_contradictions_are_red(tmp_path: Path) -> None:
+    row = run_row(lam="0.05")
+    liar = row | {"solver": "liar", "key": "liar", "objective_exact": "9/10",
+                  "lower_bound_exact": "9/10"}  # fmt: skip
+    html, _ = make(tmp_path, [row, liar])
+    assert "Do not rely on this sweep" in html
+    assert "two optima" in html
+    found = pd.read_csv(tmp_path / "tables" / "disagreements.csv")
+    assert set(found["kind"]) >= {"two optima", "own figures"}
+
+
+def test_names_are_text_and_not_markup(tmp_path: Path) -> None:
+    name = "<script>alert('x')</script> & 日本語 $\\alpha$ " + "very long " * 12
+    html, reader = make(tmp_path, sweep_rows(datasets=(name,), lams=("0.05", "0.01")))
+    assert "<script>alert" not in html
+    assert any(name.strip() in " ".join(words.split()) for words in reader.words)
+
+
+def test_a_half_finished_sweep_says_what_is_missing(tmp_path: Path) -> None:
+    rows = sweep_rows(n_folds=3)
+    some = [failed(rows[0], error="<b>Boom</b>"), *rows[1::2]]
+    html, _ = make(tmp_path, some, as_plan(rows))
+    assert "not run yet" in html
+    assert "treesweep resume" in html
+    assert "&lt;b&gt;Boom&lt;/b&gt;" in html
+    assert len(pd.read_csv(tmp_path / "tables" / "missing.csv")) == len(rows) - len(some)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_nothing_has_been_run(tmp_path: Path, planned: bool) -> None:
+    html, _ = make(tmp_path, [], as_plan(sweep_rows()) if planned else None)
+    assert "No run has been stored yet" in html
+
+
+def test_every_run_has_failed(tmp_path: Path) -> None:
+    html, _ = make(tmp_path, [failed(row) for row in sweep_rows()])
+    assert "every run has failed" in html
+    assert "Boom: no luck" in html
+
+
+def test_one_lambda_has_no_path_to_draw(tmp_path: Path) -> None:
+    html, _ = make(tmp_path, sweep_rows(lams=("0.05",)))
+    assert "One λ only" in html
+
+
+def test_lambda_zero_and_many_lambdas(tmp_path: Path) -> None:
+    lams = ["0", *(str(round(0.3 / 1.07**i, 5)) for i in range(60))]
+    html, _ = make(tmp_path, sweep_rows(lams=lams, encodings=("onehot",)))
+    assert "30 of 61 λ" in html
+    assert len(pd.read_csv(tmp_path / "tables" / "paths.csv")) == 2 * 61
+
+
+def test_many_datasets_have_a_table_of_contents(tmp_path: Path) -> None:
+    names = [f"set {i}" for i in range(9)]
+    rows = sweep_rows(datasets=names, encodings=("onehot",), lams=("0.05",), solvers=("branches",))
+    html, reader = make(tmp_path, rows)
+    assert html.count('href="#dataset-9"') >= 2
+    assert "dataset-9" in reader.ids
+
+
+def test_a_new_report_removes_what_the_old_one_wrote_and_nothing_else(tmp_path: Path) -> None:
+    make(tmp_path, sweep_rows(datasets=("old",)))
+    mine = tmp_path / "charts" / "mine.svg"
+    mine.write_text("mine")
+    assert (tmp_path / "charts" / "path-old-onehot-cart.svg").exists()
+    make(tmp_path, sweep_rows(datasets=("new",)))
+    assert mine.exists()
+    assert not (tmp_path / "charts" / "path-old-onehot-cart.svg").exists()
+    assert (tmp_path / "charts" / "path-new-onehot-cart.svg").exists()
+
+
+def test_the_report_of_a_real_store(tmp_path: Path) -> None:
+    spec = parse_spec(
+        "name: real\ndatasets: [monks-1]\nencodings: [categorical, onehot]\n"
+        "lambdas: [0.05, {per-row: 4}]\nsolvers: [branches, cart]\n"
+        "validation: {kind: kfold, folds: 2}\n"
+    )
+    run_sweep(spec, tmp_path / "store")
+    report = write_report(tmp_path / "store")
+    assert report.page == tmp_path / "store" / "report" / "index.html"
+    html = report.page.read_text(encoding="utf-8")
+    assert "treesweep solve monks-1 --encoding" in html
+    assert "needs binary features" in html
+    missing = pd.read_csv(report.folder / "tables" / "missing.csv")
+    assert len(missing) == 0
+
+
+def test_a_folder_that_is_no_store_or_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no sweep's folder"):
+        write_report(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("")
+    material = gather(label_results(as_frame([]), None))
+    with pytest.raises(InputError, match="cannot make the folder"):
+        write_material(material, file)
