@@ -229,7 +229,8 @@ def _open_address(config: Address, stack: ExitStack) -> Client:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Dask's own log out of the sweep's; what matters of it is reported by the engine."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application")]
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application", *known)]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

@@ -22,6 +22,7 @@ from solver.catalogue import SOLVERS
 from solver.solution import Status
 from sweep import rows, tasks
 from sweep.backlog import Backlog
+from sweep.hosts import Hosts
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Place
 from sweep.store import Store
@@ -53,6 +54,7 @@ class Seat:
     """A worker, and what was handed to it."""
 
     address: str
+    host: str
     batches: dict[Future[Any], Batch] = field(default_factory=dict)
     tables: dict[str, Future[Any]] = field(default_factory=dict)
     prepared: OrderedDict[int, Future[Any]] = field(default_factory=OrderedDict)
@@ -80,13 +82,21 @@ class Dispatcher:
     backlog : Backlog
         The tasks to run.
     run : Run
+    hosts : Hosts
+        Says which machines are ready.
     """
 
     def __init__(
-        self, client: Client, plan: Plan, store: Store, backlog: Backlog, run: tasks.Run
+        self,
+        client: Client,
+        plan: Plan,
+        store: Store,
+        backlog: Backlog,
+        run: tasks.Run,
+        hosts: Hosts,
     ) -> None:
         self.client, self.plan, self.store = client, plan, store
-        self.backlog, self.run = backlog, run
+        self.backlog, self.run, self.hosts = backlog, run, hosts
         self.seats: dict[str, Seat] = {}
         self.memory = 0
         self.notes: deque[str] = deque()
@@ -133,7 +143,9 @@ class Dispatcher:
 
     def fill(self) -> None:
         """Give work to every worker that has too little of it."""
-        free = sorted((s for s in self.seats.values() if not s.is_alone), key=_load)
+        ready = self.hosts.ready()
+        free = [s for s in self.seats.values() if not s.is_alone and s.host in ready]
+        free.sort(key=lambda seat: len(seat.batches))
         # As many workers as there are suspects get nothing new, so that they become empty.
         kept = len(self._suspects)
         for seat in free[:kept]:
@@ -296,11 +308,14 @@ class Dispatcher:
         if time.monotonic() - self._polled < _POLL_WORKERS:
             return []
         self._polled = time.monotonic()
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        workers = self.client.scheduler_info(n_workers=-1).get("workers")
+        if workers is None:  # the scheduler does not answer; the engine will see to it
+            return []
         self.memory = sum(w.get("metrics", {}).get("memory", 0) for w in workers.values())
-        for address in workers:
+        for address, worker in workers.items():
             if address not in self.seats:
-                self.seats[address] = Seat(address)
+                self.seats[address] = Seat(address, worker["host"])
+                self.hosts.add(worker["host"], address)
         return [row for a in list(self.seats) if a not in workers for row in self._remove(a)]
 
     # What was on a worker that died
@@ -309,6 +324,7 @@ class Dispatcher:
         seat = self.seats.pop(address, None)
         if seat is None:
             return []
+        self.hosts.remove(seat.host, address)
         batches = list(seat.batches.values())
         self.client.cancel([*seat.batches, *seat.prepared.values(), *seat.tables.values()])
         n_tasks = sum(len(batch.tasks) for batch in batches)
@@ -350,10 +366,6 @@ class Dispatcher:
             died = max(1, self._deaths.get(task.number, 1))
             cell = replace(cell, attempt=self.store.attempts(task.key) + died)
         return rows.failed(task.node.info, cell, place, error, status)
-
-
-def _load(seat: Seat) -> int:
-    return len(seat.batches)
 
 
 def _bytes(node: Node) -> int:

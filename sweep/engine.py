@@ -11,22 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client
+from distributed.client import ClosedClientError
 
-from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
 from sweep import store as stores
+from sweep import tasks
 from sweep.backlog import Backlog
 from sweep.cluster import Address, Local, open_cluster
 from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
+from sweep.hosts import Hosts
 from sweep.interrupt import Interrupts
 from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
 from sweep.rows import checkpoint_of
 from sweep.spec import SweepFile
 from sweep.store import Store
-from sweep.tasks import Run
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -136,28 +137,38 @@ class _Session:
         """Work until nothing is left or Ctrl-C was pressed."""
         with ExitStack() as stack:
             interrupts = stack.enter_context(Interrupts(self.listener.aborted))
-            _warm_up(self.plan)
+            solvers = sorted({block.solver.name for block in self.plan.blocks})
+            tasks.get_ready(solvers)
             client = stack.enter_context(open_cluster(cluster))
-            run = Run(f"treesweep-{uuid.uuid4().hex[:12]}", self.checkpoint_seconds)
-            dispatcher = Dispatcher(client, self.plan, self.store, backlog, run)
+            run = tasks.Run(f"treesweep-{uuid.uuid4().hex[:12]}", self.checkpoint_seconds)
+            is_local = not isinstance(cluster, Address)
+            hosts = Hosts(client, run.name, solvers, are_ready=is_local)
+            dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
             stack.callback(dispatcher.close)
             patience = (cluster or Local()).worker_timeout
             watch = _ClusterWatch(client, patience, self.listener)
-            while dispatcher.running or (dispatcher.waiting and not self.interrupted):
-                if interrupts.requested and not self.interrupted:
-                    self.interrupted = True
-                    self.listener.note("stopping: running searches end and are kept")
-                    dispatcher.stop()
-                if not self.interrupted:
-                    dispatcher.fill()
-                for row in dispatcher.collect(_TICK):
-                    self._take(row)
-                self._keep_snapshots(dispatcher)
-                self.store.maybe_flush()
-                watch.check(len(dispatcher.seats))
-                self._tell(dispatcher)
+            try:
+                self._loop(dispatcher, watch, interrupts)
+            except (OSError, RuntimeError, ClosedClientError):
+                watch.check(len(dispatcher.seats))  # says it better if the scheduler is lost
+                raise
             self.store.flush()
             self._tell(dispatcher, last=True)
+
+    def _loop(self, dispatcher: Dispatcher, watch: _ClusterWatch, interrupts: Interrupts) -> None:
+        while dispatcher.running or (dispatcher.waiting and not self.interrupted):
+            if interrupts.requested and not self.interrupted:
+                self.interrupted = True
+                self.listener.note("stopping: running searches end and are kept")
+                dispatcher.stop()
+            if not self.interrupted:
+                dispatcher.fill()
+            for row in dispatcher.collect(_TICK):
+                self._take(row)
+            self._keep_snapshots(dispatcher)
+            self.store.maybe_flush()
+            watch.check(len(dispatcher.seats))
+            self._tell(dispatcher)
 
     def outcome(self) -> Outcome:
         """What came of it."""
@@ -254,9 +265,3 @@ class _ClusterWatch:
                 f"the Dask scheduler has had no worker for {self.patience:g} s; start workers and "
                 "resume the sweep (what was finished is stored)"
             )
-
-
-def _warm_up(plan: Plan) -> None:
-    """Compile the solvers' kernels here, once, before many processes would do so side by side."""
-    for name in {block.solver.name for block in plan.blocks}:
-        SOLVERS[name].warm_up()

@@ -5,6 +5,7 @@ They are plain functions of their arguments; Dask is only asked where they run a
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 import traceback
@@ -33,6 +34,7 @@ from sweep import datasets, folds, rows
 from sweep.datasets.reference import DatasetRef
 from sweep.plan import Node, NodeInfo
 from sweep.rows import Cell, Checkpoint, Place
+from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
 
 Row = dict[str, Any]
@@ -66,6 +68,20 @@ class Run:
     name: str
     checkpoint_seconds: float = 30.0
     batch_seconds: float = 0.25
+
+
+def get_ready(solvers: Sequence[str]) -> str | None:
+    """Compile what the solvers need, before other workers of the machine do so side by side.
+
+    Returns
+    -------
+    str or None
+        The version of treesweep on this worker.
+    """
+    for name in solvers:
+        get_solver(name).warm_up()
+    found: str | None = json.loads(versions()).get("treesweep")
+    return found
 
 
 def load(reference: DatasetRef, digest: str) -> datasets.Dataset:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,46 +125,10 @@ def test_a_folder_that_is_not_there_cannot_be_resumed(tmp_path: Path) -> None:
         resume_sweep(tmp_path)
 
 
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """A scheduler and two workers, each a process started by Dask's own commands."""
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    dask = [sys.executable, "-m", "dask"]
-    processes: list[subprocess.Popen[bytes]] = []
-    log = tmp_path / "scheduler.log"
-
-    def start(*command: str) -> None:
-        with log.open("ab") as to:
-            processes.append(
-                subprocess.Popen(
-                    [*dask, *command], stdout=to, stderr=to, env=environment, cwd=tmp_path
-                )
-            )
-
-    try:
-        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        deadline = time.monotonic() + 60
-        while not (
-            found := re.search(r"(tcp://127\.0\.0\.1:\d+)", log.read_text() if log.exists() else "")
-        ):
-            assert time.monotonic() < deadline, log.read_text()
-            assert processes[0].poll() is None, log.read_text()
-            time.sleep(0.1)
-        for _ in range(2):
-            start("worker", found[1], "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard")
-        yield found[1]
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-        for process in processes:
-            process.wait(timeout=30)
-
-
 def test_separate_processes_give_the_same_rows(
-    tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]], scheduler: str
+    tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]], processes: Any
 ) -> None:
-    config = Address(kind="address", address=scheduler, insecure=True)
+    config = Address(kind="address", address=processes.address, insecure=True)
     outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", config)
     assert (outcome.ran, outcome.failed) == (24, 0)
     found = read_results(tmp_path / "out")

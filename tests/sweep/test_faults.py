@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -33,7 +34,7 @@ VARYING = [
 class Drive:
     """A driver in a process of its own."""
 
-    def __init__(self, folder: Path, workers: int = 2, checkpoint: float = 30.0) -> None:
+    def __init__(self, folder: Path, workers: int | str = 2, checkpoint: float = 30.0) -> None:
         self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
         self.out = folder / "out"
         self.environment = {
@@ -56,6 +57,7 @@ class Drive:
             text=True,
             env=self.environment,
             cwd=self.folder,
+            start_new_session=True,  # so that Ctrl-C can be sent to all of it, as a terminal does
         )
         try:
             yield process
@@ -262,7 +264,7 @@ def test_ctrl_c_once_keeps_what_searches_have_and_resume_goes_on(tmp_path: Path)
     with drive.start("run", LONG) as process:
         _wait_for_done(process, 0)
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130, out + err
     status = sweep_status(drive.out)
@@ -280,12 +282,14 @@ def test_ctrl_c_twice_leaves_at_once_with_the_store_intact(tmp_path: Path) -> No
     drive = Drive(tmp_path)
     with drive.start("run", LONG) as process:
         _wait_for_done(process, 0)
-        process.send_signal(signal.SIGINT)
+        children = _children(process)
+        os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         began = time.monotonic()
         process.wait(timeout=30)
         assert time.monotonic() - began < 2
+        assert not psutil.wait_procs(children, timeout=10)[1]
     assert process.returncode == 130
     drive.rows()
     assert drive.finish("resume")["code"] == 0
@@ -304,6 +308,60 @@ def test_a_killed_drivers_checkpoints_are_taken_up(tmp_path: Path) -> None:
     assert drive.finish("resume")["code"] == 0
     assert (tmp_path / "started-from-tree").exists()
     assert not any((drive.out / "checkpoints").iterdir())
+
+
+def test_a_worker_of_a_running_cluster_may_die_and_another_may_come(
+    tmp_path: Path, quiet: pd.DataFrame, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    with drive.start("run", STEPS) as process:
+        _wait_for_done(process, 2)
+        victim = psutil.Process(processes.workers[0].pid)
+        for child in [victim, *victim.children(recursive=True)]:
+            child.kill()
+        processes.workers[0].wait()
+        processes.workers.append(processes.start_worker())
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    pd.testing.assert_frame_equal(_alike(drive.rows()), quiet)
+
+
+def test_a_task_that_kills_workers_of_a_running_cluster_takes_two_of_them(
+    tmp_path: Path, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    spec = """
+name: killer
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2]
+solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["ran"], outcome["failed"]) == (3, 1)
+    rows = drive.rows().set_index("solver")
+    assert rows.loc["killer", "status"] == "killed"
+    assert rows.loc["killer", "attempt"] == 2
+    assert processes.log.read_text().count("was killed by signal 9") == 2
+
+
+def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
+    tmp_path: Path, quiet: pd.DataFrame, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    with drive.start("run", STEPS) as process:
+        _wait_for_done(process, 2)
+        processes.scheduler.kill()
+        began = time.monotonic()
+        _, err = process.communicate(timeout=90)
+        assert time.monotonic() - began < 60
+    assert process.returncode == 2, err
+    assert "the connection to the Dask scheduler is lost" in err
+    assert "Traceback" not in err
+    assert len(drive.rows()) >= 2
+    drive.workers = 2
+    assert drive.finish("resume")["code"] == 0
+    pd.testing.assert_frame_equal(_alike(drive.rows()), quiet)
 
 
 def test_a_second_driver_is_turned_away(tmp_path: Path) -> None:
