@@ -60,7 +60,8 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
     DataFrame
         One row a published one. ``verdict`` is ``same`` (proven, and equal to the last printed
         digit), ``better``, ``no worse`` (not proven by one of the two, and not below), ``worse``,
-        or ``not run``.
+        or ``not run``. ``speed_up`` is given where ours is proven; where the published run hit its
+        limit it is a lower bound.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
         "our_seconds": seconds,
         "our_proven": proven,
         "our_options": best["solver_options"],
-        "speed_up": record["published_seconds"] / seconds if seconds > 0 else None,
+        "speed_up": record["published_seconds"] / seconds if proven and seconds > 0 else None,
         "iteration_ratio": iterations / record["published_iterations"],
         "verdict": _verdict(h, Fraction(row["h_lambda"]), digits, proven, record),
     }

@@ -215,7 +215,7 @@ def _plot_line(ax: Axes, box: Box) -> None:
     middle, bend = x + BEND / 2, x + BEND
     points = [(x, y), (middle, y), (middle, box.y), (bend, box.y), (box.x, box.y)]
     codes = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO]
-    ax.add_patch(PathPatch(Path(points, codes), fill=False, edgecolor=LINE, linewidth=1))
+    ax.add_artist(PathPatch(Path(points, codes), fill=False, edgecolor=LINE, linewidth=1))
 
 
 def _plot_box(ax: Axes, box: Box) -> None:
@@ -223,7 +223,7 @@ def _plot_box(ax: Axes, box: Box) -> None:
 
     node = box.node
     round_by = 4 if node.children else BOX / 2 - 0.5
-    ax.add_patch(
+    ax.add_artist(
         FancyBboxPatch(
             (box.x, box.y - BOX / 2),
             box.width,

@@ -55,7 +55,7 @@ class Album:
             rows = layout(outline(tree, merge=True)).rows
             if rows <= _PNG_ROWS and self._pngs < _PNG_TREES:
                 self._pngs += 1
-                self.folder.write(f"trees/{name}.png", to_png(plot_tree(tree, merge=True)))
+                self.folder.write(f"trees/{name}.png", to_png(plot_tree(tree, merge=True), 100))
             self._trees[text] = name, svg
         name, svg = self._trees[text]
         self._bytes += len(svg)

@@ -68,11 +68,11 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def to_png(figure: Figure) -> bytes:
+def to_png(figure: Figure, dpi: int = 144) -> bytes:
     """The figure as PNG."""
     buffer = io.BytesIO()
     FigureCanvasAgg(figure)
-    figure.savefig(buffer, format="png", dpi=144)
+    figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
 
 

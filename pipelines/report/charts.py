@@ -33,8 +33,10 @@ def path_chart(path: Path, colour: str) -> Figure:
         if axes.get_legend_handles_labels()[0]:
             # A legend that says one thing is in the title.
             axes.legend(loc="best", handlelength=1.6, labelspacing=0.25)
-    for axes in panels[1]:
+    for axes in panels.flat:
         axis.prepare(axes)
+    for axes in panels[0]:
+        axes.set_xlabel("")
     _name_choice(panels[0, 0], path, axis)
     _name_choice(panels[0, 1], path, axis)
     return figure
@@ -107,7 +109,7 @@ def _size(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> Non
     axes.set_title(f"Size of the tree{mean}")
     _series(axes, table, axis, "splits", colour, "splits")
     _series(axes, table, axis, "depth", FAINT, "depth", mark="^")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.08 * max(float(table["splits"].max()), 1.0))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -119,8 +121,8 @@ def _seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> 
     if len(values) and values.max() / values.min() > 8:
         axes.set_yscale("log")
         _plain_decades(axes.yaxis)
-    else:
-        axes.set_ylim(bottom=0)
+    elif len(values):
+        axes.set_ylim(0, 1.08 * float(values.max()))
 
 
 def _plain_decades(axis: Axis) -> None:

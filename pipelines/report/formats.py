@@ -58,6 +58,13 @@ def seconds(value: Any) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def factor(value: Any) -> str:
+    """How many times: ``2.3``, ``26``, ``1 040``."""
+    if not is_number(value):
+        return NONE
+    return f"{value:.2g}" if value < 10 else whole(float(f"{value:.3g}"))
+
+
 def size(value: Any) -> str:
     """An amount of memory in binary units."""
     if not is_number(value):

@@ -52,7 +52,7 @@ def render(material: Material, album: Album, generated: str) -> str:
         undefined=jinja2.StrictUndefined,
     )
     for name in ("objective", "short", "percent", "points", "seconds", "size",
-                 "whole", "mean_count", "exact", "is_number"):  # fmt: skip
+                 "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formats, name)
     environment.globals["plural"] = formats.plural
     environment.globals["status_words"] = status_words
@@ -86,6 +86,7 @@ def _page(material: Material, album: Album) -> dict[str, Any]:
             for name, answer in zip(results.datasets, answers, strict=True)
         ],
         "published": None if material.published is None else material.published.to_dict("records"),
+        "verdicts": _verdicts(material.published),
         "colours": colours,
     }
 
@@ -198,6 +199,15 @@ def _tree(tree: PathTree, path: Path, album: Album) -> dict[str, Any]:
         "picture": picture,
         "rules": export_text(tree.tree, merge=True),
     }
+
+
+def _verdicts(published: pd.DataFrame | None) -> str:
+    """``22 same, 10 no worse``, with the best first."""
+    if published is None:
+        return ""
+    counts = published["verdict"].value_counts().to_dict()
+    order = ("same", "better", "no worse", "worse", "not run")
+    return ", ".join(f"{counts[name]} {name}" for name in order if name in counts)
 
 
 def _profile(material: Material, album: Album, colours: dict[str, str]) -> Markup | None:

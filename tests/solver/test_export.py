@@ -107,6 +107,7 @@ def test_boxes_do_not_overlap_and_lie_in_the_picture(tree: Tree) -> None:
             assert abs(a.y - b.y) >= 15 or a.x + a.width <= b.x or b.x + b.width <= a.x
 
 
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
 def test_plot_draws_without_pyplot_or_formulas(tree: Tree) -> None:
     figure = plot_tree(tree)
     texts = [text.get_text() for text in figure.axes[0].texts]

@@ -193,6 +193,22 @@ def test_a_new_report_removes_what_the_old_one_wrote_and_nothing_else(tmp_path: 
     assert (tmp_path / "charts" / "path-new-onehot-cart.svg").exists()
 
 
+def test_the_published_table(tmp_path: Path) -> None:
+    row = run_row(lam="0.05")
+    published = tmp_path / "published.csv"
+    published.write_text(
+        "dataset,encoding,lambda,h_lambda,iterations,seconds,proven_optimal\n"
+        f"toy,full,0.05,{1 - row['objective']:.6f},9,2.5,yes\n"
+        "other,o,0.05,0.9,9,2.5,yes\n"
+    )
+    results = label_results(as_frame([row]), None)
+    report = write_material(gather(results, published=published), tmp_path / "report")
+    html = report.page.read_text(encoding="utf-8")
+    assert "1 same, 1 not run" in html
+    table = pd.read_csv(report.folder / "tables" / "published.csv")
+    assert table["verdict"].tolist() == ["same", "not run"]
+
+
 def test_the_report_of_a_real_store(tmp_path: Path) -> None:
     spec = parse_spec(
         "name: real\ndatasets: [monks-1]\nencodings: [categorical, onehot]\n"
