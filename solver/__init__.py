@@ -5,6 +5,7 @@ from solver.catalogue import SOLVERS, get_solver, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
 from solver.estimators import BranchesClassifier
+from solver.export import export_dot, export_text, plot_tree
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution, Status
@@ -25,6 +26,9 @@ __all__ = [
     "Tree",
     "UnsupportedError",
     "Watch",
+    "export_dot",
+    "export_text",
     "get_solver",
+    "plot_tree",
     "solve",
 ]
