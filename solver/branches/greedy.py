@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.kernels import split_counts
+from solver.branches.counting import split_counts
 from solver.branches.layout import Layout, Words
 from solver.branches.pool import Ints, Rules, Scratch
 from solver.tree import Shape
@@ -97,4 +97,7 @@ def _join(rules: Rules, leaf: int, feature: int, children: list[Curve]) -> Curve
                 if a + b + 1 < longest and (a + b not in merged or total[0] < merged[a + b][0]):
                     merged[a + b] = total
         sums = [merged[n] for n in range(len(merged))]
-    return [(leaf, -1), *((rules.split + cost, (feature, shapes)) for cost, shapes in sums)]
+    return [
+        (leaf, -1),
+        *((rules.split + cost, (feature, shapes)) for cost, shapes in sums),
+    ]

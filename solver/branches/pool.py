@@ -28,6 +28,8 @@ class Rules(NamedTuple):
         Most children of a split.
     paper : bool
         Only the paper's bounds, memo on the literals, and its order of children.
+    lookahead : bool
+        Bound children by pairs of features.
     """
 
     error: int
@@ -37,6 +39,7 @@ class Rules(NamedTuple):
     min_leaf: int
     max_arity: int
     paper: bool
+    lookahead: bool
 
 
 class Pool(NamedTuple):
@@ -59,6 +62,7 @@ class Pool(NamedTuple):
     child_lower: Ints  # (children, budgets)
     child_leaf: Ints  # (children,) cost as a leaf
     child_weight: Ints  # (children,)
+    child_stump: Ints  # (children, 2) cost of the best single split, and its feature; −1: none
     literals: Ints  # masks' rows, sorted within a node
     memo: Ints  # open addressing, power of two; −1: free
     used: Ints
@@ -73,6 +77,11 @@ class Scratch(NamedTuple):
     packed_at: Ints
     packed_segments: Ints
     counts: Ints  # (max arity, classes)
+    singles: Ints  # (values, classes)
+    parts: NDArray[np.uint64]  # (values, words) packed words of every child
+    joint: Ints  # (max arity, max arity, classes)
+    stump: Ints  # (values, 2) fewest errors of one more split, and its feature
+    usable: Ints  # (features,)
     ranked: Ints  # (classes,)
     literals: Ints  # literals of the current branch
     path: Ints  # (depth + 1, 3): node, action, budget
@@ -83,6 +92,7 @@ class Scratch(NamedTuple):
 
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
+INFINITE = 2**61
 
 
 def new_pool(budgets: int) -> Pool:
@@ -102,15 +112,17 @@ def new_pool(budgets: int) -> Pool:
         child_lower=np.zeros((rows, budgets), ints),
         child_leaf=np.zeros(rows, ints),
         child_weight=np.zeros(rows, ints),
+        child_stump=np.zeros((rows, 2), ints),
         literals=np.zeros(rows, ints),
         memo=np.full(4 * rows, -1, ints),
         used=np.zeros(5, ints),
     )
 
 
-def new_scratch(words: int, features: int, classes: int, rules: Rules) -> Scratch:
+def new_scratch(words: int, features: int, values: int, classes: int, rules: Rules) -> Scratch:
     """Room for one iteration."""
     longest, ints = min(features, rules.depth) + 2, np.int64
+    pairs = rules.max_arity if rules.lookahead else 1
     return Scratch(
         bits=np.zeros(words, np.uint64),
         child_bits=np.zeros(words, np.uint64),
@@ -118,6 +130,11 @@ def new_scratch(words: int, features: int, classes: int, rules: Rules) -> Scratc
         packed_at=np.zeros(words, ints),
         packed_segments=np.zeros(classes + 1, ints),
         counts=np.zeros((rules.max_arity, classes), ints),
+        singles=np.zeros((values, classes), ints),
+        parts=np.zeros((values, words) if rules.lookahead else (1, 1), np.uint64),
+        joint=np.zeros((pairs, pairs, classes), ints),
+        stump=np.zeros((values, 2), ints),
+        usable=np.zeros(features, ints),
         ranked=np.zeros(classes, ints),
         literals=np.zeros(longest, ints),
         path=np.zeros((longest, 3), ints),

@@ -11,9 +11,12 @@ import numpy as np
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
 from solver.branches import kernels
+from solver.branches.counting import split_counts
 from solver.branches.greedy import greedy_tree
 from solver.branches.layout import Layout, lay_out
+from solver.branches.memo import rehash
 from solver.branches.pool import (
+    INFINITE,
     ITERATIONS,
     NODES,
     Pool,
@@ -35,6 +38,8 @@ from solver.tree import Shape, Tree
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
+_MOST_CODES = 256
+_LARGEST_TABLE = 2**20
 
 
 class Branches(Solver):
@@ -67,7 +72,12 @@ class Branches(Solver):
     }
 
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
     ) -> Solution:
         search = Search(problem, lam, limits, paper=self.settings["mode"] == "paper")
         if start is not None:
@@ -130,6 +140,7 @@ class Search:
         self.scratch: Scratch = new_scratch(
             self.layout.masks.shape[1],
             problem.n_features,
+            int(self.layout.offsets[-1]),
             problem.n_classes,
             self.rules,
         )
@@ -150,29 +161,34 @@ class Search:
         splits, prices = self.limits.splits, self.prices
         # No optimal tree has prices.tie splits or more, so a looser limit is none.
         bounded = splits is not None and splits < _most_splits(self.problem, self.lam)
+        max_arity = max(2, int(self.problem.arities.max(initial=2)))
         return Rules(
             error=prices.error,
             split=prices.split,
             budgets=splits + 1 if bounded and splits else 1,
             depth=self._deepest(),
             min_leaf=self.limits.min_leaf_size or 0,
-            max_arity=max(2, int(self.problem.arities.max(initial=2))),
+            max_arity=max_arity,
             paper=paper,
+            lookahead=not paper and _pairs_pay(self.problem, max_arity),
         )
 
     def _deepest(self) -> int:
         if self.limits.splits == 0:
             return 0
-        return kernels.INFINITE if self.limits.depth is None else self.limits.depth
+        return INFINITE if self.limits.depth is None else self.limits.depth
 
     def _compile(self) -> float:
         state = (self.layout, self.rules, self.pool, self.scratch)
         return (
             ensure_compiled(kernels.plant, *state, 0)
             + ensure_compiled(kernels.step, *state, 0, 0)
-            + ensure_compiled(kernels.rehash, self.pool)
+            + ensure_compiled(rehash, self.pool)
             + ensure_compiled(
-                kernels.split_counts, self.layout, self.scratch, np.zeros((1, 1), np.int64)
+                split_counts,
+                self.layout,
+                self.scratch,
+                np.zeros((1, 1), np.int64),
             )
         )
 
@@ -291,7 +307,7 @@ class Search:
         memo = self.pool.memo
         self.pool = grow(self.pool, needed)
         if self.pool.memo is not memo:
-            kernels.rehash(self.pool)
+            rehash(self.pool)
         self.peak_bytes = bytes_of(self.layout, self.scratch, self.pool)
         return True
 
@@ -330,8 +346,10 @@ class Search:
         """The known tree of a node that :attr:`achieved` is the cost of."""
         pool = self.pool
         action = int(pool.node_best[node, budget])
-        if action < 0:
+        if action == -1:
             return -1
+        if action < 0:
+            return self._stump(-2 - action)
         feature = int(pool.action_feature[action])
         first = int(pool.action_children[action])
         arity = int(self.problem.arities[feature])
@@ -340,8 +358,17 @@ class Search:
             range(first, first + arity), self._shares(first, arity, budget), strict=True
         ):
             known = int(pool.child_node[child])
-            parts.append(self._shape(known, share) if known >= 0 else -1)
+            stump = int(pool.child_stump[child, 1])
+            if known >= 0:
+                parts.append(self._shape(known, share))
+            elif stump >= 0 and (share > 0 or self.rules.budgets == 1):
+                parts.append(self._stump(stump))
+            else:
+                parts.append(-1)
         return feature, tuple(parts)
+
+    def _stump(self, feature: int) -> Shape:
+        return feature, (-1,) * int(self.problem.arities[feature])
 
     def _shares(self, first: int, arity: int, budget: int) -> list[int]:
         """Split budgets of the children at which the sum of their known trees is least."""
@@ -353,7 +380,13 @@ class Search:
             costs = (
                 self.pool.node_upper[known].tolist()
                 if known >= 0
-                else [int(self.pool.child_leaf[child])] * budget
+                else [int(self.pool.child_leaf[child])]
+                + [
+                    int(self.pool.child_stump[child, 0])
+                    if self.pool.child_stump[child, 1] >= 0
+                    else int(self.pool.child_leaf[child])
+                ]
+                * (budget - 1)
             )
             best = [
                 min(
@@ -396,6 +429,15 @@ class Search:
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),
         )
+
+
+def _pairs_pay(problem: Problem, max_arity: int) -> bool:
+    """Whether counting pairs of features is worth its time and room.
+
+    Its time grows with the square of the number of codes, what it saves does not.
+    """
+    few = int(problem.arities.sum()) <= _MOST_CODES
+    return few and max_arity**2 * problem.n_classes <= _LARGEST_TABLE
 
 
 def _most_splits(problem: Problem, lam: Fraction) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from solver.branches import kernels
+from solver.branches.memo import rehash
 from solver.branches.pool import NODES, grow, grown_sizes, new_pool, room_of
 
 
@@ -26,6 +26,6 @@ def test_a_new_memo_finds_every_node():
     pool.used[NODES] = 1024
     pool.node_hash[:] = np.repeat(np.arange(512, dtype=np.uint64), 2)  # every hash twice
     pool = grow(pool, {"node": 2000, "action": 1, "child": 1, "literals": 1})
-    kernels.rehash(pool)
+    rehash(pool)
     assert len(pool.memo) >= 2 * len(pool.node_hash)
     assert sorted(pool.memo[pool.memo >= 0].tolist()) == list(range(1024))

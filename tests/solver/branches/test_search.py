@@ -10,6 +10,7 @@ from solver.base import Watch
 from solver.branches.search import Search, shape_of
 from solver.limits import Limits
 from solver.problem import Problem
+from tests import naive
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,29 @@ def test_a_chain_of_a_thousand_splits_can_be_an_incumbent():
     assert chain.depth > 500
     solution = solver.solve(problem, "0.0001", start=chain, limits=Limits(nodes=2))
     assert solution.objective <= Fraction(chain.splits, 10_000)
+
+
+@pytest.mark.parametrize("seed", [605, 716, *range(150)])
+def test_small_leaves_of_multiway_splits(seed):
+    """A part that is too small in a branch may be empty in its child: the split is then allowed."""
+    generator = np.random.default_rng(seed)
+    n, q, arity, k = (int(generator.integers(*ends)) for ends in ((6, 22), (2, 4), (2, 5), (2, 4)))
+    codes, target = generator.integers(0, arity, (n, q)), generator.integers(0, k, n)
+    problem = Problem.from_codes(codes, target, classes=range(k))
+    lam = Fraction(int(generator.integers(1, 6)), 100)
+    limits = Limits(
+        min_leaf_size=int(generator.integers(1, 5)),
+        splits=[None, 1, 2, 3][generator.integers(0, 4)],
+        depth=[None, 2, 3][generator.integers(0, 3)],
+    )
+    best = naive.optimum(
+        problem.codes.tolist(),
+        problem.counts.tolist(),
+        problem.arities.tolist(),
+        lam,
+        depth=limits.depth,
+        splits=limits.splits,
+        min_leaf_size=limits.min_leaf_size,
+    )
+    solution = solver.solve(problem, lam, limits=limits)
+    assert (solution.objective, solution.splits) == (best.objective, best.splits)
