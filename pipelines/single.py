@@ -13,7 +13,7 @@ from solver.base import Snapshot, Watch
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
 from solver.errors import InputError
-from solver.exact import as_lambda
+from solver.exact import as_lambda, integer_weights
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution
@@ -120,7 +120,15 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
         raise InputError(
             f"dataset {dataset.name!r} has no column {name!r} for the weights; it has: {known}"
         )
-    return frame.drop(columns=[name]), frame[name].to_numpy()
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column.dtype) and column.hasnans:
+        column = column.astype("float64")
+    weights = column.to_numpy()
+    try:
+        integer_weights(weights)
+    except InputError as error:
+        raise InputError(f"column {name!r}: {error}") from None
+    return frame.drop(columns=[name]), weights
 
 
 def read_frame(data: str, separator: str | None = None) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -203,6 +203,9 @@ class Solver(ABC):
         """
         limits = limits or Limits()
         self.check_task(problem.feature_kind, problem.n_classes, limits)
+        if limits.min_leaf_size is not None:
+            # The limit is in the unit of the weights as given, the search's in that of the counts.
+            limits = replace(limits, min_leaf_size=limits.min_leaf_size * problem.weight_scale)
         return self._solve(problem, lam, limits, start, watch or Watch())
 
     @abstractmethod

@@ -152,12 +152,10 @@ def integer_weights(weights: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         raise InputError("a weight is negative; weights must be 0 or more")
     if not np.any(values > 0):
         raise InputError("all weights are zero; at least one row must count")
-    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-        # str gives the shortest decimal that is this float, also for a float32.
+    scale = weight_scale(values)
+    if scale > 1:
         distinct, positions = np.unique(values, return_inverse=True)
-        fractions = [Fraction(str(v)) for v in distinct]
-        factor = math.lcm(*(f.denominator for f in fractions))
-        scaled = [int(f * factor) for f in fractions]
+        scaled = [int(Fraction(str(v)) * scale) for v in distinct]
         integers = [scaled[position] for position in positions.tolist()]
     else:
         integers = [int(v) for v in values.tolist()]
@@ -166,3 +164,12 @@ def integer_weights(weights: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
             "the weights have too many digits for exact arithmetic; round them to a few decimals"
         )
     return np.array(integers, dtype=np.int64)
+
+
+def weight_scale(weights: Sequence[Any] | NDArray[Any]) -> int:
+    """What :func:`integer_weights` multiplies finite weights by: their common denominator."""
+    values = np.asarray(weights)
+    if values.dtype.kind != "f" or not np.any(values != np.floor(values)):
+        return 1
+    # str gives the shortest decimal that is this float, also for a float32.
+    return math.lcm(*(Fraction(str(v)).denominator for v in np.unique(values)))

@@ -27,8 +27,8 @@ class Limits:
     splits : int
         Splits of the tree.
     min_leaf_size : int
-        Smallest weight of a leaf. Empty children of a multiway split are not leaves of the data
-        and are allowed.
+        Smallest weight of a leaf, in the unit of the weights as given. Empty children of a
+        multiway split are not leaves of the data and are allowed.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from solver.columns import ColumnSpec, Override, text_names
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
-from solver.exact import integer_weights
+from solver.exact import integer_weights, weight_scale
 from solver.labels import read_labels
 from solver.nodetests import CategoryTest, NodeTest
 from solver.tree import Node, Shape, Tree
@@ -61,6 +61,8 @@ class Problem:
         Labels, sorted.
     n_rows : int
         Rows of the table before equal rows were collapsed.
+    weight_scale : int
+        What the given weights were multiplied by to be whole; ``counts`` are in this unit.
 
     Notes
     -----
@@ -78,6 +80,7 @@ class Problem:
     columns: dict[str, ColumnSpec] = field(default_factory=dict)
     target: str = "target"
     encoding: str = "codes"
+    weight_scale: int = 1
 
     @classmethod
     def from_table(
@@ -129,8 +132,10 @@ class Problem:
             )
         if len(table) == 0:
             raise InputError("the table has no rows")
+        scale = 1
         if weights is not None:
-            weights = integer_weights(weights)  # type: ignore[arg-type]
+            given, weights = weights, integer_weights(weights)  # type: ignore[arg-type]
+            scale = weight_scale(given)  # type: ignore[arg-type]
             if weights.shape != (len(table),):
                 raise InputError(f"{len(weights)} weights for {len(table)} rows")
             table, weights = table[weights > 0], weights[weights > 0]
@@ -158,7 +163,7 @@ class Problem:
             encoding=encoder.name,
         )
         preparation = replace(problem.preparation, without_feature=encoder.without_feature)
-        return replace(problem, preparation=preparation)
+        return replace(problem, preparation=preparation, weight_scale=scale)
 
     @classmethod
     def from_codes(
@@ -240,6 +245,7 @@ class Problem:
             columns=dict(columns or {}),
             target=target_name,
             encoding=encoding,
+            weight_scale=1 if weights is None else weight_scale(weights),  # type: ignore[arg-type]
         )
 
     @cached_property

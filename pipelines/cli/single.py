@@ -15,6 +15,7 @@ from pipelines.cli.output import count, print_json, print_lines
 from pipelines.cli.values import read_options, read_pairs, read_size
 
 if TYPE_CHECKING:
+    from pipelines.single import Request
     from solver import Problem, Solution
 
 _PAIR = "KEY=VALUE"
@@ -96,7 +97,7 @@ def solve(data: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode
     if as_json:
         print_json(_as_object(request.data, problem, solution))
     else:
-        _show(request.data, problem, solution)
+        _show(request, problem, solution)
         if save is not None:
             click.echo(f"The tree is in {save}.")
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
@@ -116,15 +117,19 @@ def _as_object(name: str, problem: Problem, solution: Solution) -> dict[str, Any
         "n_rows": problem.n_rows,
         "n_features": problem.n_features,
         "n_classes": problem.n_classes,
+        "weight_scale": problem.weight_scale,
     }
     return about | solution.to_dict()
 
 
-def _show(name: str, problem: Problem, solution: Solution) -> None:
+def _show(request: Request, problem: Problem, solution: Solution) -> None:
     """A solution for a person."""
     from solver.export import export_text
 
-    click.secho(_about(name, problem), bold=sys.stdout.isatty())
+    click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
+    if request.weights is not None:
+        times = f" × {problem.weight_scale}" if problem.weight_scale > 1 else ""
+        click.echo(f"Rows and errors are counted by their weight, {request.weights!r}{times}.")
     click.echo(f"\n{export_text(solution.tree)}\n")
     print_lines(_lines(solution))
 

@@ -109,6 +109,29 @@ def test_weights_columns_and_encoding_options(loans: Path) -> None:
     assert all(test["column"] != "times" for test in tests)
 
 
+def test_fractional_weights_are_told_and_keep_the_unit_of_the_leaf_limit(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("x,w,y\n" + "a,0.5,0\n" * 4 + "b,1,1\n" * 4)
+    common = ["solve", table, "--target", "y", "--lam", "0.01", "--weights", "w"]
+    shown = run(*common).stdout
+    assert "counted by their weight, 'w' × 2." in shown
+    solved = json.loads(run(*common, "--min-leaf-size", "2", "--json").stdout)
+    assert (solved["weight_scale"], solved["total_weight"], solved["splits"]) == (2, 12, 1)
+    # The left leaf weighs 2 in the user's unit, though 4 in whole numbers.
+    solved = json.loads(run(*common, "--min-leaf-size", "3", "--json").stdout)
+    assert solved["splits"] == 0
+
+
+@pytest.mark.parametrize(("weight", "why"), [("", "missing"), ("-1", "negative"), ("x", "numbers")])
+def test_bad_weights_name_their_column(tmp_path: Path, weight: str, why: str) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(f"x,w,y\na,1,0\nb,{weight},1\n")
+    result = run("solve", table, "--target", "y", "--lam", "0.01", "--weights", "w")
+    assert result.exit_code == 2
+    assert "column 'w'" in result.stderr
+    assert why in result.stderr
+
+
 def test_a_saved_tree_predicts_raw_rows(loans: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree.json"
     solved = run("solve", loans, "--target", "default", "--lam", "0.01", "--encoding",

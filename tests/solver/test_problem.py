@@ -53,6 +53,9 @@ def test_rows_of_no_weight_are_left_out() -> None:
     assert problem.counts.tolist() == [[1, 0], [0, 2]]
     table = pd.DataFrame({"a": ["u", "v", "w"], "y": [0, 1, 0]})
     weighted = Problem.from_table(table, "y", "categorical", weights=[1, 2, 0])
+    assert weighted.weight_scale == 1
+    halves = Problem.from_table(table, "y", "categorical", weights=[0.5, 1.25, 0])
+    assert (halves.weight_scale, halves.total_weight) == (4, 7)
     assert weighted.arities.tolist() == [2]
 
 
