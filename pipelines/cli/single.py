@@ -19,8 +19,20 @@ if TYPE_CHECKING:
     from solver import Problem, Solution
 
 _PAIR = "KEY=VALUE"
+
+
+def _check_separator(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    if value is None or (len(value) == 1 and value not in '\n\r"'):
+        return value
+    raise click.BadParameter(
+        f"{value!r} is not one character that can part fields; write e.g. ';', or $'\\t' for a tab"
+    )
+
+
 _separator = click.option(
-    "--separator", metavar="CHAR",
+    "--separator", metavar="CHAR", callback=_check_separator,
     help="What parts the fields of a text file; by default a comma, a tab in .tsv.",
 )  # fmt: skip
 

@@ -84,7 +84,16 @@ def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
             # Without index_col=False the first column of too long lines is taken for row names.
             return pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
         except pd.errors.ParserWarning:
-            raise InputError(f"{path} has lines with more fields than its first line") from None
+            hint = guess_separator("".join(names)) if separator == "," else ""
+            raise InputError(
+                f"{path} has lines with more fields than its first line{hint}"
+            ) from None
+
+
+def guess_separator(header: str) -> str:
+    """A question to append to an error, if the names look as if something else parted them."""
+    other = next((c for c in ";\t|" if c in header), None)
+    return f"; is its separator {other!r}?" if other else ""
 
 
 def _read_parquet(path: Path, separator: str | None) -> pd.DataFrame:

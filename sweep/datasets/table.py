@@ -15,6 +15,7 @@ import pandas as pd
 from solver.columns import ColumnSpec, check_overrides, text_names
 from solver.errors import InputError
 from solver.labels import read_labels
+from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
 
@@ -62,8 +63,7 @@ class Dataset:
         where = f"dataset {name!r}"
         if target not in frame.columns:
             names = ", ".join(map(repr, frame.columns))
-            split = next((c for c in ";\t|" if c in names), None) if frame.shape[1] == 1 else None
-            hint = f"; is its separator {split!r}?" if split else ""
+            hint = guess_separator(str(frame.columns[0])) if frame.shape[1] == 1 else ""
             raise InputError(
                 f"{where} has no column {target!r} for the target; it has {names}{hint}"
             )

@@ -197,6 +197,8 @@ def test_predict_reads_what_solve_prints(tmp_path: Path) -> None:
         (["car", "--lam", "0.1", "--column", "colour=number"], ["colour"]),
         (["car", "--lam", "0.1", "--column", "doors=text"], ["doors", "category"]),
         (["car", "--lam", "0.1", "--weights", "heft"], ["heft"]),
+        (["t.csv", "--lam", "0.1", "--separator", ";;"], ["--separator", "';;'", "one character"]),
+        (["t.csv", "--lam", "0.1", "--separator", "\n"], ["--separator", "one character"]),
         (["car", "--lam", "0.1", "--weights", "doors"], ["weights"]),
         (["wine", "--lam", "0.1", "--encoding", "categorical"], ["categorical", "quantiles"]),
         (["car", "--lam", "0.1", "--solver", "cart", "--encoding", "categorical"], ["cart"]),
