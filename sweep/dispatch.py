@@ -13,10 +13,13 @@ import threading
 import time
 import traceback
 from collections import OrderedDict, deque
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
+from distributed.client import ClosedClientError
+from distributed.comm import CommClosedError
 
 from solver.catalogue import SOLVERS
 from solver.solution import Status
@@ -136,8 +139,10 @@ class Dispatcher:
 
     def close(self) -> None:
         """Listen no more."""
-        for topic in (self.run.name, "all"):
-            self.client.unsubscribe_topic(topic)
+        # A client whose scheduler is lost has nobody to tell, and what brought us here matters more.
+        with suppress(ClosedClientError, CommClosedError, OSError):
+            for topic in (self.run.name, "all"):
+                self.client.unsubscribe_topic(topic)
 
     # Handing out
 
