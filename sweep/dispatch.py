@@ -19,7 +19,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
 from distributed.client import ClosedClientError
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from solver.catalogue import SOLVERS
 from solver.solution import Status
@@ -40,6 +40,7 @@ _LONG = 0.5
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
 _POLL_WORKERS = 1.0
+_NODE_DEATHS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +62,18 @@ class Seat:
     batches: dict[Future[Any], Batch] = field(default_factory=dict)
     tables: dict[str, Future[Any]] = field(default_factory=dict)
     prepared: OrderedDict[int, Future[Any]] = field(default_factory=OrderedDict)
+    reserved: Task | None = None
+    """A task that will be run alone here, once its data are prepared."""
 
     @property
     def is_alone(self) -> bool:
-        """Whether it works on a task that must be alone."""
-        return any(batch.alone for batch in self.batches.values())
+        """Whether it is there for a task that must be alone."""
+        return bool(self.reserved) or any(batch.alone for batch in self.batches.values())
+
+    @property
+    def n_tasks(self) -> int:
+        """Tasks that were handed to it."""
+        return sum(len(batch.tasks) for batch in self.batches.values()) + bool(self.reserved)
 
     @property
     def nodes(self) -> set[int]:
@@ -109,7 +117,7 @@ class Dispatcher:
         self._most: dict[int, int] = {}
         self._pace = _LONG + 1
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._started: set[str] = set()
+        self._node_deaths: dict[int, int] = {}
         self._memory_used: dict[str, int] = {}
         self._polled = 0.0
         self._names = itertools.count()
@@ -121,7 +129,7 @@ class Dispatcher:
     @property
     def running(self) -> int:
         """Tasks that are on a worker."""
-        return sum(len(b.tasks) for s in self.seats.values() for b in s.batches.values())
+        return sum(seat.n_tasks for seat in self.seats.values())
 
     @property
     def waiting(self) -> int:
@@ -130,6 +138,10 @@ class Dispatcher:
 
     def stop(self) -> None:
         """Ask all workers to end what they are at; nothing new may be handed out after this."""
+        for seat in self.seats.values():
+            if seat.reserved:
+                self._suspects.append(seat.reserved)
+                seat.reserved = None
         # A worker that holds the interpreter's lock would keep us waiting.
         ask = threading.Thread(
             target=lambda: self.client.run(request_stop, self.run.name, on_error="ignore"),
@@ -139,7 +151,7 @@ class Dispatcher:
 
     def close(self) -> None:
         """Listen no more."""
-        # A client whose scheduler is lost has nobody to tell, and what brought us here matters more.
+        # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
         with suppress(ClosedClientError, CommClosedError, OSError):
             for topic in (self.run.name, "all"):
                 self.client.unsubscribe_topic(topic)
@@ -155,8 +167,9 @@ class Dispatcher:
         kept = len(self._suspects)
         for seat in free[:kept]:
             if not seat.batches and self._suspects:
-                task = self._suspects.popleft()
-                self._submit(seat, [task], alone=True)
+                seat.reserved = self._suspects.popleft()
+        for seat in self.seats.values():
+            self._start_reserved(seat)
         depth = 1 if self._pace > _LONG else 2
         for seat in free[kept:]:
             while len(seat.batches) < depth and len(self.backlog):
@@ -167,6 +180,18 @@ class Dispatcher:
                 numbers = self.backlog.take(here, elsewhere, self._most.get(node, 1))
                 self._submit(seat, [self.plan.task(n) for n in numbers], alone=False)
 
+    def _start_reserved(self, seat: Seat) -> None:
+        """Run a suspect once its data are there, so that it is known what a death is due to."""
+        task = seat.reserved
+        if task is None:
+            return
+        future = self._prepared(seat, task.node)
+        if future.status == "finished" or (
+            future.status == "error" and not isinstance(future.exception(), KilledWorker)
+        ):
+            seat.reserved = None
+            self._submit(seat, [task], alone=True)
+
     def _submit(self, seat: Seat, chosen: list[Task], alone: bool) -> None:
         node = chosen[0].node
         future = self.client.submit(
@@ -174,7 +199,6 @@ class Dispatcher:
             self._prepared(seat, node),
             [self._cell(task) for task in chosen],
             self.run,
-            alone,
             key=f"solve-{self._name()}",
             workers=[seat.address],
             pure=False,
@@ -305,8 +329,6 @@ class Dispatcher:
                 self.snapshots.append(Checkpoint(**event["checkpoint"]))
             elif kind == "memory":
                 self._memory_used[event["key"]] = event["used"]
-            elif kind == "started":
-                self._started.add(event["key"])
         return found
 
     def _look_at_workers(self) -> list[Row]:
@@ -332,37 +354,46 @@ class Dispatcher:
         self.hosts.remove(seat.host, address)
         batches = list(seat.batches.values())
         self.client.cancel([*seat.batches, *seat.prepared.values(), *seat.tables.values()])
-        n_tasks = sum(len(batch.tasks) for batch in batches)
-        again = f"; {n_tasks} tasks that it had are run again alone" if n_tasks else ""
+        again = f"; {seat.n_tasks} tasks that it had are run again alone" if seat.n_tasks else ""
         self.notes.append(f"worker {address} is gone{again}")
-        return [row for batch in batches for row in self._lost(batch)]
+        found = [row for batch in batches for row in self._lost(batch)]
+        return found + (self._lost_data(seat.reserved) if seat.reserved else [])
 
     def _lost(self, batch: Batch) -> list[Row]:
         """A batch's worker died: each task is a suspect; one that was alone is the culprit."""
         for task in batch.tasks:
             self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
-        if not batch.alone:
-            self._suspects.extend(batch.tasks)
+        if batch.alone:
+            return [self._killed(task, "") for task in batch.tasks]
+        self._suspects.extend(batch.tasks)
+        return []
+
+    def _lost_data(self, task: Task) -> list[Row]:
+        """A worker died while it prepared the data of a suspect, with nothing else on it.
+
+        If that happens again it was the data, and no task of this node can be run.
+        """
+        number = task.node.number
+        self._node_deaths[number] = self._node_deaths.get(number, 0) + 1
+        if self._node_deaths[number] < _NODE_DEATHS:
+            self._suspects.append(task)
             return []
-        (task,) = batch.tasks
+        others = [self.plan.task(n) for n in self.backlog.remove_node(number)]
+        others += [t for t in self._suspects if t.node.number == number]
+        self._suspects = deque(t for t in self._suspects if t.node.number != number)
+        return [self._killed(t, "while its dataset was read or encoded, ") for t in [task, *others]]
+
+    def _killed(self, task: Task, when: str) -> Row:
         used = self._memory_used.get(task.key)
         if used is not None:
             limit = task.solver.limits.get("bytes", 0)
             why = f"it used {_mib(used)} of memory and the memory limit is {_mib(limit)}"
         else:
             why = (
-                "its worker process died twice, the second time with this task alone; it may have "
+                "the worker process died, and again with this task alone; it may have used up the "
+                "worker's memory, or have been killed from outside"
             )
-            why += "used up the worker's memory, or have been killed from outside"
-        if task.key in self._started:
-            return [self._failed(task, f"killed: {why}", Status.KILLED)]
-        # The worker died before the search began: it was the data, and so it will be again.
-        number = batch.node.number
-        others = [self.plan.task(n) for n in self.backlog.remove_node(number)]
-        others += [t for t in self._suspects if t.node.number == number]
-        self._suspects = deque(t for t in self._suspects if t.node.number != number)
-        text = f"killed: while the dataset was read or encoded, {why}"
-        return [self._failed(t, text, Status.KILLED) for t in [task, *others]]
+        return self._failed(task, f"killed: {when}{why}", Status.KILLED)
 
     def _failed(self, task: Task, error: str, status: Status, seat: Seat | None = None) -> Row:
         place = Place(None, seat.address if seat else None, rows.now())
