@@ -61,10 +61,13 @@ class _Candidate(NamedTuple):
     def name(self) -> str:
         return f"{self.path.encoding} with {self.path.solver} at λ = {self.point['lam_text']}"
 
-    def simplicity(self) -> tuple[float, float, float, float]:
-        """Fewest leaves first; then accuracy, proofs and time."""
+    def simplicity(self) -> tuple[float, float, float, float, float]:
+        """Fewest leaves first; then accuracy, proofs, the larger λ, and time.
+
+        Time varies from run to run, so it must not choose among the λ of one path.
+        """
         p = self.point
-        return p["leaves"], -p["test_accuracy"], -p["optimal"], p["seconds"]
+        return p["leaves"], -p["test_accuracy"], -p["optimal"], -p["lam"], p["seconds"]
 
 
 def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:

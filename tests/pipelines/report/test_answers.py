@@ -16,7 +16,7 @@ def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = No
 
 
 def test_validation_chooses_the_fewest_leaves_within_one_standard_error() -> None:
-    rows = sweep_rows(n_folds=3)
+    rows = sweep_rows(solvers=("branches",), n_folds=3)
     found = answer(rows)
     points = [
         point
@@ -70,3 +70,18 @@ def test_a_limit_that_was_hit_is_told() -> None:
     rows = [run_row(lam="0.01", nodes=1, fold=fold) for fold in range(3)]
     found = answer(rows)
     assert any("0 of 3 trees are proven optimal" in reason for reason in found.reasons)
+
+
+def test_time_does_not_choose_among_lambdas_with_the_same_trees() -> None:
+    rows = [
+        {**run_row(lam=lam, fold=fold), "seconds": seconds}
+        for lam, seconds in (("0.011", 0.5), ("0.01", 0.1))
+        for fold in range(3)
+    ]
+    found = answer(rows)
+    assert found.path is not None
+    accuracies = found.path.table["test_accuracy"].tolist()
+    assert accuracies[0] == accuracies[1]
+    assert found.point is not None
+    assert found.point["lam_text"] == "0.011"
+    assert found.key == found.path.minimum
