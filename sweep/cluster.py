@@ -54,6 +54,8 @@ _SETTINGS: dict[str, Any] = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 0.95,
     "distributed.worker.profile.enabled": False,
+    # When a worker that its nanny has not replaced may be replaced by the cluster.
+    "distributed.deploy.lost-worker-timeout": "20s",
 }
 
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
 from distributed.client import ClosedClientError
 
 from solver.errors import InputError
@@ -19,6 +18,7 @@ from sweep import store as stores
 from sweep import tasks
 from sweep.backlog import Backlog
 from sweep.cluster import Address, Local, open_cluster
+from sweep.clusterwatch import ClusterWatch
 from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.hosts import Hosts
@@ -145,8 +145,7 @@ class _Session:
             hosts = Hosts(client, run.name, solvers, are_ready=is_local)
             dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
             stack.callback(dispatcher.close)
-            patience = (cluster or Local()).worker_timeout
-            watch = _ClusterWatch(client, patience, self.listener)
+            watch = ClusterWatch(client, cluster or Local(), self.listener)
             try:
                 self._loop(dispatcher, watch, interrupts)
             except (OSError, RuntimeError, ClosedClientError):
@@ -155,7 +154,7 @@ class _Session:
             self.store.flush()
             self._tell(dispatcher, last=True)
 
-    def _loop(self, dispatcher: Dispatcher, watch: _ClusterWatch, interrupts: Interrupts) -> None:
+    def _loop(self, dispatcher: Dispatcher, watch: ClusterWatch, interrupts: Interrupts) -> None:
         while dispatcher.running or (dispatcher.waiting and not self.interrupted):
             if interrupts.requested and not self.interrupted:
                 self.interrupted = True
@@ -238,30 +237,3 @@ class _Session:
             workers=len(dispatcher.seats),
             memory=dispatcher.memory,
         )
-
-
-class _ClusterWatch:
-    """Gives up when there is nobody to work for us."""
-
-    def __init__(self, client: Client, patience: float, listener: Listener) -> None:
-        self.client, self.patience, self.listener = client, patience, listener
-        self._alone_since: float | None = None
-
-    def check(self, n_workers: int) -> None:
-        """Raise InputError if the scheduler is lost, or no worker has come for too long."""
-        if self.client.status not in ("running", "connecting"):
-            raise InputError(
-                "the connection to the Dask scheduler is lost; what was finished is stored, and "
-                "'treesweep resume' goes on from there"
-            )
-        now = time.monotonic()
-        if n_workers:
-            self._alone_since = None
-        elif self._alone_since is None:
-            self._alone_since = now
-            self.listener.note("there is no worker at the moment; waiting for one")
-        elif now - self._alone_since > self.patience:
-            raise InputError(
-                f"the Dask scheduler has had no worker for {self.patience:g} s; start workers and "
-                "resume the sweep (what was finished is stored)"
-            )

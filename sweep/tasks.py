@@ -124,15 +124,8 @@ def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
     return Prepared(node.info, problem, n_encoded, features[test], labels[codes[test]])
 
 
-def solve_cells(
-    prepared: Prepared, cells: Sequence[Cell], run: Run, announce: bool = False
-) -> list[Row]:
+def solve_cells(prepared: Prepared, cells: Sequence[Cell], run: Run) -> list[Row]:
     """Solve some cells of a node, one after the other.
-
-    Parameters
-    ----------
-    announce : bool
-        Whether to tell the driver that the data are there and the search begins.
 
     Returns
     -------
@@ -145,8 +138,6 @@ def solve_cells(
     for cell in cells:
         if is_stopped(run.name) or (finished and time.monotonic() - began > run.batch_seconds):
             break
-        if announce:
-            _send(_worker(), run, "started", cell)
         finished.append(solve_cell(prepared, cell, run))
     return finished
 
