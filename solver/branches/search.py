@@ -65,8 +65,8 @@ class Branches(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "full",
-            "paper: the paper's bounds and memo; full: also row-set memo, equivalent points and "
-            "class counts",
+            "paper: the paper's bounds and memo; full: also row-set memo, equivalent points, class "
+            "counts, support and lookahead",
             ("full", "paper"),
         ),
     }

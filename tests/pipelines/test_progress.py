@@ -146,6 +146,8 @@ def test_a_reader_that_leaves_does_not_stop_the_sweep() -> None:
     display = LogDisplay("x", stream, interval=0)
     display.progress(at(1, 2))
     display.progress(at(2, 2))
+    with pytest.raises(BrokenPipeError):  # the reader really was gone
+        os.write(write, b"x")
     os.dup2(os.open(os.devnull, os.O_WRONLY), write)
     stream.close()
 

@@ -213,7 +213,8 @@ def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
 def test_does_not_warn_when_proven() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED)
+        model = BranchesClassifier(lam=0.02).fit(IRIS_X, NAMED)
+    assert model.status_ == "optimal"
 
 
 def test_works_where_classifiers_work() -> None:
