@@ -232,7 +232,8 @@ class _Session:
             running=dispatcher.running,
             seconds=seconds,
             rate=rate,
-            eta=left / rate if rate else None,
+            # The longest tasks come first: from them alone any guess is far too high.
+            eta=left / rate if self.ran >= 0.05 * (self.ran + left) > 0 else None,
             worst_gap=float(max(gaps)) if gaps else None,
             workers=len(dispatcher.seats),
             memory=dispatcher.memory,
