@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -102,7 +103,7 @@ def make_display(name: str, stream: IO[str] | None = None) -> LiveDisplay | LogD
     return LogDisplay(name, stream)
 
 
-class _Display:
+class _Display(ABC):
     """What both displays do with what the engine tells them; see ``sweep.events.Listener``."""
 
     def __init__(self) -> None:
@@ -123,12 +124,13 @@ class _Display:
         elif self._failures == _FAILURES_SHOWN + 1:
             self.note("further failures are counted only; the report lists them all")
 
+    @abstractmethod
     def note(self, text: str) -> None:
         """Say something once."""
-        raise NotImplementedError
 
     def ended(self, outcome: Outcome) -> None:
         """Nothing: the command says how it ended."""
+        return None
 
     def aborted(self) -> None:
         """Say good-bye."""
