@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from solver.errors import InputError, UnsupportedError
 from solver.limits import Limits
 from solver.problem import Problem
@@ -17,7 +19,19 @@ from solver.tree import Tree
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a running search knows, for checkpoints and progress displays."""
+    """What a running search knows, for checkpoints and progress displays.
+
+    Parameters
+    ----------
+    seconds : float
+        Of this call of ``solve``; a state that it went on from does not count.
+    iterations, nodes : int
+        Of the whole search, what was in the state included.
+    state : callable, optional
+        Gives the search's state, see :meth:`Solver.solve`. Its arrays may be views of what the
+        search works on: they are to be read inside the callback, or, for the last snapshot, once
+        ``solve`` has returned.
+    """
 
     tree: Tree
     objective: Fraction
@@ -25,6 +39,7 @@ class Snapshot:
     seconds: float
     iterations: int
     nodes: int
+    state: Callable[[], dict[str, NDArray[Any]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,8 @@ class Watch:
     stop : callable
         Asked between slices; when it returns True the search ends with status ``stopped``.
     snapshot : callable, optional
-        Called with a :class:`Snapshot` every ``interval`` seconds of search.
+        Called with a :class:`Snapshot` every ``interval`` seconds of search, and by a solver that
+        can be resumed once more when it ends without a proof.
     interval : float
         Seconds.
     """
@@ -102,12 +118,15 @@ class Traits:
         Names of the structural limits (depth, splits, min_leaf_size) it honours.
     proves : bool
         Whether it proves a lower bound.
+    resumes : bool
+        Whether it can go on from a state.
     """
 
     features: frozenset[str]
     max_classes: int | None = None
     limits: frozenset[str] = frozenset()
     proves: bool = True
+    resumes: bool = False
 
 
 STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
@@ -182,6 +201,7 @@ class Solver(ABC):
         *,
         start: Tree | None = None,
         watch: Watch | None = None,
+        state: Mapping[str, NDArray[Any]] | None = None,
     ) -> Solution:
         """Find the best tree.
 
@@ -195,22 +215,45 @@ class Solver(ABC):
             An incumbent to begin with, e.g. from a checkpoint.
         watch : Watch, optional
             How the caller follows and stops the search.
+        state : mapping of str to array, optional
+            What a :class:`Snapshot` gave of the same search: the same problem, λ, options and
+            structural limits, by the same version of the solver. The search goes on exactly where
+            it stood. ``iterations`` and ``nodes`` of the Solution count the whole search,
+            ``limits.seconds``, ``seconds`` and the trace this call only.
 
         Raises
         ------
         UnsupportedError
             If the solver cannot do this problem.
+        InputError
+            If the solver cannot go on from this state, or from any.
         """
         limits = limits or Limits()
         self.check_task(problem.feature_kind, problem.n_classes, limits)
         if limits.min_leaf_size is not None:
             # The limit is in the unit of the weights as given, the search's in that of the counts.
             limits = replace(limits, min_leaf_size=limits.min_leaf_size * problem.weight_scale)
-        return self._solve(problem, lam, limits, start, watch or Watch())
+        if state is not None and not self.resumes:
+            raise InputError(
+                f"solver {self.name!r} with these options cannot go on from a state; "
+                "start it without one"
+            )
+        return self._solve(problem, lam, limits, start, watch or Watch(), state)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it can go on from a state; a solver may override it where options matter."""
+        return self.traits.resumes
 
     @abstractmethod
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         """Do the work; everything is checked."""
 

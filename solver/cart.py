@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import __version__ as sklearn_version
 from sklearn.tree import DecisionTreeClassifier
 
@@ -44,7 +45,13 @@ class Cart(Solver):
     }
 
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()
         smallest = limits.min_leaf_size or 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
+
+from numpy.typing import NDArray
 
 from solver.base import Solver, Watch
 from solver.branches import Branches
@@ -39,6 +42,7 @@ def solve(
     *,
     start: Tree | None = None,
     watch: Watch | None = None,
+    state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
 ) -> Solution:
     """Find the tree of least ``loss + λ·splits``.
@@ -56,6 +60,8 @@ def solve(
         An incumbent to begin with.
     watch : Watch, optional
         How the caller follows and stops the search.
+    state : mapping of str to array, optional
+        What the search goes on from, see :meth:`solver.base.Solver.solve`.
     **options
         Options of the solver.
 
@@ -67,7 +73,7 @@ def solve(
     Raises
     ------
     InputError
-        If λ, an option or a limit is wrong.
+        If λ, an option, a limit or the state is wrong.
     UnsupportedError
         If the solver cannot do this problem.
 
@@ -80,4 +86,4 @@ def solve(
     ('1/10', 2, 'optimal')
     """
     engine = get_solver(solver)(**options)
-    return engine.solve(problem, as_lambda(lam), limits, start=start, watch=watch)
+    return engine.solve(problem, as_lambda(lam), limits, start=start, watch=watch, state=state)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
 from solver.branches import kernels
@@ -78,6 +79,7 @@ class Branches(Solver):
         limits: Limits,
         start: Tree | None,
         watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         search = Search(problem, lam, limits, paper=self.settings["mode"] == "paper")
         if start is not None:

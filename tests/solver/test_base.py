@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+import solver
 from solver import InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
 from solver.base import Option, Solver, Traits, Watch
 
@@ -28,7 +32,13 @@ class Lazy(Solver):
     }
 
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         assert not watch.stop()
         tree = problem.grow(-1)
@@ -77,6 +87,13 @@ def test_what_a_solver_cannot_do_is_refused() -> None:
         Lazy().solve(BINARY, Fraction(0), Limits(splits=1))
     # Before the data is known, the number of classes is not held against it.
     Lazy.check_task("binary", None, Limits(depth=1))
+
+
+def test_a_state_is_refused_by_a_solver_that_cannot_go_on_from_one() -> None:
+    with pytest.raises(InputError, match="'lazy' with these options cannot go on from a state"):
+        Lazy().solve(BINARY, Fraction(1, 2), state={"done": np.zeros(1)})
+    with pytest.raises(InputError, match="cannot go on from a state"):
+        solver.solve(BINARY, "0.5", "cart", state={})
 
 
 def test_solve_without_limits_or_watch() -> None:

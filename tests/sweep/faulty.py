@@ -14,6 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from solver.base import Option, Snapshot, Solver, Traits, Watch
 from solver.catalogue import SOLVERS
 from solver.exact import objective
@@ -41,7 +43,13 @@ class _Leaf(Solver):
         """What this solver does before it answers."""
 
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()
         self.misbehave(problem, lam, limits, watch)
@@ -135,7 +143,13 @@ class Stepper(_Leaf):
     traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}))
 
     def _solve(
-        self, problem: Problem, lam: Fraction, limits: Limits, start: Tree | None, watch: Watch
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = told = time.perf_counter()
         goal = objective(problem.leaf_errors, 0, problem.total_weight, lam)
