@@ -1,4 +1,4 @@
-"""Bounds: on a branch from its counts, and on a split from its children.
+"""Bounds: on a branch from its class counts, and on a split from its children.
 
 Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
 is here a lower bound on what it costs; the upper bounds kept beside are costs of known trees and
@@ -8,23 +8,32 @@ sum over children becomes a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.counting import rank, unavoidable
-from solver.branches.layout import Layout
-from solver.branches.pool import INFINITE, Ints, Pool, Rules, Scratch
+from solver.branches.state import INFINITE, Rules, Scratch, Stack
+from solver.branches.table import Ints, Table
 from solver.jit import inlined
 
 
 @inlined
+def rank(scratch: Scratch, n_classes: int) -> int:
+    """Sort the positive ``scratch.counts``, largest first; their number."""
+    n = 0
+    for k in range(n_classes):
+        value = scratch.counts[k]
+        if value > 0:
+            i = n
+            while i > 0 and scratch.ranked[i - 1] < value:
+                scratch.ranked[i] = scratch.ranked[i - 1]
+                i -= 1
+            scratch.ranked[i] = value
+            n += 1
+    return n
+
+
+@inlined
 def first_bounds(
-    rules: Rules,
-    scratch: Scratch,
-    lower: Ints,
-    code: int,
-    weight: int,
-    errors: int,
-    floor: int,
+    rules: Rules, scratch: Scratch, n_classes: int, weight: int, errors: int, floor: int, lower: Ints
 ) -> None:
-    """Lower bounds of a branch nobody has looked into, one per split budget.
+    """Lower bounds, one per split budget, of a branch with the class weights ``scratch.counts``.
 
     Proposition 4.2: a split costs its price and purifies at best. Beyond the paper: errors on
     equivalent points (``floor``) stay, and a tree of ``s`` splits with at most ``A`` children
@@ -35,12 +44,12 @@ def first_bounds(
         lower[b] = leaf
     if weight < 2 * rules.min_leaf or errors <= floor:
         return
-    if rules.paper:
+    if not rules.class_counts:
         for b in range(rules.budgets):
             if b > 0 or rules.budgets == 1:
-                lower[b] = min(leaf, rules.split)
+                lower[b] = min(leaf, rules.split + rules.error * floor)
         return
-    n = rank(scratch, code)
+    n = rank(scratch, n_classes)
     kept, covered, splits, best = 0, 0, 0, leaf
     while True:
         splits += 1
@@ -59,92 +68,52 @@ def first_bounds(
 
 
 @inlined
-def two_splits(layout: Layout, rules: Rules, scratch: Scratch, value: int) -> int:
-    """Least cost of a child with two splits or more."""
-    weight = 0
-    for k in range(scratch.singles.shape[1]):
-        weight += scratch.singles[value, k]
-        scratch.counts[0, k] = scratch.singles[value, k]
-    n = rank(scratch, 0)
-    floor = unavoidable(layout, scratch, value)
-    kept, covered, splits, best = 0, 0, 1, INFINITE
-    while True:
-        splits += 1
-        most = min(n, splits * (rules.max_arity - 1) + 1)
-        while covered < most:
-            kept += scratch.ranked[covered]
-            covered += 1
-        best = min(best, splits * rules.split + rules.error * max(floor, weight - kept))
-        if covered == n:
-            return best
-
-
-@inlined
-def child_bounds(pool: Pool, rules: Rules, child: int, b: int) -> tuple[int, int]:
-    """What is known of a child: lower and upper bound for a budget."""
-    node = pool.child_node[child]
-    if node >= 0:
-        return pool.node_lower[node, b], pool.node_upper[node, b]
-    if pool.child_stump[child, 1] >= 0 and (b > 0 or rules.budgets == 1):
-        return pool.child_lower[child, b], pool.child_stump[child, 0]
-    return pool.child_lower[child, b], pool.child_leaf[child]
-
-
-@inlined
 def convolve(
-    pool: Pool,
-    rules: Rules,
-    scratch: Scratch,
-    action: int,
-    arity: int,
-    upper: bool,
-    out: Ints,
+    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, out: Ints
 ) -> None:
-    """Sum the bounds of the children of an action, budgets shared out at best; add the split."""
-    first, budgets = pool.action_children[action], rules.budgets
-    if budgets == 1:
+    """Sum the bounds of the children of a split, budgets shared out at best; add the split.
+
+    Parameters
+    ----------
+    bounds : (values, budgets)
+        Of all children of a frame.
+    """
+    first, end = table.values[feature], table.values[feature + 1]
+    if rules.budgets == 1:
         total = rules.split
-        for c in range(arity):
-            low, high = child_bounds(pool, rules, first + c, 0)
-            total += high if upper else low
+        for value in range(first, end):
+            total += bounds[value, 0]
         out[0] = total
         return
     sums = scratch.sums
-    for b in range(budgets):
+    for b in range(rules.budgets):
         sums[0, b] = 0
-    for c in range(arity):
-        for b in range(budgets):
+    for value in range(first, end):
+        c = value - first
+        for b in range(rules.budgets):
             sums[c + 1, b] = INFINITE
-        for share in range(budgets):
-            low, high = child_bounds(pool, rules, first + c, share)
-            cost = high if upper else low
-            for b in range(share, budgets):
-                sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + cost)
+        for share in range(rules.budgets):
+            for b in range(share, rules.budgets):
+                sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + bounds[value, share])
     out[0] = INFINITE
-    for b in range(1, budgets):
-        out[b] = rules.split + sums[arity, b - 1]
+    for b in range(1, rules.budgets):
+        out[b] = rules.split + sums[end - first, b - 1]
 
 
 @inlined
 def share_out(
-    pool: Pool,
-    rules: Rules,
-    scratch: Scratch,
-    action: int,
-    arity: int,
-    budget: int,
-    upper: bool,
+    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, budget: int
 ) -> None:
     """The budgets of the children at which :func:`convolve` finds its sum."""
+    first, left = table.values[feature], budget - 1
+    for c in range(table.values[feature + 1] - first):
+        scratch.shares[c] = 0
     if rules.budgets == 1:
-        for c in range(arity):
-            scratch.shares[c] = 0
         return
-    first, left = pool.action_children[action], budget - 1
-    for c in range(arity - 1, -1, -1):
+    convolve(table, rules, scratch, bounds, feature, scratch.lower)
+    for c in range(table.values[feature + 1] - first - 1, -1, -1):
         for share in range(left + 1):
-            low, high = child_bounds(pool, rules, first + c, share)
-            cost = high if upper else low
+            cost = bounds[first + c, share]
             if scratch.sums[c + 1, left] == scratch.sums[c, left - share] + cost:
                 scratch.shares[c] = share
                 left -= share
@@ -152,55 +121,20 @@ def share_out(
 
 
 @inlined
-def supported(pool: Pool, rules: Rules, action: int, arity: int) -> bool:
+def supported(table: Table, rules: Rules, stack: Stack, d: int, feature: int) -> bool:
     """Whether a split can pay against one of its subtrees serving all rows (support bound).
 
     Without the split, the subtree of child ``j`` errs at worst on all rows of the others. So a
     split is only worth its price if for every ``j`` the others gain more than it:
-    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``.
+    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``. What a branch gains, no subset of its rows can
+    exceed, so a split that is not worth its price here is not worth it in any branch below.
     """
-    first, last = pool.action_children[action], rules.budgets - 1
     total, largest = 0, 0
-    for c in range(arity):
-        low, _ = child_bounds(pool, rules, first + c, last)
-        gain = pool.child_weight[first + c] * rules.error - low
+    for value in range(table.values[feature], table.values[feature + 1]):
+        gain = (
+            stack.child_weight[d, value] * rules.error
+            - stack.child_lower[d, value, rules.budgets - 1]
+        )
         total += gain
         largest = max(largest, gain)
     return total - largest > rules.split
-
-
-@inlined
-def refresh(
-    layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, node: int, action: int
-) -> bool:
-    """Bring the bounds of an action, and the node's upper bound, up to date; did it change?"""
-    feature = pool.action_feature[action]
-    arity = layout.offsets[feature + 1] - layout.offsets[feature]
-    convolve(pool, rules, scratch, action, arity, True, scratch.upper)
-    convolve(pool, rules, scratch, action, arity, False, scratch.lower)
-    changed = False
-    for b in range(rules.budgets):
-        if scratch.lower[b] > pool.action_lower[action, b]:
-            pool.action_lower[action, b] = scratch.lower[b]
-            changed = True
-        if scratch.upper[b] < pool.node_upper[node, b]:
-            pool.node_upper[node, b] = scratch.upper[b]
-            pool.node_best[node, b] = action
-            changed = True
-    if not rules.paper and pool.action_lower[action, 0] < INFINITE:
-        if not supported(pool, rules, action, arity):
-            for b in range(rules.budgets):
-                pool.action_lower[action, b] = INFINITE
-            changed = True
-    return changed
-
-
-@inlined
-def settle(rules: Rules, pool: Pool, node: int) -> None:
-    """Lower bounds of a node from its actions (Bellman equation, Proposition 4.1)."""
-    begin = pool.node_actions[node, 0]
-    for b in range(rules.budgets):
-        low = pool.node_upper[node, b]
-        for action in range(begin, begin + pool.node_actions[node, 1]):
-            low = min(low, pool.action_lower[action, b])
-        pool.node_lower[node, b] = max(pool.node_lower[node, b], low)

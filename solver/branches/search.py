@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
-from solver.branches import kernels
-from solver.branches.counting import split_counts
-from solver.branches.greedy import greedy_tree
-from solver.branches.layout import Layout, lay_out
-from solver.branches.memo import rehash
-from solver.branches.pool import (
+from solver.branches.paper import kernels
+from solver.branches.paper.counting import split_counts
+from solver.branches.paper.greedy import greedy_tree
+from solver.branches.paper.layout import Layout, lay_out
+from solver.branches.paper.memo import rehash
+from solver.branches.paper.pool import (
     INFINITE,
     ITERATIONS,
     NODES,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from solver.branches.bounds import (
+from solver.branches.paper.bounds import (
     child_bounds,
     first_bounds,
     refresh,
     settle,
     share_out,
 )
-from solver.branches.counting import count_children, pack, unavoidable, weigh
-from solver.branches.layout import Layout
-from solver.branches.lookahead import look_ahead
-from solver.branches.memo import find_or_add, insert_literal, remove_literal
-from solver.branches.pool import (
+from solver.branches.paper.counting import count_children, pack, unavoidable, weigh
+from solver.branches.paper.layout import Layout
+from solver.branches.paper.lookahead import look_ahead
+from solver.branches.paper.memo import find_or_add, insert_literal, remove_literal
+from solver.branches.paper.pool import (
     ACTIONS,
     CHILDREN,
     INFINITE,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.counting import split_counts
-from solver.branches.layout import Layout, Words
-from solver.branches.pool import Ints, Rules, Scratch
+from solver.branches.paper.counting import split_counts
+from solver.branches.paper.layout import Layout, Words
+from solver.branches.paper.pool import Ints, Rules, Scratch
 from solver.tree import Shape
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.branches.layout import lay_out
+from solver.branches.paper.layout import lay_out
 from solver.problem import Problem
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from solver.branches.bounds import refresh, two_splits
-from solver.branches.counting import count_pair, gather_children
-from solver.branches.layout import Layout
-from solver.branches.pool import INFINITE, Pool, Rules, Scratch
+from solver.branches.paper.bounds import refresh, two_splits
+from solver.branches.paper.counting import count_pair, gather_children
+from solver.branches.paper.layout import Layout
+from solver.branches.paper.pool import INFINITE, Pool, Rules, Scratch
 from solver.jit import inlined, kernel
 
 

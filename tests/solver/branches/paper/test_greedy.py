@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solver.branches.greedy import greedy_tree
+from solver.branches.paper.greedy import greedy_tree
 from solver.branches.search import Search
 from solver.limits import Limits
 from solver.problem import Problem

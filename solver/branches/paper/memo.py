@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.layout import Layout
-from solver.branches.pool import INFINITE, LITERALS, NODES, Pool, Rules, Scratch
+from solver.branches.paper.layout import Layout
+from solver.branches.paper.pool import INFINITE, LITERALS, NODES, Pool, Rules, Scratch
 from solver.jit import inlined, kernel
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from solver.branches.memo import rehash
-from solver.branches.pool import NODES, grow, grown_sizes, new_pool, room_of
+from solver.branches.paper.memo import rehash
+from solver.branches.paper.pool import NODES, grow, grown_sizes, new_pool, room_of
 
 
 def test_growing_keeps_the_content_and_makes_the_room():
