@@ -25,7 +25,9 @@ from solver.catalogue import SOLVERS
 from solver.solution import Status
 from sweep import rows, tasks
 from sweep.backlog import Backlog
+from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
+from sweep.keys import question_limits
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Place
 from sweep.store import Store
@@ -89,7 +91,7 @@ class Dispatcher:
     client : Client
     plan : Plan
     store : Store
-        Asked for attempts and checkpoints; it is not written to.
+        Asked for attempts, checkpoints and states; rows are not written to it.
     backlog : Backlog
         The tasks to run.
     run : Run
@@ -112,6 +114,8 @@ class Dispatcher:
         self.memory = 0
         self.notes: deque[str] = deque()
         self.snapshots: deque[Checkpoint] = deque()
+        self.courier = Courier(client)
+        self._given: dict[str, str] = {}
         self._suspects: deque[Task] = deque()
         self._deaths: dict[int, int] = {}
         self._most: dict[int, int] = {}
@@ -151,6 +155,7 @@ class Dispatcher:
 
     def close(self) -> None:
         """Listen no more."""
+        self.courier.close()
         # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
         with suppress(ClosedClientError, CommClosedError, OSError):
             for topic in (self.run.name, "all"):
@@ -197,7 +202,7 @@ class Dispatcher:
         future = self.client.submit(
             tasks.solve_cells,
             self._prepared(seat, node),
-            [self._cell(task) for task in chosen],
+            [self._with_state(task, seat) for task in chosen],
             self.run,
             key=f"solve-{self._name()}",
             workers=[seat.address],
@@ -208,7 +213,7 @@ class Dispatcher:
 
     def _cell(self, task: Task) -> Cell:
         start = self.store.checkpoint(task.key) if self._resumes or self._deaths else None
-        return Cell(
+        cell = Cell(
             key=task.key,
             lam=str(task.lam.exact),
             lam_label=task.lam.label,
@@ -219,6 +224,29 @@ class Dispatcher:
             attempt=self.store.attempts(task.key) + self._deaths.get(task.number, 0) + 1,
             start=start,
         )
+        if not SOLVERS[cell.solver].traits.resumes:
+            return cell
+        block = self.plan.block_of(task.number)
+        question = block.keys.key(cell.lam, question_limits(task.solver.limits))
+        return replace(cell, question=question)
+
+    def _with_state(self, task: Task, seat: Seat) -> Cell:
+        """The cell of a task, and the state that it goes on from on its way to the worker."""
+        cell = self._cell(task)
+        if cell.question is None:
+            return cell
+        block = self.plan.block_of(task.number)
+        held = self.store.state(block, cell.lam, cell.key, cell.identity)
+        if held is None:
+            return cell
+        token = self._name()
+        self._given[cell.key] = held.key
+        done = held.reached.iterations
+        self.courier.deliver(Parcel(cell.key, token, seat.address, held.size, done, held.path))
+        start = cell.start
+        if start is None or start.seconds < held.reached.seconds:
+            start = replace(held.reached, key=cell.key)
+        return replace(cell, start=start, state=token)
 
     def _prepared(self, seat: Seat, node: Node) -> Future[Any]:
         """The encoded node on a worker; made at its first use there."""
@@ -329,7 +357,24 @@ class Dispatcher:
                 self.snapshots.append(Checkpoint(**event["checkpoint"]))
             elif kind == "memory":
                 self._memory_used[event["key"]] = event["used"]
+            elif kind == "state":
+                self._fetch(event)
+            elif kind == "bad-state":
+                self.notes.append(event["text"])
+                self.store.states.drop(self._given.get(event["key"], event["key"]))
+            elif kind == "note":
+                self.notes.append(event["text"])
         return found
+
+    def _fetch(self, event: dict[str, Any]) -> None:
+        path = self.store.states.incoming(event["token"])
+        names = ("key", "token", "address", "size", "iterations")
+        self.courier.fetch(Parcel(path=path, **{name: event[name] for name in names}))
+
+    def states(self) -> list[Parcel]:
+        """The states of searches that have come from workers."""
+        self.notes.extend([*self.courier.notes(), *self.store.states.notes()])
+        return self.courier.arrivals()
 
     def _look_at_workers(self) -> list[Row]:
         if time.monotonic() - self._polled < _POLL_WORKERS:

@@ -44,6 +44,7 @@ def run_sweep(
     listener: Listener | None = None,
     plan: Plan | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    largest_state: int = tasks.LARGEST_STATE,
 ) -> Outcome:
     """Run all tasks of a sweep that its folder does not answer yet.
 
@@ -63,6 +64,8 @@ def run_sweep(
         The sweep's plan, if it has been made already.
     checkpoint_seconds : float
         How often a running search is kept.
+    largest_state : int
+        Bytes of the file of a search's state, beyond which only its best tree and bound are kept.
 
     Raises
     ------
@@ -83,7 +86,12 @@ def run_sweep(
         if len(remaining):
             costs = plan.costs()[remaining]
             backlog = Backlog(remaining, plan.node_numbers()[remaining], costs)
-            session = _Session(plan, store, listener, answered, began, checkpoint_seconds)
+            run = tasks.Run(
+                f"treesweep-{uuid.uuid4().hex[:12]}",
+                checkpoint_seconds,
+                largest_state=largest_state,
+            )
+            session = _Session(plan, store, listener, answered, began, run)
             session.run(backlog, cluster)
             outcome = session.outcome()
         else:
@@ -98,6 +106,7 @@ def resume_sweep(
     *,
     listener: Listener | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    largest_state: int = tasks.LARGEST_STATE,
 ) -> Outcome:
     """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
     root = Path(out)
@@ -109,6 +118,7 @@ def resume_sweep(
         cluster,
         listener=listener,
         checkpoint_seconds=checkpoint_seconds,
+        largest_state=largest_state,
     )
 
 
@@ -122,15 +132,16 @@ class _Session:
         listener: Listener,
         answered: int,
         began: float,
-        checkpoint_seconds: float,
+        terms: tasks.Run,
     ) -> None:
         self.plan, self.store, self.listener = plan, store, listener
         self.answered, self.began = answered, began
-        self.checkpoint_seconds = checkpoint_seconds
+        self.terms = terms
         self.ran = self.failed = 0
         self.interrupted = False
         self.worst_gap: Fraction | None = None
         self._open_gaps: dict[str, Fraction] = {}
+        self._complaints: set[str] = set()
         self._told = self._beaten = 0.0
 
     def run(self, backlog: Backlog, cluster: Local | Address | None) -> None:
@@ -140,7 +151,7 @@ class _Session:
             solvers = sorted({block.solver.name for block in self.plan.blocks})
             tasks.get_ready(solvers)
             client = stack.enter_context(open_cluster(cluster))
-            run = tasks.Run(f"treesweep-{uuid.uuid4().hex[:12]}", self.checkpoint_seconds)
+            run = self.terms
             is_local = not isinstance(cluster, Address)
             hosts = Hosts(client, run.name, solvers, are_ready=is_local)
             dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
@@ -155,7 +166,11 @@ class _Session:
             self._tell(dispatcher, last=True)
 
     def _loop(self, dispatcher: Dispatcher, watch: ClusterWatch, interrupts: Interrupts) -> None:
-        while dispatcher.running or (dispatcher.waiting and not self.interrupted):
+        while (
+            dispatcher.running
+            or dispatcher.courier.coming
+            or (dispatcher.waiting and not self.interrupted)
+        ):
             if interrupts.requested and not self.interrupted:
                 self.interrupted = True
                 self.listener.note("stopping: running searches end and are kept")
@@ -165,6 +180,7 @@ class _Session:
             for row in dispatcher.collect(_TICK):
                 self._take(row)
             self._keep_snapshots(dispatcher)
+            self._keep_states(dispatcher)
             self.store.maybe_flush()
             watch.check(len(dispatcher.seats))
             self._tell(dispatcher)
@@ -202,6 +218,13 @@ class _Session:
             if answer is None or not answer.status.has_tree:  # else it came late
                 self.store.save_checkpoint(checkpoint)
                 self._open_gaps[checkpoint.key] = checkpoint.gap
+
+    def _keep_states(self, dispatcher: Dispatcher) -> None:
+        for parcel in dispatcher.states():
+            why = self.store.save_state(parcel.key, parcel.path, parcel.iterations)
+            if why is not None and why not in self._complaints:
+                self._complaints.add(why)
+                self.listener.note(why)
 
     def _tell(self, dispatcher: Dispatcher, last: bool = False) -> None:
         now = time.monotonic()

@@ -66,6 +66,19 @@ class KeyMaker:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
+def question_limits(limits: Mapping[str, Any]) -> str:
+    """The limits that are part of the question, as JSON: what budgets are left out of a key."""
+    return canonical({n: v for n, v in limits.items() if n not in BUDGETS})
+
+
+def extends(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether limits ask the same question as others, with no budget smaller than theirs."""
+    unlimited = float("inf")
+    return question_limits(stored) == question_limits(wanted) and all(
+        stored.get(name, unlimited) <= wanted.get(name, unlimited) for name in BUDGETS
+    )
+
+
 def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a run under some limits answers the same task under other limits.
 
@@ -74,13 +87,8 @@ def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
     """
     if status in ("error", "killed", "stopped"):
         return False
-    if {n: v for n, v in stored.items() if n not in BUDGETS} != {
-        n: v for n, v in wanted.items() if n not in BUDGETS
-    }:
+    if not extends(wanted, stored):
         return False
     unlimited = float("inf")
-    for name in BUDGETS:
-        if stored.get(name, unlimited) > wanted.get(name, unlimited):
-            return False
     hit = LIMIT_OF_STATUS.get(status)
     return hit is None or stored.get(hit, unlimited) == wanted.get(hit, unlimited)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+from solver.base import Snapshot
 from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import schema
@@ -59,6 +60,20 @@ class Cell:
     limits: dict[str, Any]
     attempt: int
     start: Checkpoint | None = None
+    question: str | None = None
+    """What the states of the search are known by, see :func:`sweep.keys.question_limits`; None
+    if the solver has no states."""
+    state: str | None = None
+    """The token of the state that the driver sends, to go on from."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a state must be of."""
+        return {
+            "task": self.question or self.key,
+            "solver": self.solver,
+            "solver_version": self.solver_version,
+        }
 
 
 @dataclass(frozen=True)
@@ -107,8 +122,14 @@ def failed(
     return {**blank(info, cell, place), "status": status.value, "error": error}
 
 
-def resumed(solution: Solution, start: Checkpoint | None) -> Solution:
-    """A solution with what an earlier, interrupted attempt spent and proved added to it."""
+def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = False) -> Solution:
+    """A solution with what an earlier, interrupted attempt spent and proved added to it.
+
+    Parameters
+    ----------
+    from_state : bool
+        Whether the search went on from a state: then it has counted the earlier iterations.
+    """
     if start is None:
         return solution
     bound = solution.lower_bound
@@ -120,7 +141,7 @@ def resumed(solution: Solution, start: Checkpoint | None) -> Solution:
         lower_bound=bound,
         status=Status.OPTIMAL if done else solution.status,
         seconds=solution.seconds + start.seconds,
-        iterations=solution.iterations + start.iterations,
+        iterations=solution.iterations + (0 if from_state else start.iterations),
         trace=tuple(p._replace(seconds=p.seconds + start.seconds) for p in solution.trace),
     )
 
@@ -184,6 +205,25 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         seconds=row["seconds"],
         iterations=row["iterations"],
         nodes=row["nodes"],
+    )
+
+
+def checkpoint_at(
+    seen: Snapshot, key: str, start: Checkpoint | None, from_state: bool = False
+) -> Checkpoint:
+    """What a running search has reached, earlier attempts' share as in :func:`resumed`."""
+    bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
+    if start is not None:
+        bound, seconds = max(bound, Fraction(start.lower_bound)), seconds + start.seconds
+        iterations += 0 if from_state else start.iterations
+    return Checkpoint(
+        key=key,
+        tree=seen.tree.to_json(),
+        objective=str(seen.objective),
+        lower_bound=str(bound),
+        seconds=seconds,
+        iterations=iterations,
+        nodes=seen.nodes,
     )
 
 

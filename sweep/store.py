@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import files, keys
+from sweep import files, keys, states
 from sweep.lock import DriverLock
 from sweep.parts import Parts
 from sweep.plan import Block
 from sweep.rows import Checkpoint
 from sweep.schema import SCHEMA
 from sweep.spec import SweepFile, load_spec
+from sweep.states import Held, States
 
 FORMAT = "treesweep-store"
 VERSION = 1
@@ -92,6 +93,8 @@ class Store:
             self.parts.create()
             self._limits: dict[str, tuple[str, dict[str, Any]]] = {}
             self.answers = self._index()
+            self.states = States(root)
+            self.states.drop_all_but(self._may_go_on)
         except BaseException:
             self.lock.release()
             raise
@@ -178,10 +181,14 @@ class Store:
         if self._buffer:
             self.parts.append(pa.Table.from_pylist(self._buffer, schema=SCHEMA))
             done = [row["key"] for row in self._buffer if Status(row["status"]).has_tree]
+            ended = [row["key"] for row in self._buffer]
             self._buffer, self._cost = [], 0.0
             self._n_parts += 1
             for key in done:
                 self._checkpoint(key).unlink(missing_ok=True)
+            for key in ended:
+                if not self._may_go_on(key):
+                    self.states.drop(key)
         self._flushed = time.monotonic()
         if self._n_parts >= MANY_PARTS:
             self.compact()
@@ -223,6 +230,53 @@ class Store:
     def checkpoint(self, key: str) -> Checkpoint | None:
         """What an unfinished run had reached."""
         return read_checkpoint(self._checkpoint(key))
+
+    # States
+
+    def _may_go_on(self, key: str) -> bool:
+        """Whether a state of this task may be of use: it is open, or a limit ended it."""
+        answer = self.answers.get(key)
+        return answer is None or answer.status.is_limit or answer.status is Status.KILLED
+
+    def _is_ended(self, key: str) -> bool:
+        return key in self.answers
+
+    def save_state(self, key: str, path: Path, iterations: int) -> str | None:
+        """Keep a state that has been fetched, see :meth:`sweep.states.States.incoming`.
+
+        Returns
+        -------
+        str or None
+            Why it is not kept, if that is worth telling.
+        """
+        why = None
+        if not self._may_go_on(key):
+            path.unlink(missing_ok=True)
+        elif self._is_ended(key) and (
+            self.states.size_of(self._is_ended) + path.stat().st_size > states.KEPT
+        ):
+            path.unlink(missing_ok=True)
+            why = (
+                f"the states of ended runs take {states.KEPT / 2**30:.0f} GiB; no more are kept, "
+                f"delete what you do not need from {self.states.folder}"
+            )
+        else:
+            self.states.adopt(key, path, iterations)
+        return why
+
+    def state(
+        self, block: Block, lam_exact: str, key: str, identity: Mapping[str, str]
+    ) -> Held | None:
+        """The furthest state that a task can go on from: its own, or that of the same task under
+        smaller limits of seconds, bytes or nodes."""
+        if not self.states:
+            return None
+        keys_of = [key]
+        for text, limits in self._limits.values():
+            if text != block.limits and keys.extends(block.solver.limits, limits):
+                keys_of.append(block.keys.key(lam_exact, text))
+        found = [held for k in keys_of if (held := self.states.held(k, identity)) is not None]
+        return max(found, key=lambda held: held.reached.iterations, default=None)
 
     def has_checkpoints(self) -> bool:
         """Whether any run is unfinished."""

@@ -10,7 +10,7 @@ import socket
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ import pandas as pd
 from distributed import Worker, get_worker
 from numpy.typing import NDArray
 
-from solver.base import Snapshot, Watch
+from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.encodings import fit_columns
 from solver.errors import InputError
@@ -32,12 +32,17 @@ from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import datasets, folds, rows
 from sweep.datasets.reference import DatasetRef
+from sweep.keeping import Keeper
 from sweep.plan import Node, NodeInfo
-from sweep.rows import Cell, Checkpoint, Place
+from sweep.rows import Cell, Place
+from sweep.statefile import State
 from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
 
 Row = dict[str, Any]
+
+LARGEST_STATE = 512 * 2**20
+"""Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,14 @@ class Run:
         How often a running search reports what it has.
     batch_seconds : float
         A batch of cells ends after this long and leaves the rest.
+    largest_state : int
+        Bytes of the file of a search's state, beyond which it is not kept.
     """
 
     name: str
     checkpoint_seconds: float = 30.0
     batch_seconds: float = 0.25
+    largest_state: int = LARGEST_STATE
 
 
 def get_ready(solvers: Sequence[str]) -> str | None:
@@ -151,21 +159,39 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         limits = Limits(**_remaining(cell))
         lam = Fraction(cell.lam)
         engine = get_solver(cell.solver)(**cell.options)
-        watch = _watch(run, cell, worker)
-        with GUARD.limit(limits.bytes, lambda used: _send(worker, run, "memory", cell, used=used)):
-            solution = engine.solve(
-                problem, lam, limits, start=rows.start_tree(cell.start), watch=watch
-            )
+        keeper = Keeper(run, cell, worker)
+        state = keeper.received()
+        with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
+            solution = _solve(engine, problem, lam, limits, cell, keeper, state)
+            keeper.end(solution)
         complaint = disagreement(problem, solution, lam, limits)
         if complaint:
             return rows.failed(info, cell, place, complaint)
-        solution = rows.resumed(solution, cell.start)
+        solution = rows.resumed(solution, cell.start, keeper.resumed())
         wrong = _test_errors(prepared, solution.tree) if info.n_test else None
     except (Exception, SystemExit):
         return rows.failed(info, cell, place, traceback.format_exc())
     return rows.solved(
         info, cell, place, solution, problem.n_features, prepared.n_features_encoded, wrong
     )
+
+
+def _solve(
+    engine: Solver,
+    problem: Problem,
+    lam: Fraction,
+    limits: Limits,
+    cell: Cell,
+    keeper: Keeper,
+    state: State | None,
+) -> Solution:
+    start, watch = rows.start_tree(cell.start), keeper.watch()
+    if state is not None:
+        try:
+            return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
+        except InputError as error:
+            keeper.reject(str(error))
+    return engine.solve(problem, lam, limits, start=start, watch=watch)
 
 
 def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
@@ -212,33 +238,6 @@ def _remaining(cell: Cell) -> dict[str, Any]:
 
 def _test_errors(prepared: Prepared, tree: Tree) -> int:
     return int((tree.predict(prepared.test) != prepared.test_labels).sum())
-
-
-def _watch(run: Run, cell: Cell, worker: Worker | None) -> Watch:
-    earlier = cell.start
-
-    def snapshot(seen: Snapshot) -> None:
-        bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
-        if earlier is not None:
-            bound = max(bound, Fraction(earlier.lower_bound))
-            seconds, iterations = seconds + earlier.seconds, iterations + earlier.iterations
-        content = Checkpoint(
-            key=cell.key,
-            tree=seen.tree.to_json(),
-            objective=str(seen.objective),
-            lower_bound=str(bound),
-            seconds=seconds,
-            iterations=iterations,
-            nodes=seen.nodes,
-        )
-        _send(worker, run, "snapshot", cell, checkpoint=asdict(content))
-
-    return Watch(lambda: is_stopped(run.name), snapshot, run.checkpoint_seconds)
-
-
-def _send(worker: Worker | None, run: Run, kind: str, cell: Cell, **content: Any) -> None:
-    if worker is not None:
-        worker.log_event(run.name, {"kind": kind, "key": cell.key, **content})
 
 
 def _worker() -> Worker | None:

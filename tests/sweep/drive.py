@@ -1,7 +1,7 @@
 """Run or resume a sweep in a process of its own, with the misbehaving solvers at hand.
 
-python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS
-python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS
+python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE
+python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from solver.errors import InputError
 from sweep.cluster import Address, Local
@@ -35,18 +36,17 @@ class Told(Silent):
 
 
 def main() -> int:
-    command, spec, out, where, seconds = sys.argv[1:]
+    command, spec, out, where, seconds, largest = sys.argv[1:]
     if where.isdigit():
         cluster: Local | Address = Local(workers=int(where))
     else:
         cluster = Address(kind="address", address=where, insecure=True)
+    terms: dict[str, Any] = {"checkpoint_seconds": float(seconds), "largest_state": int(largest)}
     try:
         if command == "run":
-            outcome = run_sweep(
-                load_spec(spec), out, cluster, listener=Told(), checkpoint_seconds=float(seconds)
-            )
+            outcome = run_sweep(load_spec(spec), out, cluster, listener=Told(), **terms)
         else:
-            outcome = resume_sweep(out, cluster, listener=Told(), checkpoint_seconds=float(seconds))
+            outcome = resume_sweep(out, cluster, listener=Told(), **terms)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -10,14 +10,17 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
 from solver.catalogue import SOLVERS
+from solver.errors import InputError
 from solver.exact import objective
 from solver.limits import Limits
 from solver.problem import Problem
@@ -175,6 +178,66 @@ class Stepper(_Leaf):
         return self.answer(problem, lam, status, bound, time.perf_counter() - began)
 
 
+class Counter(_Leaf):
+    """Proves the tree without a split in steps of 50 ms, and can go on from any of them."""
+
+    name: ClassVar[str] = "counter"
+    options: ClassVar[Mapping[str, Option]] = {
+        "steps": Option(10, "a whole number", kind=int),
+        "ballast": Option(0, "bytes of noise in the state", kind=int),
+    }
+    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), resumes=True)
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        began = told = time.perf_counter()
+        goal = objective(problem.leaf_errors, 0, problem.total_weight, lam)
+        steps: int = self.settings["steps"]
+        done, status = np.zeros(1, np.int64), Status.OPTIMAL
+        ballast = np.random.default_rng(0).bytes(self.settings["ballast"])
+        arrays = {"done": done, "ballast": np.frombuffer(ballast, np.uint8)}
+        if state is not None:
+            if set(state) != set(arrays) or not 0 <= state["done"][0] <= steps:
+                raise InputError("the state is not one of this search")
+            assert state["ballast"].tobytes() == ballast
+            done[:] = state["done"]
+        _mark(f"from-{done[0]}")
+
+        def tell(now: float) -> None:
+            if watch.snapshot:
+                at = int(done[0])
+                what = problem.grow(-1), goal, goal * at / steps, now - began, at, at
+                watch.snapshot(Snapshot(*what, state=lambda: arrays))
+
+        while done[0] < steps:
+            now = time.perf_counter()
+            if watch.stop():
+                status = Status.STOPPED
+            elif limits.seconds is not None and now - began > limits.seconds:
+                status = Status.TIME_LIMIT
+            elif limits.nodes is not None and done[0] >= limits.nodes:
+                status = Status.NODE_LIMIT
+            if status is not Status.OPTIMAL:
+                tell(now)
+                break
+            if now - told > watch.interval:
+                told = now
+                tell(now)
+            _mark("steps")
+            time.sleep(0.05)
+            done += 1
+        bound = goal * int(done[0]) / steps
+        found = self.answer(problem, lam, status, bound, time.perf_counter() - began)
+        return replace(found, iterations=int(done[0]), nodes=int(done[0]))
+
+
 def _mark(name: str) -> None:
     folder = os.environ.get(SCRATCH)
     if folder:
@@ -199,5 +262,5 @@ def dask_setup(worker: Any) -> None:
         _kill_on_load(os.environ[KILL_LOAD])
 
 
-for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper):
+for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper, Counter):
     SOLVERS.setdefault(_solver.name, _solver)

@@ -34,8 +34,15 @@ VARYING = [
 class Drive:
     """A driver in a process of its own."""
 
-    def __init__(self, folder: Path, workers: int | str = 2, checkpoint: float = 30.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: int | str = 2,
+        checkpoint: float = 30.0,
+        largest_state: int = 2**29,
+    ) -> None:
         self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
+        self.largest_state = largest_state
         self.out = folder / "out"
         self.environment = {
             **os.environ,
@@ -49,7 +56,8 @@ class Drive:
         path = self.folder / "spec.yaml"
         if spec is not None:
             path.write_text(spec)
-        arguments = [command, str(path), str(self.out), str(self.workers), str(self.checkpoint)]
+        terms = [self.out, self.workers, self.checkpoint, self.largest_state]
+        arguments = [command, str(path), *map(str, terms)]
         process = subprocess.Popen(
             [sys.executable, str(HERE / "drive.py"), *arguments],
             stdout=subprocess.PIPE,
