@@ -50,10 +50,12 @@ class Courier:
     Parameters
     ----------
     client : Client
+    run : str
+        The run's name.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, run: str) -> None:
+        self._client, self._run = client, run
         self._here: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
         self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -151,7 +153,7 @@ class Courier:
                 total = os.fstat(file.fileno()).st_size
                 while (offset := file.tell()) < total:
                     data = file.read(shelf.CHUNK)
-                    given = (parcel.token, offset, data, total)
+                    given = (self._run, parcel.token, offset, data, total)
                     if self._closed or not self._ask(parcel, shelf.take_chunk, *given):
                         return
         except Exception as error:

@@ -114,8 +114,7 @@ class Dispatcher:
         self.memory = 0
         self.notes: deque[str] = deque()
         self.snapshots: deque[Checkpoint] = deque()
-        self.courier = Courier(client)
-        self._given: dict[str, str] = {}
+        self.courier = Courier(client, run.name)
         self._suspects: deque[Task] = deque()
         self._deaths: dict[int, int] = {}
         self._most: dict[int, int] = {}
@@ -240,7 +239,6 @@ class Dispatcher:
         if held is None:
             return cell
         token = self._name()
-        self._given[cell.key] = held.key
         done = held.reached.iterations
         self.courier.deliver(Parcel(cell.key, token, seat.address, held.size, done, held.path))
         start = cell.start
@@ -361,7 +359,7 @@ class Dispatcher:
                 self._fetch(event)
             elif kind == "bad-state":
                 self.notes.append(event["text"])
-                self.store.states.drop(self._given.get(event["key"], event["key"]))
+                self.store.reject_state(event["key"])
             elif kind == "note":
                 self.notes.append(event["text"])
         return found

@@ -43,13 +43,14 @@ class Shelf:
 
     def open(self, worker: Worker, run: str) -> None:
         """Use the worker's own folder, and throw away what earlier runs have left there."""
-        if self._run != run:
+        with self._news:
+            if self._run == run:
+                return
             self._folder = Path(worker.local_directory) / "treesweep-states"
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._run = run
             for leftover in self._folder.iterdir():
-                if not leftover.name.lstrip(".").startswith(run):
-                    leftover.unlink(missing_ok=True)
+                leftover.unlink(missing_ok=True)
+            self._run = run
 
     def path(self, token: str) -> Path:
         """Where a file is, or will be."""
@@ -111,8 +112,11 @@ def read_chunk(token: str, offset: int) -> bytes | None:
     return SHELF.read(token, offset)
 
 
-def take_chunk(token: str, offset: int, data: bytes, total: int) -> bool:
-    """:meth:`Shelf.take`, called on the worker by the driver."""
+def take_chunk(
+    run: str, token: str, offset: int, data: bytes, total: int, dask_worker: Worker
+) -> bool:
+    """:meth:`Shelf.take`, called on the worker by the driver, maybe before its first search."""
+    SHELF.open(dask_worker, run)
     return SHELF.take(token, offset, data, total)
 
 

@@ -60,16 +60,17 @@ class States:
         self.folder.mkdir(exist_ok=True)
         return self.folder / f".{token}.{os.getpid()}.tmp"
 
-    def adopt(self, key: str, path: Path, iterations: int) -> None:
+    def adopt(self, key: str, path: Path, iterations: int) -> bool:
         """Keep a whole, synced file as the state of a task, unless the one there is further."""
         held = self._reached(key)
         if held is not None and held.iterations > iterations:
             path.unlink(missing_ok=True)
-            return
+            return False
         size = path.stat().st_size
         os.replace(path, self.path(key))
         files.sync(self.folder)
         self._sizes[key] = size
+        return True
 
     def held(self, key: str, identity: Mapping[str, str]) -> Held | None:
         """The state of a task; None if there is none, or none that is of use: see :meth:`notes`."""

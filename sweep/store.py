@@ -94,6 +94,7 @@ class Store:
             self._limits: dict[str, tuple[str, dict[str, Any]]] = {}
             self.answers = self._index()
             self.states = States(root)
+            self._origins: dict[str, str] = {}
             self.states.drop_all_but(self._may_go_on)
         except BaseException:
             self.lock.release()
@@ -188,6 +189,7 @@ class Store:
                 self._checkpoint(key).unlink(missing_ok=True)
             for key in ended:
                 if not self._may_go_on(key):
+                    self._drop_origin(key)
                     self.states.drop(key)
         self._flushed = time.monotonic()
         if self._n_parts >= MANY_PARTS:
@@ -260,9 +262,19 @@ class Store:
                 f"the states of ended runs take {states.KEPT / 2**30:.0f} GiB; no more are kept, "
                 f"delete what you do not need from {self.states.folder}"
             )
-        else:
-            self.states.adopt(key, path, iterations)
+        elif self.states.adopt(key, path, iterations):
+            self._drop_origin(key)
         return why
+
+    def _drop_origin(self, key: str) -> None:
+        """Remove the state of a smaller limit that a task went on from: it is further now."""
+        origin = self._origins.pop(key, key)
+        if origin != key:
+            self.states.drop(origin)
+
+    def reject_state(self, key: str) -> None:
+        """Remove the state that a task was given: it is of no use."""
+        self.states.drop(self._origins.pop(key, key))
 
     def state(
         self, block: Block, lam_exact: str, key: str, identity: Mapping[str, str]
@@ -276,7 +288,10 @@ class Store:
             if text != block.limits and keys.extends(block.solver.limits, limits):
                 keys_of.append(block.keys.key(lam_exact, text))
         found = [held for k in keys_of if (held := self.states.held(k, identity)) is not None]
-        return max(found, key=lambda held: held.reached.iterations, default=None)
+        best = max(found, key=lambda held: held.reached.iterations, default=None)
+        if best is not None:
+            self._origins[key] = best.key
+        return best
 
     def has_checkpoints(self) -> bool:
         """Whether any run is unfinished."""
