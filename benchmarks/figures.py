@@ -42,6 +42,7 @@ def _steps(
         linewidth=2.4 if solver == "branches" else 1.6,
         label=ADAPTERS[solver].label,
         linestyle=(0, dashes) if dashes else "-",
+        zorder=3 if solver == "branches" else 2,
     )
 
 
@@ -80,7 +81,8 @@ def draw(cells: dict[Cell, dict[str, Result]], solvers: Sequence[str], stem: Pat
     for axes in (left, right):
         axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
-    right.legend(frameon=False, loc="best", fontsize=9)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     for suffix in ("png", "svg"):
         figure.savefig(stem.with_suffix(f".{suffix}"), dpi=150)
     plt.close(figure)

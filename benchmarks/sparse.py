@@ -161,7 +161,10 @@ def write_report(store: Store, folder: Path) -> list[str]:
     shared = {
         cell: results
         for cell, results in by_cell(rows).items()
-        if not any(r.row["status"] == "not_applicable" for r in results.values())
+        if all(
+            ADAPTERS[name].told or result.row["status"] != "not_applicable"
+            for name, result in results.items()
+        )
     }
     if shared:
         draw(shared, solvers_of(rows), folder / "profile")
@@ -258,7 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     cells = by_cell(store.rows)
     print("\n" + "\n".join(summary(cells, solvers_of(store.rows))))
-    print(f"\n{given.out / 'results.md'}")
+    if store.rows:
+        print(f"\n{given.out / 'results.md'}")
     for line in disagree:
         print(line, file=sys.stderr)
     if interrupted:
