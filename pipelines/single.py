@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from pipelines.resumable import StateFile, search_identity
 from solver.base import Snapshot, Watch
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
@@ -40,6 +42,9 @@ class Request:
         Column of row weights.
     limits : mapping
         By the names of :class:`solver.limits.Limits`; None is no limit.
+    state : Path, optional
+        A file that a search without a proof is written to, and goes on from if it is there. The
+        limit of seconds holds for this call, the Solution's figures are those of all calls.
     """
 
     data: str
@@ -53,13 +58,28 @@ class Request:
     separator: str | None = None
     weights: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
+    state: Path | None = None
+
+
+class Answer(NamedTuple):
+    """What came of a request.
+
+    Parameters
+    ----------
+    complaint : str or None
+        Why the state of the search could not be kept.
+    """
+
+    problem: Problem
+    solution: Solution
+    complaint: str | None = None
 
 
 def solve_request(
     request: Request,
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
-) -> tuple[Problem, Solution]:
+) -> Answer:
     """Load, encode and solve. What does not need the data is checked before they are read.
 
     Parameters
@@ -79,10 +99,20 @@ def solve_request(
     solver = get_solver(request.solver)(**request.solver_options)
     get_encoding(request.encoding).check_options(request.encoding_options)
     read_lambda(request.lam, 1)
+    if request.state is not None and not solver.resumes:
+        raise InputError(
+            f"solver {request.solver!r} with these options cannot go on from a state; leave out "
+            "--state"
+        )
     problem = make_problem(request)
     lam = read_lambda(request.lam, problem.n_rows)
-    watch = Watch(stop=stop, snapshot=follow, interval=0.5)
-    return problem, solver.solve(problem, lam, limits, watch=watch)
+    if request.state is None:
+        watch = Watch(stop=stop, snapshot=follow, interval=0.5)
+        return Answer(problem, solver.solve(problem, lam, limits, watch=watch))
+    kept = StateFile(request.state, search_identity(problem, lam, solver, limits))
+    start, watch = kept.tree(), kept.watch(stop, follow)
+    found = solver.solve(problem, lam, limits, start=start, watch=watch, state=kept.take_state())
+    return Answer(problem, kept.end(found), kept.complaint)
 
 
 def read_lambda(text: str, n_rows: int) -> Fraction:

@@ -65,7 +65,13 @@ _separator = click.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json",
     help="Write the tree here, for 'treesweep predict'.",
 )  # fmt: skip
-def solve(data: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode:
+@click.option(
+    "--state", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Go on from this file if it is there; write the search to it if it ends without a proof.",
+)  # fmt: skip
+def solve(
+    data: str, as_json: bool, save: Path | None, state: Path | None, **given: Any
+) -> ExitCode:
     """Find the best tree for one table and one λ, and prove it.
 
     DATA is a file (CSV, Parquet, Arrow, Feather), the name of a built-in dataset (see
@@ -96,12 +102,14 @@ def solve(data: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode
             "splits": given["max_splits"],
             "min_leaf_size": given["min_leaf_size"],
         },
+        state=state,
     )
-    if save is not None:
-        check_writable(save)
+    for path in (save, state):
+        if path is not None:
+            check_writable(path)
     with stop_on_interrupt() as stopped, follow_search() as follow:
         try:
-            problem, solution = solve_request(request, stopped, follow)
+            problem, solution, complaint = solve_request(request, stopped, follow)
         except InputError as error:
             raise InputError(_as_options(str(error))) from None
     if save is not None:
@@ -112,6 +120,10 @@ def solve(data: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode
         _show(request, problem, solution)
         if save is not None:
             click.echo(f"The tree is in {save}.")
+        if state is not None and state.exists() and complaint is None:
+            click.echo(f"The search is in {state}; the same command goes on with it.")
+    if complaint is not None:
+        click.echo(f"treesweep: the state of the search is not kept: {complaint}", err=True)
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
 
 
