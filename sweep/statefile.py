@@ -14,12 +14,14 @@ data      large_binary    at most 16 MiB of the array
 ========  ==============  ===============================================================
 
 The schema's metadata hold, under ``treesweep-state``, a JSON object: ``version`` (of this format),
-``identity`` (what the search is: a state is of use to this very search only) and ``reached`` (what
-it had reached: see :class:`sweep.rows.Checkpoint`).
+``identity`` (what the search is: a state is of use to this very search only), ``reached`` (what it
+had reached: see :class:`sweep.rows.Checkpoint`) and ``sha256`` (of the object without it, with
+sorted keys and no spaces).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -32,6 +34,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from sweep import files
+from sweep.keys import canonical
 
 State = Mapping[str, NDArray[Any]]
 
@@ -107,7 +110,9 @@ def write_state(
     InputError
         If the disk is full or the folder cannot be written to.
     """
-    content = {"version": VERSION, "identity": dict(identity), "reached": dict(reached or {})}
+    content: dict[str, Any] = {"version": VERSION, "identity": dict(identity)}
+    content["reached"] = dict(reached or {})
+    content["sha256"] = _digest(content)
     schema = pa.schema(_COLUMNS, metadata={_KEY: json.dumps(content)})
 
     def write(to: Path) -> None:
@@ -118,6 +123,10 @@ def write_state(
                     raise TooLargeError
 
     files.replace(path, write, durable)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def _writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
@@ -192,7 +201,7 @@ def _about(path: Path, file: pq.ParquetFile) -> About:
     schema = file.schema_arrow
     try:
         content = json.loads((schema.metadata or {})[_KEY])
-        version = content["version"]
+        version, claimed = int(content["version"]), content.pop("sha256")
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path} is not the state of a search; choose another file") from None
     if version > VERSION:
@@ -200,6 +209,9 @@ def _about(path: Path, file: pq.ParquetFile) -> About:
             f"{path} has state version {version}, this treesweep knows up to {VERSION}; upgrade "
             "treesweep, or move it away, then the search begins again"
         )
+    # The pages have checksums of their own, the metadata have not.
+    if claimed != _digest(content):
+        raise InputError(f"{path} is damaged: its metadata are not what was written")
     if not schema.equals(pa.schema(_COLUMNS), check_metadata=False):
         raise InputError(f"{path} is damaged: it does not have the columns of a state")
     return About(content["identity"], content["reached"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,15 @@ FOLDER = "states"
 
 KEPT = 16 * 2**30
 """Bytes that the states of runs that a limit ended may take together."""
+
+
+def state_sizes(root: Path) -> dict[str, int]:
+    """Bytes of each state file of a store, by the task's key, while it is written to or not."""
+    found: dict[str, int] = {}
+    for path in (root / FOLDER).glob("*.parquet"):
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            found[path.stem] = path.stat().st_size
+    return found
 
 
 class Held(NamedTuple):
@@ -38,11 +48,9 @@ class States:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
-        self._sizes: dict[str, int] = {}
-        if self.folder.is_dir():
-            for leftover in self.folder.glob(".*.tmp"):
-                leftover.unlink(missing_ok=True)
-            self._sizes = {p.stem: p.stat().st_size for p in self.folder.glob("*.parquet")}
+        for leftover in self.folder.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+        self._sizes = state_sizes(root)
         self._damaged: list[str] = []
 
     def __contains__(self, key: str) -> bool:

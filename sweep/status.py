@@ -14,6 +14,7 @@ from sweep.lock import is_live, read_life
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
 from sweep.results import latest_by_key
+from sweep.states import state_sizes
 from sweep.store import CHECKPOINTS, read_checkpoint, read_manifest
 
 
@@ -38,6 +39,8 @@ class SweepStatus:
         Cells of the spec that cannot be run.
     unfinished : int
         Missing tasks that begin where an earlier run left them.
+    states, state_bytes : int
+        Searches whose state is kept, unfinished or ended by a limit; what the files take.
     statuses : dict
         Number of tasks by the status of their row.
     worst_gap : float or None
@@ -62,6 +65,8 @@ class SweepStatus:
     missing: int
     impossible: int
     unfinished: int
+    states: int
+    state_bytes: int
     statuses: dict[str, int]
     worst_gap: float | None
     seconds: float
@@ -98,6 +103,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     done = sum(by in answered for by in planned.values())
     open_gaps = _open_gaps(root)
     gaps = [g for g in [*rows["gap"].tolist(), *open_gaps] if not math.isnan(g)]
+    states = state_sizes(root)
     life = read_life(root)
     numbers = life.numbers if life and live else {}
     left = len(planned) - done - failed
@@ -115,6 +121,8 @@ def sweep_status(path: str | Path) -> SweepStatus:
         missing=left - running,
         impossible=impossible,
         unfinished=len(open_gaps),
+        states=len(states),
+        state_bytes=sum(states.values()),
         statuses=statuses,
         worst_gap=max(gaps) if gaps else None,
         seconds=float(rows["seconds"].sum()),

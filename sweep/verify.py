@@ -23,6 +23,10 @@ from sweep import folds, schema
 from sweep.datasets import Dataset, load_dataset
 from sweep.keys import BUDGETS, canonical, task_key
 from sweep.parts import Parts, read_part
+from sweep.rows import Checkpoint
+from sweep.statefile import check_state
+from sweep.states import FOLDER as STATES
+from sweep.states import state_sizes
 from sweep.store import read_manifest, stored_sweep
 
 _RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors")
@@ -61,7 +65,8 @@ def verify_sweep(path: str | Path) -> Verification:
     Raises
     ------
     InputError
-        If it is no sweep's folder, a part file is damaged, or a dataset cannot be read.
+        If it is no sweep's folder, a part file is damaged, or a dataset cannot be read. A damaged
+        state file is a finding.
     """
     root = Path(path)
     read_manifest(root)
@@ -78,7 +83,22 @@ def verify_sweep(path: str | Path) -> Verification:
             if not problems:
                 problems = [*_check_tree(row, tables)]
             findings += [Finding(row["key"], _describe(row), text) for text in problems]
+    findings += _check_states(root)
     return Verification(n_rows, n_trees, findings)
+
+
+def _check_states(root: Path) -> Iterator[Finding]:
+    """Whether the states that searches can go on from are whole."""
+    for key in sorted(state_sizes(root)):
+        try:
+            reached = Checkpoint(**check_state(root / STATES / f"{key}.parquet").reached)
+        except FileNotFoundError:
+            continue  # its search has ended meanwhile
+        except (InputError, TypeError) as error:
+            yield Finding(key, "the state of a search", str(error))
+        else:
+            if reached.gap < 0:
+                yield Finding(key, "the state of a search", "its bound is above its objective")
 
 
 def _describe(row: Mapping[str, Any]) -> str:

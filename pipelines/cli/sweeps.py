@@ -102,6 +102,9 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
         lines.append(("impossible", f"{count(found.impossible, 'cell')} cannot be run"))
     if found.unfinished:
         lines.append(("unfinished", f"{count(found.unfinished, 'search')} kept to go on from"))
+    if found.states:
+        kept = f"{count(found.states, 'search')} can go on where it stood"
+        lines.append(("states", f"{kept}, {show_bytes(found.state_bytes)}"))
     if found.worst_gap is not None:
         lines.append(("worst gap", f"{found.worst_gap:.4g}"))
     lines.append(("search", show_seconds(found.seconds)))
