@@ -101,6 +101,8 @@ class StateFile:
             self._last = seen
             if seen.state is None or seen.seconds - self._kept < KEEP_SECONDS:
                 return
+            if not self._pace.may_allow(seen.seconds):
+                return
             state = seen.state()
             if self._pace.allows(size_of(state), seen.seconds):
                 self._kept = seen.seconds

@@ -212,7 +212,8 @@ class Solver(ABC):
             The price of a split.
         limits : Limits, optional
         start : Tree, optional
-            An incumbent to begin with, e.g. from a checkpoint.
+            An incumbent to begin with, e.g. from a checkpoint. It may be given beside a state, and
+            be better than the state's own.
         watch : Watch, optional
             How the caller follows and stops the search.
         state : mapping of str to array, optional

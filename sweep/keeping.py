@@ -43,10 +43,19 @@ class Pace:
         self._share = share
         self._spent = 0.0
         self._rate = _RATE
+        self._size = 0
+
+    def may_allow(self, seconds: float) -> bool:
+        """Whether a state might be written, if it has not grown since :meth:`allows` was asked.
+
+        To be asked before a state is made, which may take time as well.
+        """
+        return self._spent + self._size / self._rate <= self._share * seconds + _FREE
 
     def allows(self, size: int, seconds: float) -> bool:
         """Whether a state of so many bytes may be written after so many seconds of search."""
-        return self._spent + size / self._rate <= self._share * seconds + _FREE
+        self._size = size
+        return self.may_allow(seconds)
 
     def wrote(self, size: int, seconds: float) -> None:
         """Count what it took."""
@@ -71,6 +80,7 @@ class Keeper:
         self._told = 0.0
         self._last: Snapshot | None = None
         self._token: str | None = None
+        self._offered = -1
         self._gave_up = cell.question is None or worker is None
         self._from_state = False
         if worker is not None:
@@ -130,15 +140,20 @@ class Keeper:
             return
         if self._token is not None and SHELF.path(self._token).exists():
             return  # the driver has not fetched the one before
+        if not self._pace.may_allow(seen.seconds):
+            return
         began = time.perf_counter()
         state = seen.state()
         if self._pace.allows(size_of(state), seen.seconds):
             self._offer(state, reached)
+            self._offered = seen.iterations
             self._pace.wrote(size_of(state), time.perf_counter() - began)
 
     def end(self, solution: Solution) -> None:
         """Offer the last state of a search that could go on, given a larger limit."""
         last, old = self._last, self._token
+        if old is not None and self._offered == solution.iterations:
+            return  # it is the last one
         could_go_on = solution.status.is_limit or solution.status is Status.STOPPED
         if could_go_on and last is not None and last.state is not None and not self._gave_up:
             worth = min(WORTH, self._run.checkpoint_seconds)

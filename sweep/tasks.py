@@ -35,6 +35,7 @@ from sweep.datasets.reference import DatasetRef
 from sweep.keeping import Keeper
 from sweep.plan import Node, NodeInfo
 from sweep.rows import Cell, Place
+from sweep.shelf import SHELF
 from sweep.statefile import State
 from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
@@ -147,6 +148,9 @@ def solve_cells(prepared: Prepared, cells: Sequence[Cell], run: Run) -> list[Row
         if is_stopped(run.name) or (finished and time.monotonic() - began > run.batch_seconds):
             break
         finished.append(solve_cell(prepared, cell, run))
+    for cell in cells[len(finished) :]:
+        if cell.state is not None:  # it is sent again with its cell
+            SHELF.discard(cell.state)
     return finished
 
 

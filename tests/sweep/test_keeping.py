@@ -122,6 +122,28 @@ def test_the_last_state_is_offered_if_the_search_could_go_on(worker: Any) -> Non
             assert state["at"] == [9]
 
 
+def test_a_last_state_is_not_offered_twice(worker: Any) -> None:
+    keeper, snapshot = keeper_of(worker)
+    snapshot(seen(9, 40.0))
+    keeper.end(solution(9, 40.0))
+    assert worker.kinds() == ["snapshot", "state"]
+    assert shelf.SHELF.path(worker.told[1]["token"]).exists()
+
+
+def test_a_state_that_would_take_too_long_is_not_even_made(worker: Any) -> None:
+    _, snapshot = keeper_of(worker)
+    made = []
+
+    def make() -> dict[str, Any]:
+        made.append(1)
+        return {"a": np.broadcast_to(np.zeros(1), 10**10)}  # 80 GB, if it were written
+
+    for at in range(1, 5):
+        snapshot(replace(seen(at, 30.0 * at), state=make))
+    assert made == [1]
+    assert worker.kinds() == ["snapshot"] * 4
+
+
 def test_what_cannot_be_kept_is_told_once(worker: Any) -> None:
     keeper, snapshot = keeper_of(worker, largest_state=10)
     for at in range(1, 4):
