@@ -6,18 +6,23 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import solver
+from solver.branches import Branches
+from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import rows, schema, tasks, worker
+from sweep import keeping, rows, schema, tasks, worker
 from sweep.plan import make_plan
 from sweep.rows import Cell, Checkpoint, Place
+from sweep.shelf import Shelf
 from sweep.spec import parse_spec
+from sweep.statefile import write_state
 
 SPEC = """
 name: tasks
@@ -160,6 +165,48 @@ def test_an_interrupted_run_goes_on_with_its_tree_time_and_bound(
     used_up = replace(cell, limits={"seconds": 5.0})
     assert tasks._remaining(used_up)["seconds"] == 0.0
     assert tasks._remaining(cell)["seconds"] == 3.0
+
+
+class Picky(Branches):
+    """Goes on from the states that it likes."""
+
+    name = "picky"
+    traits = replace(Branches.traits, resumes=True)
+    given: ClassVar[list[bool]] = []
+
+    def _solve(self, *given: Any) -> solver.Solution:
+        *others, state = given
+        self.given.append(state is not None)
+        if state is not None and not state["good"]:
+            raise InputError("the state is bad")
+        return replace(super()._solve(*others, None), solver="picky", iterations=50)
+
+
+@pytest.mark.parametrize("good, given, iterations", [(1, [True], 50), (0, [True, False], 61)])
+def test_a_state_that_the_solver_refuses_is_done_without(
+    prepared: tasks.Prepared,
+    honest: solver.Solution,
+    cells: list[Cell],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    good: int,
+    given: list[bool],
+    iterations: int,
+) -> None:
+    monkeypatch.setitem(SOLVERS, "picky", Picky)
+    monkeypatch.setattr(Picky, "given", [])
+    shelf = Shelf(tmp_path)
+    monkeypatch.setattr(keeping, "SHELF", shelf)
+    cell = replace(start_for(cells[0], honest, "0"), solver="picky", question="q", state="t")
+    write_state(tmp_path / "given", {"good": np.array([good])}, cell.identity)
+    content = (tmp_path / "given").read_bytes()
+    shelf.take("t", 0, content, len(content))
+    row = tasks.solve_cell(prepared, cell, tasks.Run("test"))
+    assert (row["status"], row["error"]) == ("optimal", None)
+    assert Picky.given == given
+    # What the state has counted is not added once more.
+    assert row["iterations"] == iterations
+    assert row["seconds"] > 7
 
 
 def test_an_earlier_bound_still_holds(honest: solver.Solution) -> None:
