@@ -54,7 +54,7 @@ class Job:
 
     def deadline(self) -> float:
         """Seconds after the fit began at which the process is killed."""
-        return self.seconds + max(3.0, 0.1 * self.seconds)
+        return self.seconds + max(10.0, 0.5 * self.seconds)
 
 
 def choose_core(asked: int | None) -> int:
