@@ -17,6 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FLAGS = {"nogil": True, "_nrt": False}
+_HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -39,7 +40,16 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """As :func:`kernel`, for small functions that the optimiser should merge into their callers."""
-    flags: dict[str, Any] = {"forceinline": True, **_FLAGS}
+    flags: dict[str, Any] = {"forceinline": True, **_HIDDEN, **_FLAGS}
+    return cast(Callable[P, R], numba.njit(**flags)(function))
+
+
+def outlined(function: Callable[P, R]) -> Callable[P, R]:
+    """As :func:`inlined`, for functions that are called from many places and worth a call.
+
+    The optimiser's time grows with what is merged: here it decides for itself.
+    """
+    flags: dict[str, Any] = {**_HIDDEN, **_FLAGS}
     return cast(Callable[P, R], numba.njit(**flags)(function))
 
 
@@ -84,3 +94,8 @@ def _bit_intrinsic(emit: Callable[[Any, Any], Any]) -> Any:
 
 popcount: Callable[[Any], int] = _bit_intrinsic(lambda builder, word: builder.ctpop(word))
 """Number of ones in a 64-bit word (one machine instruction)."""
+
+trailing_zeros: Callable[[Any], int] = _bit_intrinsic(
+    lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1))
+)
+"""Number of zeros below the lowest one of a 64-bit word that is not zero."""

@@ -8,9 +8,18 @@ sum over children becomes a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.state import INFINITE, Rules, Scratch, Stack
+from solver.branches.state import (
+    BUDGET,
+    INFINITE,
+    N_CANDIDATES,
+    NODE,
+    Memo,
+    Rules,
+    Scratch,
+    Stack,
+)
 from solver.branches.table import Ints, Table
-from solver.jit import inlined
+from solver.jit import inlined, outlined
 
 
 @inlined
@@ -31,7 +40,13 @@ def rank(scratch: Scratch, n_classes: int) -> int:
 
 @inlined
 def first_bounds(
-    rules: Rules, scratch: Scratch, n_classes: int, weight: int, errors: int, floor: int, lower: Ints
+    rules: Rules,
+    scratch: Scratch,
+    n_classes: int,
+    weight: int,
+    errors: int,
+    floor: int,
+    lower: Ints,
 ) -> None:
     """Lower bounds, one per split budget, of a branch with the class weights ``scratch.counts``.
 
@@ -67,17 +82,32 @@ def first_bounds(
             break
 
 
-@inlined
-def convolve(
-    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, out: Ints
-) -> None:
-    """Sum the bounds of the children of a split, budgets shared out at best; add the split.
+@outlined
+def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: int) -> None:
+    """Sum the bounds of several branches, a number of splits shared out among them at best.
 
     Parameters
     ----------
     bounds : (values, budgets)
-        Of all children of a frame.
+        Of which rows ``first`` to ``end`` are summed; the sum of the first ``c`` of them is
+        written to ``sums[c]``.
     """
+    for b in range(budgets):
+        sums[0, b] = 0
+    for value in range(first, end):
+        c = value - first
+        for b in range(budgets):
+            sums[c + 1, b] = INFINITE
+        for share in range(budgets):
+            for b in range(share, budgets):
+                sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + bounds[value, share])
+
+
+@inlined
+def convolve(
+    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, out: Ints
+) -> None:
+    """Sum the bounds of the children of a split, budgets shared out at best; add the split."""
     first, end = table.values[feature], table.values[feature + 1]
     if rules.budgets == 1:
         total = rules.split
@@ -85,19 +115,10 @@ def convolve(
             total += bounds[value, 0]
         out[0] = total
         return
-    sums = scratch.sums
-    for b in range(rules.budgets):
-        sums[0, b] = 0
-    for value in range(first, end):
-        c = value - first
-        for b in range(rules.budgets):
-            sums[c + 1, b] = INFINITE
-        for share in range(rules.budgets):
-            for b in range(share, rules.budgets):
-                sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + bounds[value, share])
+    convolve_budgets(rules.budgets, scratch.sums, bounds, first, end)
     out[0] = INFINITE
     for b in range(1, rules.budgets):
-        out[b] = rules.split + sums[end - first, b - 1]
+        out[b] = rules.split + scratch.sums[end - first, b - 1]
 
 
 @inlined
@@ -138,3 +159,47 @@ def supported(table: Table, rules: Rules, stack: Stack, d: int, feature: int) ->
         total += gain
         largest = max(largest, gain)
     return total - largest > rules.split
+
+
+@inlined
+def raise_split(
+    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int
+) -> None:
+    """Bring the lower bound of a split up to date with those of its children."""
+    convolve(table, rules, scratch, stack.child_lower[d], feature, scratch.lower)
+    low = scratch.lower[stack.head[d, BUDGET]]
+    if rules.support and not supported(table, rules, stack, d, feature):
+        low = INFINITE
+    stack.split_lower[d, feature] = max(stack.split_lower[d, feature], low)
+
+
+@inlined
+def refresh_split(
+    table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
+) -> bool:
+    """Bring all bounds of a split up to date; whether the branch has a better tree now."""
+    raise_split(table, rules, stack, scratch, d, feature)
+    convolve(table, rules, scratch, stack.child_upper[d], feature, scratch.upper)
+    node, improved = stack.head[d, NODE], False
+    for b in range(rules.budgets):
+        if scratch.upper[b] < memo.node_upper[node, b]:
+            memo.node_upper[node, b] = scratch.upper[b]
+            memo.node_best[node, b] = feature
+            improved = True
+    return improved
+
+
+@inlined
+def settle(rules: Rules, memo: Memo, stack: Stack, d: int) -> None:
+    """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
+    node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
+    low = memo.node_upper[node, budget]
+    for i in range(stack.head[d, N_CANDIDATES]):
+        low = min(low, stack.split_lower[d, stack.candidates[d, i]])
+    # What fewer splits reach costs no less; what they reach, more splits reach as well.
+    for b in range(budget + 1):
+        memo.node_lower[node, b] = max(memo.node_lower[node, b], low)
+    for b in range(1, rules.budgets):
+        if memo.node_upper[node, b - 1] < memo.node_upper[node, b]:
+            memo.node_upper[node, b] = memo.node_upper[node, b - 1]
+            memo.node_best[node, b] = memo.node_best[node, b - 1]

@@ -30,9 +30,6 @@ class Layout(NamedTuple):
         Bit ``b`` of every row's weight; no planes if all weights equal ``unit``.
     unit : int
         What one bit of a row weighs.
-    minority : (words,)
-        Rows whose class is not the majority among rows of equal features (equivalent points):
-        every tree errs on them.
     rows : (words,)
         All rows.
     """
@@ -42,7 +39,6 @@ class Layout(NamedTuple):
     segments: NDArray[np.int64]
     planes: Words
     unit: int
-    minority: Words
     rows: Words
 
 
@@ -69,7 +65,6 @@ def lay_out(problem: Problem) -> Layout:
         column = problem.codes[sources, feature]
         for code in range(int(problem.arities[feature])):
             masks[offsets[feature] + code] = pack(column == code)
-    majority = problem.counts.argmax(axis=1)
     unit = int(np.gcd.reduce(weights))
     scaled = weights // unit
     n_planes = 0 if scaled.max() == 1 else int(scaled.max()).bit_length()
@@ -82,6 +77,5 @@ def lay_out(problem: Problem) -> Layout:
         segments=segments,
         planes=planes,
         unit=unit,
-        minority=pack(majority[sources] != classes),
         rows=pack(np.ones(len(classes), dtype=bool)),
     )

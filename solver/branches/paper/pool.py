@@ -7,29 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.branches.scope import Scope
+
 Ints = NDArray[np.int64]
+
+NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
+INFINITE = 2**61
+
+_LARGEST_STEP = 32 * 2**20
 
 
 class Rules(NamedTuple):
-    """The numbers that a search obeys, see :class:`solver.exact.Prices` for the prices.
+    """The numbers that a search obeys.
 
     Parameters
     ----------
     error, split : int
-        Integer prices of one error and of one split.
-    budgets : int
-        Number of split budgets kept per branch: 1 without a limit on splits, else limit + 1;
-        entry ``b`` then bounds the trees with at most ``b`` splits.
-    depth : int
-        Longest path.
-    min_leaf : int
-        Smallest weight of a leaf that is not empty.
-    max_arity : int
-        Most children of a split.
-    paper : bool
-        Only the paper's bounds, memo on the literals, and its order of children.
-    lookahead : bool
-        Bound children by pairs of features.
+        Integer prices of one error and of one split, see :class:`solver.exact.Prices`.
+    budgets, depth, min_leaf : int
+        See :class:`solver.branches.scope.Scope`.
     """
 
     error: int
@@ -37,9 +33,6 @@ class Rules(NamedTuple):
     budgets: int
     depth: int
     min_leaf: int
-    max_arity: int
-    paper: bool
-    lookahead: bool
 
 
 class Pool(NamedTuple):
@@ -62,7 +55,6 @@ class Pool(NamedTuple):
     child_lower: Ints  # (children, budgets)
     child_leaf: Ints  # (children,) cost as a leaf
     child_weight: Ints  # (children,)
-    child_stump: Ints  # (children, 2) cost of the best single split, and its feature; −1: none
     literals: Ints  # masks' rows, sorted within a node
     memo: Ints  # open addressing, power of two; −1: free
     used: Ints
@@ -72,27 +64,16 @@ class Scratch(NamedTuple):
     """Room that one iteration needs."""
 
     bits: NDArray[np.uint64]  # rows of the current branch
-    child_bits: NDArray[np.uint64]
     packed: NDArray[np.uint64]  # its words that are not zero
     packed_at: Ints
     packed_segments: Ints
     counts: Ints  # (max arity, classes)
-    singles: Ints  # (values, classes)
-    parts: NDArray[np.uint64]  # (values, words) packed words of every child
-    joint: Ints  # (max arity, max arity, classes)
-    stump: Ints  # (values, 2) fewest errors of one more split, and its feature
-    usable: Ints  # (features,)
-    ranked: Ints  # (classes,)
     literals: Ints  # literals of the current branch
-    path: Ints  # (depth + 1, 3): node, action, budget
+    path: Ints  # (depth + 1, 2): node, action
     lower: Ints  # (budgets,)
     upper: Ints
     sums: Ints  # (max arity + 1, budgets)
     shares: Ints  # (max arity,) budget of each child
-
-
-NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
-INFINITE = 2**61
 
 
 def new_pool(budgets: int) -> Pool:
@@ -112,79 +93,74 @@ def new_pool(budgets: int) -> Pool:
         child_lower=np.zeros((rows, budgets), ints),
         child_leaf=np.zeros(rows, ints),
         child_weight=np.zeros(rows, ints),
-        child_stump=np.zeros((rows, 2), ints),
         literals=np.zeros(rows, ints),
         memo=np.full(4 * rows, -1, ints),
         used=np.zeros(5, ints),
     )
 
 
-def new_scratch(words: int, features: int, values: int, classes: int, rules: Rules) -> Scratch:
+def new_scratch(words: int, features: int, classes: int, scope: Scope) -> Scratch:
     """Room for one iteration."""
-    longest, ints = min(features, rules.depth) + 2, np.int64
-    pairs = rules.max_arity if rules.lookahead else 1
+    longest, ints = min(features, scope.depth) + 2, np.int64
     return Scratch(
         bits=np.zeros(words, np.uint64),
-        child_bits=np.zeros(words, np.uint64),
         packed=np.zeros(words, np.uint64),
         packed_at=np.zeros(words, ints),
         packed_segments=np.zeros(classes + 1, ints),
-        counts=np.zeros((rules.max_arity, classes), ints),
-        singles=np.zeros((values, classes), ints),
-        parts=np.zeros((values, words) if rules.lookahead else (1, 1), np.uint64),
-        joint=np.zeros((pairs, pairs, classes), ints),
-        stump=np.zeros((values, 2), ints),
-        usable=np.zeros(features, ints),
-        ranked=np.zeros(classes, ints),
+        counts=np.zeros((scope.max_arity, classes), ints),
         literals=np.zeros(longest, ints),
-        path=np.zeros((longest, 3), ints),
-        lower=np.zeros(rules.budgets, ints),
-        upper=np.zeros(rules.budgets, ints),
-        sums=np.zeros((rules.max_arity + 1, rules.budgets), ints),
-        shares=np.zeros(rules.max_arity, ints),
+        path=np.zeros((longest, 2), ints),
+        lower=np.zeros(scope.budgets, ints),
+        upper=np.zeros(scope.budgets, ints),
+        sums=np.zeros((scope.max_arity + 1, scope.budgets), ints),
+        shares=np.zeros(scope.max_arity, ints),
     )
 
 
-def room_of(pool: Pool) -> dict[str, int]:
-    """How many nodes, actions, children and literals fit."""
-    return {
-        "node": len(pool.node_hash),
-        "action": len(pool.action_feature),
-        "child": len(pool.child_node),
-        "literals": len(pool.literals),
-    }
-
-
-def grow(pool: Pool, needed: dict[str, int]) -> Pool:
-    """The pool with more room where ``needed`` exceeds it.
+def grown_sizes(pool: Pool, needed: dict[str, int]) -> dict[str, int]:
+    """How many nodes, actions, children and literals to make room for.
 
     Arrays double while they are small and then grow by ``_LARGEST_STEP`` bytes: growing in place
     moves no data on Linux, so small steps are cheap and never overstep a time limit by much.
     """
-    sizes = grown_sizes(pool, needed)
-    for name, array in pool._asdict().items():
-        size = sizes.get(name.split("_")[0])
-        if size is not None and size > len(array):
-            array.resize((size, *array.shape[1:]), refcheck=False)
-    if 2 * sizes["node"] <= len(pool.memo):
-        return pool
-    memo = np.full(1 << (4 * sizes["node"] - 1).bit_length(), -1, np.int64)
-    return pool._replace(memo=memo)
-
-
-def grown_sizes(pool: Pool, needed: dict[str, int]) -> dict[str, int]:
-    """How many nodes, actions, children and literals will fit after :func:`grow`."""
     sizes = {}
-    for name, room in room_of(pool).items():
-        row = sum(a[:1].nbytes for n, a in pool._asdict().items() if n.split("_")[0] == name)
-        step = max(needed[name] - room, min(room, _LARGEST_STEP // row))
-        sizes[name] = room + step if needed[name] > room else room
+    for group, least in needed.items():
+        members = [a for name, a in pool._asdict().items() if _group(name) == group]
+        room, row = len(members[0]), sum(a[:1].nbytes for a in members)
+        step = max(least - room, min(room, _LARGEST_STEP // row))
+        sizes[group] = room + step if least > room else room
     return sizes
 
 
-_LARGEST_STEP = 32 * 2**20
+def bytes_at(pool: Pool, sizes: dict[str, int]) -> int:
+    """Memory of the pool once it is resized."""
+    rows = {name: sizes.get(_group(name), len(a)) for name, a in pool._asdict().items()}
+    rows["memo"] = _slots(pool, sizes)
+    return sum(a[:1].nbytes * rows[name] for name, a in pool._asdict().items())
+
+
+def resize(pool: Pool, sizes: dict[str, int]) -> Pool:
+    """The pool with so much room; a larger memo is a new one, which is empty."""
+    for name, array in pool._asdict().items():
+        size = sizes.get(_group(name), 0)
+        if size > len(array):
+            array.resize((size, *array.shape[1:]), refcheck=False)
+    slots = _slots(pool, sizes)
+    return pool._replace(memo=np.full(slots, -1, np.int64)) if slots > len(pool.memo) else pool
 
 
 def bytes_of(*parts: Any) -> int:
     """Memory of all arrays of these named tuples."""
     return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+
+
+def _group(name: str) -> str:
+    """Arrays of one group grow together: node, action, child, literals."""
+    return name.split("_")[0]
+
+
+def _slots(pool: Pool, sizes: dict[str, int]) -> int:
+    """Slots of the memo once the pool is resized: it is never more than half full."""
+    if 2 * sizes["node"] <= len(pool.memo):
+        return len(pool.memo)
+    return 1 << (4 * sizes["node"] - 1).bit_length()

@@ -1,5 +1,6 @@
 """BRANCHES: what its own contract adds to that of every solver."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 import solver
 from solver.base import Watch
-from solver.branches.search import Search, shape_of
+from solver.branches.branches import Branches, shape_of
+from solver.branches.engine import ThresholdEngine
+from solver.branches.search import Search
 from solver.limits import Limits
 from solver.problem import Problem
 from tests import naive
@@ -22,12 +25,16 @@ def hard() -> Problem:
 
 
 def test_slices_do_not_change_the_search(hard):
-    searches = [Search(hard, Fraction(1, 60), Limits(), paper=False) for _ in range(2)]
+    options = Branches().settings
+    searches = [
+        Search(hard, Fraction(1, 60), Limits(), lambda *a: ThresholdEngine(*a, options))
+        for _ in range(2)
+    ]
     searches[1]._node_budget = lambda iterations: 7
     for search in searches:
         assert search.run(Watch()) == "optimal"
     whole, sliced = searches
-    assert whole.pool.used.tolist() == sliced.pool.used.tolist()
+    assert whole.engine.memo.used.tolist() == sliced.engine.memo.used.tolist()
     assert shape_of(whole.tree()) == shape_of(sliced.tree())
 
 
@@ -53,6 +60,62 @@ def test_a_stopped_search_starts_again_from_its_incumbent(hard):
     assert second.objective <= first.objective
 
 
+def copy_of_state(snapshot):
+    return {name: array.copy() for name, array in snapshot.state().items()}
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(), Limits(depth=4), Limits(splits=6), Limits(min_leaf_size=3)], ids=str
+)
+def test_a_search_goes_on_from_its_state_as_if_it_had_not_stopped(hard, limits):
+    lam, last = Fraction(1, 100), []
+    whole = solver.solve(hard, lam, limits=limits)
+    assert whole.status == "optimal"
+    state, iterations, bound = None, 0, Fraction(0)
+    for stop in range(1, 30):
+        nodes = stop * whole.nodes // 5
+        watch = Watch(snapshot=last.append, interval=1e9)
+        part = solver.solve(
+            hard, lam, limits=dataclasses.replace(limits, nodes=nodes), watch=watch, state=state
+        )
+        assert part.iterations >= iterations
+        assert part.lower_bound >= bound
+        iterations, bound = part.iterations, part.lower_bound
+        if part.status == "optimal":
+            break
+        state = copy_of_state(last[-1])
+    assert part.iterations == whole.iterations
+    assert part.nodes == whole.nodes
+    assert part.tree == whole.tree
+    assert part.lower_bound == whole.objective
+
+
+def test_a_state_of_another_search_is_refused(hard):
+    last = []
+    watch = Watch(snapshot=last.append, interval=1e9)
+    solver.solve(hard, Fraction(1, 300), limits=Limits(nodes=50), watch=watch)
+    state = copy_of_state(last[-1])
+    with pytest.raises(solver.InputError, match="another λ"):
+        solver.solve(hard, Fraction(1, 200), state=state)
+    with pytest.raises(solver.InputError, match="another λ, options or limits"):
+        solver.solve(hard, Fraction(1, 300), state=state, similar=False)
+    other = Problem.from_codes([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
+    with pytest.raises(solver.InputError, match="another problem"):
+        solver.solve(other, Fraction(1, 300), state=state)
+    with pytest.raises(solver.InputError, match="cannot go on"):
+        solver.solve(hard, Fraction(1, 300), state=state, mode="paper")
+    with pytest.raises(solver.InputError, match="does not fit"):
+        solver.solve(hard, Fraction(1, 300), state={**state, "live": state["live"][:, :2]})
+    short = {name: array for name, array in state.items() if name != "live"}
+    with pytest.raises(solver.InputError, match="another solver"):
+        solver.solve(hard, Fraction(1, 300), state=short)
+
+
+def test_options_of_mode_full_are_refused_in_mode_paper(hard):
+    with pytest.raises(solver.InputError, match="belongs to mode full"):
+        solver.solve(hard, Fraction(1, 60), mode="paper", pairs=False)
+
+
 def test_an_incumbent_beyond_the_limits_is_not_used(hard):
     deep = solver.solve(hard, Fraction(1, 200), limits=Limits(nodes=2000)).tree
     assert deep.depth > 2
@@ -69,9 +132,9 @@ def test_no_search_at_lambda_zero_once_a_perfect_tree_is_known(hard):
 
 
 def test_memory_limit_ends_the_search_with_a_bound(hard):
-    solution = solver.solve(hard, Fraction(1, 1000), limits=Limits(bytes=2 * 2**20))
+    solution = solver.solve(hard, Fraction(1, 1000), limits=Limits(bytes=2**20))
     assert solution.status == "memory_limit"
-    assert solution.peak_bytes <= 2 * 2**20
+    assert solution.peak_bytes <= 2**20
     assert 0 < solution.lower_bound < solution.objective
 
 

@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solver.branches.paper.greedy import greedy_tree
-from solver.branches.search import Search
+from solver.branches.greedy import greedy_tree
+from solver.branches.scope import Scope
+from solver.exact import Prices
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.scorer import score
@@ -20,9 +21,9 @@ def make_problem(seed: int) -> Problem:
 
 
 def first_tree(problem, lam, limits, late=False):
-    search = Search(problem, lam, limits, paper=False)
-    shape = greedy_tree(search.layout, search.rules, search.scratch, lambda: late)
-    return problem.grow(shape)
+    prices = Prices.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes))
+    scope = Scope.of(problem, lam, limits)
+    return problem.grow(greedy_tree(problem, prices, scope, lambda: late))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,0 +1,113 @@
+"""BRANCHES as a solver: its options, and which engine does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.branches.engine import ThresholdEngine
+from solver.branches.paper.engine import PaperEngine
+from solver.branches.rules import OPTIONS
+from solver.branches.scope import Scope
+from solver.branches.search import Engine, Search
+from solver.errors import InputError
+from solver.exact import Prices
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.solution import Solution
+from solver.tree import Shape, Tree
+
+
+class Branches(Solver):
+    """BRANCHES: dynamic programming over branches with purification bounds.
+
+    Mode ``paper`` is the published algorithm, best-first. Mode ``full`` goes depth-first with
+    thresholds over branches that are known by their rows, with more bounds; each of its ideas is
+    an option of its own.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the
+    order of the search, which is the same on every machine. At λ = 0 splits are free, so the
+    first tree without avoidable errors ends the search.
+
+    References
+    ----------
+    Chaouki, Read, Bifet, "BRANCHES: A Fast Dynamic Programming and Branch & Bound Algorithm for
+    Optimal Decision Trees", Algorithm 1, Propositions 4.1 and 4.2, Theorem 4.3.
+    """
+
+    name: ClassVar[str] = "branches"
+    version: ClassVar[str] = "2"
+    summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "categorical"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        resumes=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "mode": Option(
+            "full",
+            "paper: the published search; full: depth-first with thresholds and all bounds below",
+            ("full", "paper"),
+        ),
+        **OPTIONS,
+    }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; and refuse options of mode ``full`` in mode ``paper``."""
+        settings = super().check_options(options)
+        if settings["mode"] == "paper":
+            for name, option in OPTIONS.items():
+                if settings[name] != option.default:
+                    raise InputError(
+                        f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to "
+                        "mode full; leave it out in mode paper"
+                    )
+        return settings
+
+    @property
+    def resumes(self) -> bool:
+        """Mode ``full`` can go on from a state, mode ``paper`` cannot."""
+        return bool(self.settings["mode"] == "full")
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
+            if self.settings["mode"] == "paper":
+                return PaperEngine(problem, prices, scope)
+            return ThresholdEngine(problem, prices, scope, self.settings, state)
+
+        search = Search(problem, lam, limits, make)
+        if start is not None:
+            search.offer(problem.grow(shape_of(start)))
+        status = search.run(watch)
+        return search.solution(status, self.name, self.version)
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels of both modes on a problem of four rows."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+        for mode in ("full", "paper"):
+            cls(mode=mode).solve(problem, Fraction(1, 20))
+
+
+def shape_of(tree: Tree) -> Shape:
+    """The splits of a tree without its counts."""
+    shapes: list[Shape] = [-1] * len(tree.nodes)
+    # Children come after their parents; no recursion, for a tree can be a chain of thousands.
+    for position in reversed(range(len(tree.nodes))):
+        node = tree.nodes[position]
+        if node.feature is not None:
+            shapes[position] = node.feature, tuple(shapes[child] for child in node.children)
+    return shapes[0]

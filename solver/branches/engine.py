@@ -1,0 +1,321 @@
+"""The full search as an object: owns the arrays, grows them, reads trees out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.branches import kernels
+from solver.branches.memo import look_for, rehash
+from solver.branches.rules import rules_of
+from solver.branches.scope import Scope
+from solver.branches.small import best_small
+from solver.branches.state import (
+    BLOCK,
+    FRAMES,
+    HAS_JOINT,
+    ITERATIONS,
+    JOINT_AT,
+    LITERALS,
+    N_COLUMNS,
+    N_WORDS,
+    NODES,
+    ROWS_AT,
+    SMALL,
+    WORDS_AT,
+    Memo,
+    Scratch,
+    Stack,
+    new_memo,
+    new_scratch,
+    new_stack,
+)
+from solver.branches.table import Ints, tabulate
+from solver.errors import InputError
+from solver.exact import Prices
+from solver.jit import ensure_compiled
+from solver.problem import Problem
+from solver.tree import Shape
+
+_LARGEST_STEP = 32 * 2**20
+
+
+class Part(NamedTuple):
+    """A branch on the way to reading out a tree."""
+
+    rows: Ints
+    literals: tuple[int, ...]
+    node: int
+    budget: int
+
+
+class ThresholdEngine:
+    """One search in full mode: depth-first AO* with thresholds.
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    scope : Scope
+    settings : mapping
+        The options of :class:`solver.branches.Branches`.
+    state : mapping, optional
+        What :meth:`state` gave in a search of the same problem, prices, scope and settings.
+
+    Raises
+    ------
+    InputError
+        If the state is that of another search.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        settings: Mapping[str, Any],
+        state: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self.table, unit = tabulate(problem)
+        self.rules = rules_of(problem, prices, scope, settings, unit)
+        self.digest, self.n_classes = problem.digest, problem.n_classes
+        self.memo: Memo = new_memo(self.rules.budgets)
+        self.stack: Stack = new_stack(self.table, self.rules, self.n_classes)
+        self.scratch: Scratch = new_scratch(self.table, self.rules, self.n_classes)
+        self.compile_seconds = self._compile()
+        if state is None:
+            kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        else:
+            self._restore(state)
+
+    def _compile(self) -> float:
+        state = (self.table, self.rules, self.memo, self.stack, self.scratch)
+        return (
+            ensure_compiled(kernels.plant, *state)
+            + ensure_compiled(kernels.step, *state, 0, 0)
+            + ensure_compiled(kernels.fold, *state)
+            + ensure_compiled(rehash, self.memo)
+            + ensure_compiled(look_for, self.table, self.rules, self.memo, self.scratch, 0, 0)
+            + ensure_compiled(best_small, self.table, self.rules, self.scratch, 0, 0, 0)
+        )
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :func:`solver.branches.kernels.step`."""
+        return kernels.step(
+            self.table, self.rules, self.memo, self.stack, self.scratch, iterations, enough
+        )
+
+    def fold(self) -> None:
+        """Make :attr:`proven` as good as what is known."""
+        kernels.fold(self.table, self.rules, self.memo, self.stack, self.scratch)
+
+    @property
+    def proven(self) -> int:
+        """The lower bound of the root, as an integer cost."""
+        return int(self.memo.node_lower[0, -1])
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree of the search itself."""
+        return int(self.memo.node_upper[0, -1])
+
+    @property
+    def iterations(self) -> int:
+        """Frames opened."""
+        return int(self.memo.used[ITERATIONS])
+
+    @property
+    def nodes(self) -> int:
+        """Distinct branches entered."""
+        return int(self.memo.used[NODES])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        parts = (self.table, self.memo, self.stack, self.scratch)
+        return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All arrays that the search needs to go on, as far as they are in use; they are views."""
+        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        lengths = {**self._used(), "used": len(self.memo.used)}
+        del arrays["slots"]
+        kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
+        return {**kept, "rules": np.array(self.rules, np.int64), "problem": np.array(self.digest)}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        del arrays["slots"]
+        if set(state) != {*arrays, "rules", "problem"} or str(state["problem"]) != self.digest:
+            raise InputError("the state is that of another problem or of another solver")
+        if state["rules"].tolist() != np.array(self.rules, np.int64).tolist():
+            raise InputError("the state is that of a search with another λ, options or limits")
+        for name, array in arrays.items():
+            saved = state[name]
+            if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+                raise InputError(f"the state's array {name!r} does not fit; it is damaged")
+            size = max(len(array), len(saved) + BLOCK)
+            array.resize((size, *array.shape[1:]), refcheck=False)
+            array[: len(saved)] = saved
+        self._make_slots(_slots_for(len(self.memo.node_hash)))
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for at least one more frame; False if that would exceed ``limit`` bytes."""
+        sizes = self._sizes()
+        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        more = sum(
+            a[:1].nbytes * (sizes[_group(name)] - len(a))
+            for name, a in arrays.items()
+            if _group(name) in sizes
+        )
+        slots = max(len(self.memo.slots), _slots_for(sizes["node"]))
+        if limit is not None and self.bytes + more + 8 * slots > limit:
+            return False
+        for name, array in arrays.items():
+            size = sizes.get(_group(name), 0)
+            if size > len(array):
+                array.resize((size, *array.shape[1:]), refcheck=False)
+        if slots > len(self.memo.slots):
+            self._make_slots(slots)
+        return True
+
+    def _make_slots(self, count: int) -> None:
+        self.memo = self.memo._replace(slots=np.full(count, -1, np.int64))
+        rehash(self.memo)
+
+    def _used(self) -> dict[str, int]:
+        """How much of the arrays is in use, by group."""
+        used, head = self.memo.used, self.stack.head
+        d = int(used[FRAMES]) - 1
+        words, columns = int(head[d, N_WORDS]), int(head[d, N_COLUMNS])
+        frame = words * (1 + self.table.n_planes + columns)
+        return {
+            "node": int(used[NODES]),
+            "literals": int(used[LITERALS]),
+            "frame": d + 1,
+            "rows": int(head[d, ROWS_AT]) + 64 * words,
+            "words": int(head[d, WORDS_AT]) + frame,
+            "joint": int(head[d, JOINT_AT]) + (columns**2 if head[d, HAS_JOINT] else 0),
+        }
+
+    def _sizes(self) -> dict[str, int]:
+        """Lengths of the arrays, by group, at which :func:`kernels.has_room` is content."""
+        head, used = self.stack.head, self._used()
+        d = used["frame"] - 1
+        # A frame needs at most what the one below it needs.
+        needed = {
+            "node": used["node"] + 1,
+            "literals": used["literals"] + d + 1,
+            "frame": d + 2,
+            "rows": 2 * used["rows"] - int(head[d, ROWS_AT]),
+            "words": 2 * used["words"] - int(head[d, WORDS_AT]) + BLOCK,
+            "joint": 2 * used["joint"] - int(head[d, JOINT_AT]) + BLOCK,
+        }
+        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        sizes = {}
+        for group, least in needed.items():
+            members = [a for name, a in arrays.items() if _group(name) == group]
+            room, row = len(members[0]), sum(a[:1].nbytes for a in members)
+            step = max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
+            sizes[group] = room + step if least > room else room
+        return sizes
+
+    def shape(self) -> Shape:
+        """The best tree of the search itself."""
+        parts = [Part(np.arange(len(self.table.labels)), (), 0, self.rules.budgets - 1)]
+        splits: list[tuple[int, int]] = []  # feature, and number of its first child
+        # A list and no recursion: an optimal tree can be a chain of thousands of splits.
+        for part in parts:
+            feature = self._first_split(part)
+            splits.append((feature, len(parts)))
+            if feature >= 0:
+                parts += self._children(part, feature)
+        shapes: list[Shape] = [-1] * len(parts)
+        for at in reversed(range(len(parts))):
+            feature, first = splits[at]
+            if feature >= 0:
+                arity = int(np.diff(self.table.values)[feature])
+                shapes[at] = feature, tuple(shapes[first : first + arity])
+        return shapes[0]
+
+    def _first_split(self, part: Part) -> int:
+        best = int(self.memo.node_best[part.node, part.budget]) if part.node >= 0 else SMALL
+        if best != SMALL:
+            return best
+        self.scratch.rows[: len(part.rows)] = part.rows
+        return best_small(
+            self.table, self.rules, self.scratch, len(part.rows), len(part.literals), part.budget
+        )
+
+    def _children(self, part: Part, feature: int) -> list[Part]:
+        codes = self._codes(part.rows, feature)
+        first = int(self.table.values[feature])
+        children = []
+        for code in range(int(self.table.values[feature + 1]) - first):
+            rows, literals = part.rows[codes == code], (*part.literals, first + code)
+            children.append(Part(rows, literals, self._node(rows, literals), 0))
+        if self.rules.budgets == 1:
+            return children
+        shares = _share_out([self._costs(child) for child in children], part.budget - 1)
+        return [c._replace(budget=s) for c, s in zip(children, shares, strict=True)]
+
+    def _codes(self, rows: Ints, feature: int) -> Ints:
+        codes = np.zeros(len(rows), np.int64)
+        begin, end = int(self.table.columns[feature]), int(self.table.columns[feature + 1])
+        for column in range(begin, end):
+            word = self.table.bits[rows, column // 64] >> np.uint64(column % 64)
+            codes += (column - begin + 1) * (word & np.uint64(1)).astype(np.int64)
+        return codes
+
+    def _node(self, rows: Ints, literals: tuple[int, ...]) -> int:
+        self.scratch.rows[: len(rows)] = rows
+        self.scratch.literals[: len(literals)] = literals
+        state = (self.table, self.rules, self.memo, self.scratch)
+        return look_for(*state, len(rows), len(literals))
+
+    def _costs(self, child: Part) -> list[int]:
+        """What a child costs with 0, 1, … splits allowed."""
+        if child.node >= 0:
+            return [int(cost) for cost in self.memo.node_upper[child.node]]
+        counts = np.zeros(self.n_classes, np.int64)
+        np.add.at(counts, self.table.labels[child.rows], self.table.weights[child.rows])
+        leaf = self.rules.error * int(counts.sum() - counts.max())
+        split = self._first_split(child._replace(budget=self.rules.budgets - 1))
+        if split < 0:
+            return [leaf] * self.rules.budgets
+        cost, codes = self.rules.split, self._codes(child.rows, split)
+        for code in np.unique(codes):
+            rows = child.rows[codes == code]
+            counts[:] = 0
+            np.add.at(counts, self.table.labels[rows], self.table.weights[rows])
+            cost += self.rules.error * int(counts.sum() - counts.max())
+        return [leaf] + [cost] * (self.rules.budgets - 1)
+
+
+def _slots_for(nodes: int) -> int:
+    """Slots that keep the memo of so many nodes at most half full."""
+    return 1 << (4 * nodes - 1).bit_length()
+
+
+def _group(name: str) -> str:
+    """Arrays of one group grow together."""
+    if name in ("literals", "words", "joint", "slots", "used"):
+        return name
+    if name in ("rows", "keys"):
+        return "rows"
+    return "node" if name.startswith("node_") else "frame"
+
+
+def _share_out(costs: list[list[int]], budget: int) -> list[int]:
+    """Budgets of the children at which the sum of their costs is least."""
+    best: list[tuple[int, list[int]]] = [(0, [])] * (budget + 1)
+    for curve in costs:
+        best = [
+            min((best[b - s][0] + curve[s], [*best[b - s][1], s]) for s in range(b + 1))
+            for b in range(budget + 1)
+        ]
+    return best[budget][1]

@@ -1,0 +1,156 @@
+"""The paper's search as an object: owns the arrays, grows them, reads trees out of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from solver.branches.paper import kernels
+from solver.branches.paper.layout import Layout, lay_out
+from solver.branches.paper.memo import rehash
+from solver.branches.paper.pool import (
+    ACTIONS,
+    CHILDREN,
+    ITERATIONS,
+    LITERALS,
+    NODES,
+    Pool,
+    Rules,
+    Scratch,
+    bytes_at,
+    bytes_of,
+    grown_sizes,
+    new_pool,
+    new_scratch,
+    resize,
+)
+from solver.branches.scope import Scope
+from solver.exact import Prices
+from solver.jit import ensure_compiled
+from solver.problem import Problem
+from solver.tree import Shape
+
+
+class PaperEngine:
+    """One search in mode ``paper``: best-first over the graph of branches (Algorithm 1).
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    scope : Scope
+    """
+
+    def __init__(self, problem: Problem, prices: Prices, scope: Scope) -> None:
+        self.arities: list[int] = problem.arities.tolist()
+        self.layout: Layout = lay_out(problem)
+        self.rules = Rules(prices.error, prices.split, scope.budgets, scope.depth, scope.min_leaf)
+        self.scratch: Scratch = new_scratch(
+            self.layout.masks.shape[1], problem.n_features, problem.n_classes, scope
+        )
+        self.pool: Pool = new_pool(scope.budgets)
+        self.compile_seconds = self._compile()
+        kernels.plant(self.layout, self.rules, self.pool, self.scratch)
+
+    def _compile(self) -> float:
+        state = (self.layout, self.rules, self.pool, self.scratch)
+        return (
+            ensure_compiled(kernels.plant, *state)
+            + ensure_compiled(kernels.step, *state, 0, 0)
+            + ensure_compiled(rehash, self.pool)
+        )
+
+    @property
+    def proven(self) -> int:
+        """The lower bound of the root."""
+        return int(self.pool.node_lower[0, -1])
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree of the search itself."""
+        return int(self.pool.node_upper[0, -1])
+
+    @property
+    def iterations(self) -> int:
+        """Iterations done."""
+        return int(self.pool.used[ITERATIONS])
+
+    @property
+    def nodes(self) -> int:
+        """Distinct branches walked into."""
+        return int(self.pool.used[NODES])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        return bytes_of(self.layout, self.scratch, self.pool)
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :func:`solver.branches.paper.kernels.step`."""
+        return kernels.step(self.layout, self.rules, self.pool, self.scratch, iterations, enough)
+
+    def fold(self) -> None:
+        """Nothing to do: every iteration carries its bounds to the root."""
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """None: this search cannot go on elsewhere."""
+        return None
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
+        used = self.pool.used
+        needed = {
+            "node": int(used[NODES]) + 1,
+            "action": int(used[ACTIONS]) + len(self.arities),
+            "child": int(used[CHILDREN]) + sum(self.arities),
+            "literals": int(used[LITERALS]) + len(self.scratch.literals),
+        }
+        sizes = grown_sizes(self.pool, needed)
+        fixed = bytes_of(self.layout, self.scratch)
+        if limit is not None and fixed + bytes_at(self.pool, sizes) > limit:
+            return False
+        memo = self.pool.memo
+        self.pool = resize(self.pool, sizes)
+        if self.pool.memo is not memo:
+            rehash(self.pool)
+        return True
+
+    def shape(self) -> Shape:
+        """The best tree known; it may cost less than :attr:`achieved`.
+
+        A branch may have got a better tree on a path that does not pass all its parents.
+        """
+        parts = [(0, self.rules.budgets - 1)]  # node (−1: a leaf nobody walked into) and budget
+        splits: list[tuple[int, int]] = []  # feature (−1: a leaf) and number of its first part
+        # A list and no recursion: an optimal tree can be a chain of thousands of splits.
+        for node, budget in parts:
+            action = int(self.pool.node_best[node, budget]) if node >= 0 else -1
+            feature = int(self.pool.action_feature[action]) if action >= 0 else -1
+            splits.append((feature, len(parts)))
+            if action >= 0:
+                parts += self._children(action, budget)
+        shapes: list[Shape] = [-1] * len(parts)
+        for at in reversed(range(len(parts))):
+            feature, first = splits[at]
+            if feature >= 0:
+                shapes[at] = feature, tuple(shapes[first : first + self.arities[feature]])
+        return shapes[0]
+
+    def _children(self, action: int, budget: int) -> list[tuple[int, int]]:
+        """Node and split budget of each child, for the least sum of the costs of known trees."""
+        first = int(self.pool.action_children[action])
+        children = range(first, first + self.arities[self.pool.action_feature[action]])
+        nodes = [int(self.pool.child_node[child]) for child in children]
+        if self.rules.budgets == 1:
+            return [(node, 0) for node in nodes]
+        best: list[tuple[int, list[int]]] = [(0, [])] * budget
+        for child, node in zip(children, nodes, strict=True):
+            costs = [int(self.pool.child_leaf[child])] * budget
+            if node >= 0:
+                costs = self.pool.node_upper[node, :budget].tolist()
+            best = [
+                min((best[b - s][0] + costs[s], [*best[b - s][1], s]) for s in range(b + 1))
+                for b in range(budget)
+            ]
+        return list(zip(nodes, best[-1][1], strict=True))

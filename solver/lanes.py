@@ -1,0 +1,151 @@
+"""Vector instructions for kernels: operations on LANES neighbouring numbers of an array at once.
+
+Left to itself the compiler makes loops over single numbers of these: it cannot know that arrays do
+not overlap, nor that no index counts from the end. Here the caller promises both, and that the
+arrays are long enough. On a processor without vectors of this length the same code is split into
+shorter ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16
+"""Numbers that are worked on at a time: two of the widest vector registers."""
+
+_INT = ir.IntType(64)
+_intrinsic: Any = intrinsic
+_declare: Any = cgutils.get_or_insert_function
+_VECTOR = ir.VectorType(_INT, LANES)
+
+
+def _load(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, to: Any) -> Any:
+    return builder.load(
+        _address(context, builder, array, kind, at, to), align=kind.dtype.bitwidth // 8
+    )
+
+
+def _store(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, value: Any) -> None:
+    address = _address(context, builder, array, kind, at, value.type)
+    builder.store(value, address, align=kind.dtype.bitwidth // 8)
+
+
+def _address(context: Any, builder: ir.IRBuilder, array: Any, kind: Any, at: Any, to: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), to.as_pointer())
+
+
+def _spread(builder: ir.IRBuilder, number: Any) -> Any:
+    """A vector of one number."""
+    nothing = ir.Constant(_VECTOR, ir.Undefined)
+    one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(one, nothing, everywhere)
+
+
+def _call(builder: ir.IRBuilder, name: str, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(_declare(builder.module, kind, name), arguments)
+
+
+Emit = Callable[[ir.IRBuilder, Any, Any], Any]
+
+
+def _operation(emit: Emit) -> Any:
+    """An instruction that sets ``out[out_at + j]`` to what comes of it and of ``a[a_at + j]``."""
+
+    def generate(typing_context: Any, out: Any, out_at: Any, a: Any, a_at: Any) -> Any:
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            first = _load(context, builder, args[0], out, args[1], _VECTOR)
+            second = _load(context, builder, args[2], a, args[3], _VECTOR)
+            _store(context, builder, args[0], out, args[1], emit(builder, first, second))
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, a, types.int64), codegen
+
+    return intrinsic(generate)
+
+
+def _named(name: str) -> Emit:
+    return lambda builder, a, b: _call(builder, f"llvm.{name}.v{LANES}i64", _VECTOR, a, b)
+
+
+lanes_add: Any = _operation(lambda builder, a, b: builder.add(a, b))
+lanes_sub: Any = _operation(lambda builder, a, b: builder.sub(a, b))
+lanes_min: Any = _operation(_named("smin"))
+lanes_max: Any = _operation(_named("smax"))
+lanes_copy: Any = _operation(lambda builder, a, b: b)
+
+
+@_intrinsic
+def lanes_fill(typing_context: Any, out: Any, out_at: Any, number: Any) -> Any:
+    """``out[out_at + j] = number``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        _store(context, builder, args[0], out, args[1], _spread(builder, args[2]))
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64), codegen
+
+
+@_intrinsic
+def lanes_least(typing_context: Any, a: Any, a_at: Any) -> Any:
+    """The least of ``a[a_at + j]``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        numbers = _load(context, builder, args[0], a, args[1], _VECTOR)
+        return _call(builder, f"llvm.vector.reduce.smin.v{LANES}i64", _INT, numbers)
+
+    return types.int64(a, types.int64), codegen
+
+
+@_intrinsic
+def lanes_narrow(typing_context: Any, out: Any, out_at: Any, a: Any, a_at: Any) -> Any:
+    """``out[out_at + j] = a[a_at + j]``, cut to 32 bits."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        numbers = _load(context, builder, args[2], a, args[3], _VECTOR)
+        short = builder.trunc(numbers, ir.VectorType(ir.IntType(32), LANES))
+        _store(context, builder, args[0], out, args[1], short)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, a, types.int64), codegen
+
+
+@_intrinsic
+def add_popcounts(
+    typing_context: Any, out: Any, out_at: Any, words: Any, at: Any, word: Any, times: Any
+) -> Any:
+    """``out[out_at + j] += popcount(word & words[at + j]) * times``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        there = _load(context, builder, args[2], words, args[3], _VECTOR)
+        shared = builder.and_(there, _spread(builder, args[4]))
+        counts = _call(builder, f"llvm.ctpop.v{LANES}i64", _VECTOR, shared)
+        counts = builder.mul(counts, _spread(builder, args[5]))
+        before = _load(context, builder, args[0], out, args[1], _VECTOR)
+        _store(context, builder, args[0], out, args[1], builder.add(before, counts))
+        return context.get_dummy_value()
+
+    signature = types.void(out, types.int64, words, types.int64, types.uint64, types.int64)
+    return signature, codegen
+
+
+@_intrinsic
+def sum_marked(typing_context: Any, numbers: Any, at: Any, word: Any) -> Any:
+    """Sum of ``numbers[at + j]`` over the ones ``j`` of a word; there must be 64 numbers."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        all64 = ir.VectorType(_INT, 64)
+        marks = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
+        there = _load(context, builder, args[0], numbers, args[1], all64)
+        kept = builder.select(marks, there, ir.Constant(all64, None))
+        return _call(builder, "llvm.vector.reduce.add.v64i64", _INT, kept)
+
+    return types.uint64(numbers, types.int64, types.uint64), codegen
