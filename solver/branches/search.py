@@ -171,6 +171,7 @@ class Search:
                 next_snapshot = self.seconds + watch.interval
         if status is not Status.OPTIMAL:
             self._offer_greedy()
+            self._offer_found()
         self._record()
         reached, bound = self._bounds()
         if reached == bound:
@@ -191,6 +192,12 @@ class Search:
             self.greedy_offered = True
             shape = greedy_tree(self.problem, self.prices, self.scope, self._out_of_time)
             self.offer(self.problem.grow(shape))
+
+    def _offer_found(self) -> None:
+        """Offer the engine's own tree if it is better than the engine knows."""
+        tree = self.problem.grow(self.engine.shape())
+        if self.prices.cost(tree.errors, tree.splits) < self.engine.achieved:
+            self.offer(tree)
 
     def _ended(self, watch: Watch) -> Status | None:
         """Whether to end now, and why."""
@@ -249,6 +256,7 @@ class Search:
 
     def snapshot(self) -> Snapshot:
         """What is known now."""
+        self._offer_found()
         tree = self.tree()
         return Snapshot(
             tree=tree,
