@@ -135,8 +135,11 @@ class ThresholdEngine:
     @property
     def bytes(self) -> int:
         """Memory of all arrays."""
-        parts = (self.table, self.memo, self.stack, self.scratch)
-        return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+        return sum(
+            array.nbytes
+            for part in (self.table, self.memo, self.stack, self.scratch)
+            for array in part
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All arrays that the search needs to go on, as far as they are in use; they are views."""
@@ -192,7 +195,7 @@ class ThresholdEngine:
         used, head = self.memo.used, self.stack.head
         d = int(used[FRAMES]) - 1
         words, columns = int(head[d, N_WORDS]), int(head[d, N_COLUMNS])
-        frame = words * (1 + self.table.n_planes + columns)
+        frame = words * (1 + len(self.table.scales) + columns)
         return {
             "node": int(used[NODES]),
             "literals": int(used[LITERALS]),

@@ -25,7 +25,7 @@ ONE, ZERO = np.uint64(1), np.uint64(0)
 @inlined
 def columns_at(table: Table, stack: Stack, d: int) -> int:
     """Where the columns of a frame begin among its words: after positions and planes."""
-    return int(stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] * (1 + table.n_planes))
+    return int(stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] * (1 + len(table.scales)))
 
 
 @inlined
@@ -50,25 +50,25 @@ def add_weights(
     It does so for LANES columns, whether there are as many or not; the arrays have room for it.
     """
     at = columns_at(table, stack, d) + w * stack.head[d, N_COLUMNS] + begin
-    if table.n_planes == 0:
+    if len(table.scales) == 0:
         add_popcounts(out, out_at, stack.words, at, word, 1)
         return
-    plane_at = stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] + w * table.n_planes
-    for plane in range(table.n_planes):
+    plane_at = stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] + w * len(table.scales)
+    for plane in range(len(table.scales)):
         part = word & stack.words[plane_at + plane]
         if part != ZERO:
-            add_popcounts(out, out_at, stack.words, at, part, 1 << plane)
+            add_popcounts(out, out_at, stack.words, at, part, table.scales[plane])
 
 
 @inlined
 def word_weight(table: Table, stack: Stack, d: int, w: int, word: np.uint64) -> int:
     """The weight of the positions in a word."""
-    if table.n_planes == 0:
+    if len(table.scales) == 0:
         return popcount(word)
-    plane_at = stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] + w * table.n_planes
+    plane_at = stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] + w * len(table.scales)
     total = 0
-    for plane in range(table.n_planes):
-        total += popcount(word & stack.words[plane_at + plane]) << plane
+    for plane in range(len(table.scales)):
+        total += popcount(word & stack.words[plane_at + plane]) * table.scales[plane]
     return total
 
 
@@ -182,17 +182,17 @@ def pack_planes(table: Table, stack: Stack, d: int) -> None:
     n_words = stack.head[d, N_WORDS]
     for w in range(n_words):
         held = ZERO
-        for plane in range(table.n_planes):
-            stack.words[at + n_words + w * table.n_planes + plane] = ZERO
+        for plane in range(len(table.scales)):
+            stack.words[at + n_words + w * len(table.scales) + plane] = ZERO
         for i in range(64):
             row = stack.rows[rows_at + w * 64 + i]
             if row < 0:
                 break
             bit = ONE << np.uint64(i)
             held |= bit
-            for plane in range(table.n_planes):
-                if (table.weights[row] >> plane) & 1:
-                    stack.words[at + n_words + w * table.n_planes + plane] |= bit
+            for plane in range(len(table.scales)):
+                if (table.planes[row] >> plane) & 1:
+                    stack.words[at + n_words + w * len(table.scales) + plane] |= bit
         stack.words[at + w] = held
 
 

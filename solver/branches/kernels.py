@@ -39,6 +39,7 @@ from solver.branches.state import (
     INFINITE,
     ITERATIONS,
     JOINT_AT,
+    LEAST_GAIN,
     LIMIT,
     LITERALS,
     N_CANDIDATES,
@@ -50,6 +51,7 @@ from solver.branches.state import (
     NODES,
     ROWS_AT,
     SMALL,
+    SMALLEST_GAP,
     TURN,
     WORDS_AT,
     Memo,
@@ -67,7 +69,7 @@ RUNNING, PROVEN, FULL = range(3)
 def has_room(table: Table, memo: Memo, stack: Stack, d: int) -> bool:
     """Whether one more frame fits above frame ``d``: it needs at most what ``d`` needs."""
     words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
-    size = words * (1 + table.n_planes + columns)
+    size = words * (1 + len(table.scales) + columns)
     joint = columns * columns if stack.head[d, HAS_JOINT] else 0
     return (
         d + 2 <= len(stack.head)
@@ -245,7 +247,7 @@ def push(
     stack.head[e, LIMIT] = limit
     stack.head[e, DIVING] = stack.head[d, DIVING]
     stack.head[e, ROWS_AT] = stack.head[d, ROWS_AT] + 64 * words
-    stack.head[e, WORDS_AT] = stack.head[d, WORDS_AT] + words * (1 + table.n_planes + columns)
+    stack.head[e, WORDS_AT] = stack.head[d, WORDS_AT] + words * (1 + len(table.scales) + columns)
     joint = columns * columns if stack.head[d, HAS_JOINT] else 0
     stack.head[e, JOINT_AT] = stack.head[d, JOINT_AT] + joint
     lay_rows(table, stack, scratch, e, n)
@@ -303,8 +305,9 @@ def choose_child(
 ) -> int:
     """The open child to walk into, by value.
 
-    The paper takes the one of least known gain, which is the one that has least weight classified
-    correctly; ours the one of smallest gap, which is soonest closed.
+    That of least lower bound: what is asked of it is most of what it can cost, so its part of the
+    search is small. Or that of smallest gap; or, as the paper has it, of least known gain, which
+    is least weight classified correctly.
     """
     first, chosen, least = table.values[feature], -1, INFINITE
     for value in range(first, table.values[feature + 1]):
@@ -312,8 +315,10 @@ def choose_child(
         low, high = stack.child_lower[d, value, share], stack.child_upper[d, value, share]
         if low >= high:
             continue
-        measure = high - low
-        if not rules.smallest_gap:
+        measure = low
+        if rules.child_order == SMALLEST_GAP:
+            measure = high - low
+        elif rules.child_order == LEAST_GAIN:
             measure = stack.child_weight[d, value] * rules.error - high
         if chosen < 0 or measure < least:
             chosen, least = value, measure

@@ -15,6 +15,7 @@ from solver.problem import Problem
 _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20
 _YES_NO = (True, False)
+_CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
@@ -32,9 +33,10 @@ OPTIONS: Mapping[str, Option] = {
     "class_counts": Option(True, "a tree of s splits predicts few classes", _YES_NO),
     "similar": Option(True, "move bounds between branches that share most rows", _YES_NO),
     "children": Option(
-        "smallest-gap",
-        "which child first: that of the smallest gap, or of least weight classified correctly",
-        ("smallest-gap", "paper"),
+        "lowest-bound",
+        "which child first: that of least lower bound, of smallest gap, or (paper) of least "
+        "weight classified correctly",
+        _CHILD_ORDERS,
     ),
     "duplicates": Option(True, "of features that part a branch alike, keep one", _YES_NO),
     "equivalent": Option(True, "count errors on rows that no live feature tells apart", _YES_NO),
@@ -67,11 +69,11 @@ def rules_of(
         max_arity=scope.max_arity,
         slack=min(int(Fraction(str(settings["slack"])) * prices.split), INFINITE // 2),
         row_memo=settings["memo"] == "rows",
+        child_order=_CHILD_ORDERS.index(settings["children"]),
         pairs=pairs,
         support=settings["support"] and grows,
         class_counts=settings["class_counts"],
         similar=settings["similar"] and pairs and scope.min_leaf <= unit,
-        smallest_gap=settings["children"] == "smallest-gap",
         duplicates=settings["duplicates"],
         equivalent=settings["equivalent"],
         incumbent=settings["incumbent"],

@@ -32,7 +32,9 @@ class Rules(NamedTuple):
         How much worse than the second best split the one that is followed may become.
     row_memo : bool
         Branches of equal rows are one node; else branches of equal literals.
-    pairs, support, class_counts, similar, smallest_gap, duplicates, equivalent, incumbent : bool
+    child_order : int
+        LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN: which open child of a split is entered.
+    pairs, support, class_counts, similar, duplicates, equivalent, incumbent : bool
         The ideas of the search, one switch each.
     """
 
@@ -44,14 +46,17 @@ class Rules(NamedTuple):
     max_arity: int
     slack: int
     row_memo: bool
+    child_order: int
     pairs: bool
     support: bool
     class_counts: bool
     similar: bool
-    smallest_gap: bool
     duplicates: bool
     equivalent: bool
     incumbent: bool
+
+
+LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
 
 
 class Memo(NamedTuple):
@@ -214,7 +219,7 @@ def frame_sizes(table: Table, rules: Rules, n_classes: int) -> tuple[int, int, i
     sizes = np.bincount(table.labels, minlength=n_classes)
     words, columns = int(((sizes + 63) // 64).sum()), int(table.columns[-1])
     joint = columns**2 if rules.similar and columns <= MOST_JOINT_COLUMNS else 0
-    return 64 * words, words * (1 + table.n_planes + columns), joint
+    return 64 * words, words * (1 + len(table.scales) + columns), joint
 
 
 def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:

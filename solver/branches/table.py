@@ -30,8 +30,10 @@ class Table(NamedTuple):
     labels : (rows,)
     weights : (rows,)
         In units: divided by their greatest common divisor.
-    n_planes : int
-        Bits of the largest weight; 0 if all weights are 1.
+    planes : (rows,)
+        Bit ``b`` says whether plane ``b`` holds the row. Weights are the sums of their planes.
+    scales : (planes,)
+        What a row in a plane weighs for it; no planes if all weights are 1.
     keys : (rows,)
         A random word a row: the hash of a set of rows is the sum of their keys.
     literal_keys : (values,)
@@ -43,7 +45,8 @@ class Table(NamedTuple):
     values: Ints
     labels: Ints
     weights: Ints
-    n_planes: int
+    planes: Ints
+    scales: Ints
     keys: Words
     literal_keys: Words
 
@@ -65,17 +68,37 @@ def tabulate(problem: Problem) -> tuple[Table, int]:
             column = int(columns[feature]) + code - 1
             chosen = (codes == code).astype(np.uint64)
             bits[:, column // 64] |= chosen << np.uint64(column % 64)
+    planes, scales = _planes(weights)
     table = Table(
         bits=bits,
         columns=columns,
         values=values,
         labels=classes.astype(np.int64),
         weights=weights.astype(np.int64),
-        n_planes=0 if weights.max() == 1 else int(weights.max()).bit_length(),
+        planes=planes,
+        scales=scales,
         keys=_scrambled(len(sources), 1),
         literal_keys=_scrambled(int(values[-1]), 2),
     )
     return table, unit
+
+
+def _planes(weights: Ints) -> tuple[Ints, Ints]:
+    """Write weights as sums over few planes.
+
+    The planes are the bits of the weights; or one plane that holds all rows with the least
+    weight, and the bits of what is left, if those are fewer: rows that were repeated have almost
+    equal weights.
+    """
+    least, bits = int(weights.min()), int(weights.max()).bit_length()
+    rest = int(weights.max() - least).bit_length()
+    if int(weights.max()) == 1:
+        return np.zeros(len(weights), np.int64), np.zeros(0, np.int64)
+    if rest + 1 < bits:
+        planes, scales = 2 * (weights - least) + 1, [least, *(1 << b for b in range(rest))]
+    else:
+        planes, scales = weights, [1 << b for b in range(bits)]
+    return planes.astype(np.int64), np.array(scales, dtype=np.int64)
 
 
 def _scrambled(count: int, stream: int) -> Words:
