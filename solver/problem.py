@@ -339,7 +339,8 @@ def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     )
     if array.size and not whole:
         raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
-    return array.astype(np.int64)
+    # Small integers stay what they are: a copy of a large table is what takes the time.
+    return array if array.dtype.kind in "iu" and array.itemsize < 8 else array.astype(np.int64)
 
 
 def _collapse(
@@ -361,19 +362,30 @@ def _collapse(
 
 def _equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A number for every row, equal exactly if the rows are, and the first row of each number."""
-    numbers = np.zeros(len(codes), dtype=np.int64)
-    size = 1
-    for column in codes.T:
-        values = int(column.max()) + 1
-        if size * values >= 2**62:
-            numbers, distinct = pd.factorize(numbers)
-            size = len(distinct)
-        numbers = numbers * values + column
-        size *= values
-    group, distinct = pd.factorize(numbers)
-    first = np.empty(len(distinct), dtype=np.int64)
+    group = np.zeros(len(codes), dtype=np.int64)
+    size = min(len(codes), 1)
+    for word in _row_words(codes).T:
+        numbers, distinct = pd.factorize(word)
+        if size > 1:
+            numbers, distinct = pd.factorize(group * len(distinct) + numbers)
+        group, size = numbers.astype(np.int64), len(distinct)
+    first = np.empty(size, dtype=np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
-    return group.astype(np.int64), first
+    return group, first
+
+
+def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are."""
+    largest = int(codes.max(initial=0))
+    if largest <= 1:
+        packed = np.packbits(codes.astype(bool), axis=1)
+    else:
+        packed = codes.astype(np.uint8 if largest < 2**8 else np.uint32).view(np.uint8)
+        packed = packed.reshape(len(codes), -1)
+    n_words = -(-packed.shape[1] // 8)
+    words = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64).reshape(len(codes), n_words)
 
 
 def _distinct_features(
