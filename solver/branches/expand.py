@@ -11,7 +11,6 @@ from solver.branches.state import (
     BLOCK,
     CURRENT,
     HAS_JOINT,
-    MOST_JOINT_COLUMNS,
     N_CANDIDATES,
     N_CLASSES,
     N_COLUMNS,
@@ -193,10 +192,9 @@ def expand(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratc
             bound_children(table, rules, stack, scratch, d)
             drop_columns(table, stack, scratch, d)
     start_children(table, rules, stack, scratch, d)
-    n_columns = stack.head[d, N_COLUMNS]
     stack.head[d, HAS_JOINT] = 0
     if rules.pairs and d + 2 <= rules.depth:
-        stack.head[d, HAS_JOINT] = rules.similar and n_columns <= MOST_JOINT_COLUMNS
+        stack.head[d, HAS_JOINT] = rules.similar
         bound_by_pairs(table, rules, stack, scratch, d)
         drop_duplicates(table, rules, stack, scratch, d)
     stack.head[d, CURRENT] = -1

@@ -14,6 +14,7 @@ from solver.problem import Problem
 
 _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20
+_MOST_JOINT_COLUMNS = 1024
 _YES_NO = (True, False)
 _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
@@ -73,7 +74,10 @@ def rules_of(
         pairs=pairs,
         support=settings["support"] and grows,
         class_counts=settings["class_counts"],
-        similar=settings["similar"] and pairs and scope.min_leaf <= unit,
+        similar=settings["similar"]
+        and pairs
+        and scope.min_leaf <= unit
+        and _joint_fits(problem, unit),
         duplicates=settings["duplicates"],
         equivalent=settings["equivalent"],
         incumbent=settings["incumbent"],
@@ -87,3 +91,13 @@ def _pairs_pay(problem: Problem, scope: Scope) -> bool:
     """
     few = int((problem.arities - 1).sum()) <= _MOST_COLUMNS
     return few and scope.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
+
+
+def _joint_fits(problem: Problem, unit: int) -> bool:
+    """Whether every frame has room for the weights of all pairs of columns, and 32 bits hold them.
+
+    It is asked once for all frames: a frame with fewer columns than the one below has the room
+    that the one below has left, and no more.
+    """
+    few = int((problem.arities - 1).sum()) <= _MOST_JOINT_COLUMNS
+    return few and problem.total_weight // unit < 2**31

@@ -170,7 +170,6 @@ class Scratch(NamedTuple):
 BLOCK = LANES
 """Columns that are counted at a time."""
 WORK_ROWS = 30
-MOST_JOINT_COLUMNS = 1024
 
 
 def new_memo(budgets: int) -> Memo:
@@ -218,7 +217,7 @@ def frame_sizes(table: Table, rules: Rules, n_classes: int) -> tuple[int, int, i
     """The most that a frame can take of the arenas ``rows``, ``words`` and ``joint``."""
     sizes = np.bincount(table.labels, minlength=n_classes)
     words, columns = int(((sizes + 63) // 64).sum()), int(table.columns[-1])
-    joint = columns**2 if rules.similar and columns <= MOST_JOINT_COLUMNS else 0
+    joint = columns**2 if rules.similar else 0
     return 64 * words, words * (1 + len(table.scales) + columns), joint
 
 

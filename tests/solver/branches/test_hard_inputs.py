@@ -1,0 +1,50 @@
+"""Inputs at the edges of what the full search's arrays and numbers hold."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import solver
+from solver.base import Watch
+from solver.branches import Branches
+from solver.branches.engine import ThresholdEngine
+from solver.branches.search import Search
+from solver.branches.state import HAS_JOINT, N_COLUMNS
+from solver.limits import Limits
+from solver.problem import Problem
+from tests import naive
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_weights_beyond_32_bits(seed):
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 2 + seed % 2, (24, 5))
+    target = (codes[:, :3].sum(axis=1) + (generator.random(24) < 0.2)) % 2
+    problem = Problem.from_codes(codes, target, weights=generator.integers(1, 2**33, 24))
+    lam = Fraction(int(generator.integers(2, 40)), 1000)
+    best = naive.optimum(
+        problem.codes.tolist(), problem.counts.tolist(), problem.arities.tolist(), lam
+    )
+    solution = solver.solve(problem, lam)
+    assert (solution.objective, solution.splits) == (best.objective, best.splits)
+
+
+def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
+    generator = np.random.default_rng(1)
+    codes = (generator.random((200, 1200)) < 0.02).astype(int)
+    codes[:, :40] = generator.integers(0, 2, (200, 40))
+    target = codes[:, :2].sum(axis=1) % 2
+    problem = Problem.from_codes(codes, target)
+    assert problem.n_features > 1024
+
+    def make(*search):
+        engine = ThresholdEngine(*search, Branches().settings)
+        engine.step(1, -1)
+        head, joint = engine.stack.head[0], engine.stack.joint
+        assert not head[HAS_JOINT] or len(joint) >= head[N_COLUMNS] ** 2
+        return engine
+
+    search = Search(problem, Fraction(8, 100), Limits(), make)
+    assert search.run(Watch()) == "optimal"
+    assert (search.tree().errors, search.tree().splits) == (0, 3)
