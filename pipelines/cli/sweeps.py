@@ -196,8 +196,8 @@ def _show_plan(plan: Plan, folder: Path) -> None:
 
 def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:
     """The name of a choice, with the options by which it differs from others of that name."""
-    others = [{**c.options, **c.limits} for c in choices if c.name == choice.name]
+    from pipelines.labels import telling_options
+
+    namesakes = [{**c.options, **c.limits} for c in choices if c.name == choice.name]
     own = {**choice.options, **choice.limits}
-    keys = dict.fromkeys(key for other in others for key in other)
-    differing = [key for key in keys if any(o.get(key) != own.get(key) for o in others)]
-    return " ".join([choice.name, *(f"{key}={own.get(key)}" for key in differing)])
+    return " ".join([choice.name, *telling_options(choice.name, own, namesakes)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from pipelines.labels import telling_options
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
@@ -196,21 +197,13 @@ def _options(text: Any) -> dict[str, Any]:
 
 
 def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
-    """Each name with the options in which its namesakes differ."""
-    told: dict[str, dict[str, set[str]]] = {}
-    for name in dict.fromkeys(names):
-        namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
-        keys = sorted({key for other in namesakes for key in other})
-        told[name] = {key: {json.dumps(o.get(key)) for o in namesakes} for key in keys}
+    """Each name with the options that tell it from its namesakes."""
     labels = []
-    for name, chosen in zip(names, options, strict=True):
-        shown = [f"{k}={_word(chosen.get(k))}" for k, seen in told[name].items() if len(seen) > 1]
-        labels.append(f"{name} ({', '.join(shown)})" if shown else name)
+    for name, own in zip(names, options, strict=True):
+        namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
+        words = telling_options(name, own, namesakes)
+        labels.append(f"{name} ({', '.join(words)})" if words else name)
     return labels
-
-
-def _word(value: Any) -> str:
-    return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')
 
 
 def _option_labels(names: pd.Series[Any], options: pd.Series[Any]) -> dict[tuple[Any, Any], str]:
