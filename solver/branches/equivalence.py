@@ -39,21 +39,21 @@ def find_group(table: Table, scratch: Scratch, row: int, last: int) -> int:
         value = (value ^ (table.bits[row, w] & scratch.mask[w])) * np.uint64(0x9E3779B97F4A7C15)
         value ^= value >> np.uint64(29)
     slot = int(value >> np.uint64(20)) & last
-    while scratch.groups[slot, ROW] >= 0:
-        if same_features(table, scratch, scratch.groups[slot, ROW], row):
+    while scratch.groups[ROW, slot] >= 0:
+        if same_features(table, scratch, scratch.groups[ROW, slot], row):
             return slot
         slot = (slot + 1) & last
     return slot
 
 
-@outlined
+@inlined
 def count_groups(table: Table, stack: Stack, scratch: Scratch, d: int) -> int:
     """Group the rows of a frame and find each group's majority; unavoidable errors of all."""
     size = 2
     while size < 2 * stack.head[d, N_ROWS]:
         size *= 2
     for slot in range(size):
-        scratch.groups[slot, ROW] = -1
+        scratch.groups[ROW, slot] = -1
     rows_at, total = stack.head[d, ROWS_AT], 0
     for i in range(64 * stack.head[d, N_WORDS]):
         row = stack.rows[rows_at + i]
@@ -62,23 +62,23 @@ def count_groups(table: Table, stack: Stack, scratch: Scratch, d: int) -> int:
         slot = find_group(table, scratch, row, size - 1)
         weight, label = table.weights[row], table.labels[row]
         total += weight
-        if scratch.groups[slot, ROW] < 0:
-            scratch.groups[slot, ROW] = row
-            scratch.groups[slot, LABEL] = -1
-            scratch.groups[slot, MOST] = 0
+        if scratch.groups[ROW, slot] < 0:
+            scratch.groups[ROW, slot] = row
+            scratch.groups[LABEL, slot] = -1
+            scratch.groups[MOST, slot] = 0
         # Rows are sorted by class, so the weight of one class in a group is counted in one run.
-        if scratch.groups[slot, LABEL] != label:
-            scratch.groups[slot, LABEL] = label
-            scratch.groups[slot, RUN] = 0
-        scratch.groups[slot, RUN] += weight
-        if scratch.groups[slot, RUN] > scratch.groups[slot, MOST]:
-            total -= scratch.groups[slot, RUN] - scratch.groups[slot, MOST]
-            scratch.groups[slot, MOST] = scratch.groups[slot, RUN]
-            scratch.groups[slot, MOST_LABEL] = label
+        if scratch.groups[LABEL, slot] != label:
+            scratch.groups[LABEL, slot] = label
+            scratch.groups[RUN, slot] = 0
+        scratch.groups[RUN, slot] += weight
+        if scratch.groups[RUN, slot] > scratch.groups[MOST, slot]:
+            total -= scratch.groups[RUN, slot] - scratch.groups[MOST, slot]
+            scratch.groups[MOST, slot] = scratch.groups[RUN, slot]
+            scratch.groups[MOST_LABEL, slot] = label
     return total
 
 
-@outlined
+@inlined
 def mark_minority(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Mark the rows whose class is not the majority of their group."""
     last = 2
@@ -93,12 +93,12 @@ def mark_minority(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
             if row < 0:
                 break
             slot = find_group(table, scratch, row, last)
-            if scratch.groups[slot, MOST_LABEL] != table.labels[row]:
+            if scratch.groups[MOST_LABEL, slot] != table.labels[row]:
                 word |= ONE << np.uint64(i)
         scratch.minority[w] = word
 
 
-@outlined
+@inlined
 def find_floors(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Errors that no tree on live features avoids: of the branch, and in ``scratch.floors`` of all
     children.

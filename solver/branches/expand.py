@@ -26,10 +26,10 @@ from solver.branches.state import (
     Stack,
 )
 from solver.branches.table import Table
-from solver.jit import inlined, outlined
+from solver.jit import inlined
 
 
-@outlined
+@inlined
 def count_singles(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Class weights of the branch and of all its columns."""
     n_columns, total = stack.head[d, N_COLUMNS], 0
@@ -66,7 +66,7 @@ def class_weights(
     return weight, most
 
 
-@outlined
+@inlined
 def bound_children(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int) -> int:
     """First bounds of all children, and the splits that can pay: the others are not live.
 
@@ -177,20 +177,21 @@ def must_group(stack: Stack, d: int, n_constant: int) -> bool:
     return bool(n_live + n_constant < stack.head[d - 1, N_GROUPED])
 
 
-@outlined
+@inlined
 def expand(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
     """Fill a frame whose rows, live features and node are set."""
     pack_columns(table, stack, scratch, d)
     count_singles(table, stack, scratch, d)
     for value in range(len(scratch.floors)):
         scratch.floors[value] = 0
-    n_constant = bound_children(table, rules, stack, scratch, d)
-    drop_columns(table, stack, scratch, d)
-    if rules.equivalent and must_group(stack, d, n_constant):
+    for attempt in range(2):
+        n_constant = bound_children(table, rules, stack, scratch, d)
+        drop_columns(table, stack, scratch, d)
+        if attempt == 1 or not rules.equivalent or not must_group(stack, d, n_constant):
+            break
         find_floors(table, stack, scratch, d)
-        if stack.head[d, UNAVOIDABLE] > 0:
-            bound_children(table, rules, stack, scratch, d)
-            drop_columns(table, stack, scratch, d)
+        if stack.head[d, UNAVOIDABLE] == 0:
+            break
     start_children(table, rules, stack, scratch, d)
     stack.head[d, HAS_JOINT] = 0
     if rules.pairs and d + 2 <= rules.depth:

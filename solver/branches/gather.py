@@ -196,7 +196,7 @@ def pack_planes(table: Table, stack: Stack, d: int) -> None:
         stack.words[at + w] = held
 
 
-@outlined
+@inlined
 def pack_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Write a frame's live columns: its rows' bits, transposed block by block."""
     name_columns(table, stack, scratch, d)
@@ -216,7 +216,7 @@ def pack_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
                 n += 1
 
 
-@outlined
+@inlined
 def drop_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Close the gaps that features no longer live have left among a frame's columns and counts."""
     at, old_columns = columns_at(table, stack, d), stack.head[d, N_COLUMNS]

@@ -98,13 +98,20 @@ def merge(rules: Rules, memo: Memo, stack: Stack, d: int, value: int) -> None:
 
 
 @inlined
+def write_literals(stack: Stack, scratch: Scratch, d: int, value: int) -> None:
+    """Write the literals of a child of frame ``d``."""
+    for i in range(d):
+        scratch.literals[i] = stack.head[i, CHILD]
+    scratch.literals[d] = value
+
+
+@inlined
 def hash_child(
     table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
 ) -> tuple[int, np.uint64]:
-    """Number of rows of a child and its hash; writes its literals."""
-    for i in range(d):
-        scratch.literals[i] = stack.head[i, CHILD]
-    scratch.literals[d] = table.values[feature] + code
+    """Number of rows of a child and its hash."""
+    if not rules.row_memo:
+        write_literals(stack, scratch, d, table.values[feature] + code)
     n, row_key = child_key(table, stack, d, feature, code)
     return n, branch_hash(table, rules, scratch, row_key, d + 1)
 
@@ -169,6 +176,7 @@ def enter(
     if stack.child_node[d, value] < 0:
         node = find(table, rules, memo, scratch, n, d + 1, key)
         if node < 0:
+            write_literals(stack, scratch, d, value)
             node = add(rules, memo, scratch, n, d + 1, key)
         stack.child_node[d, value] = node
         merge(rules, memo, stack, d, value)
@@ -184,7 +192,7 @@ def is_open(rules: Rules, stack: Stack, d: int, value: int) -> bool:
     return False
 
 
-@outlined
+@inlined
 def look_up(
     table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> bool:
@@ -197,6 +205,16 @@ def look_up(
             if rules.similar and stack.child_node[d, value] >= 0:
                 share_bound(table, rules, stack, scratch, d, feature, code)
     return refresh_split(table, rules, memo, stack, scratch, d, feature)
+
+
+@inlined
+def is_better(rules: Rules, memo: Memo, stack: Stack, d: int) -> bool:
+    """Whether the branch of frame ``d`` has a better tree than the frame below knows of."""
+    node, value = stack.head[d, NODE], stack.head[d - 1, CHILD]
+    for b in range(rules.budgets):
+        if memo.node_upper[node, b] < stack.child_upper[d - 1, value, b]:
+            return True
+    return False
 
 
 @outlined
@@ -423,7 +441,8 @@ def step(
             memo.used[ITERATIONS] += 1
             expand(table, rules, memo, stack, scratch, d)
             settle(rules, memo, stack, d)
-            lift(table, rules, memo, stack, scratch, d)
+            if d > 0 and is_better(rules, memo, stack, d):
+                lift(table, rules, memo, stack, scratch, d)
             continue
         if not has_room(table, memo, stack, d):
             return FULL

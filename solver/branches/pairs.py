@@ -23,7 +23,7 @@ from solver.branches.state import (
     Stack,
 )
 from solver.branches.table import Table
-from solver.jit import inlined, outlined
+from solver.jit import inlined
 from solver.lanes import (
     lanes_add,
     lanes_copy,
@@ -179,7 +179,7 @@ def bound_block(
         lanes_min(stump, at + begin, work, STUMPS + 2 * BLOCK + row)
 
 
-@outlined
+@inlined
 def pair_binary(
     table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, deep: bool
 ) -> None:

@@ -13,7 +13,7 @@ from solver.branches.state import (
     Stack,
 )
 from solver.branches.table import Table
-from solver.jit import inlined, outlined
+from solver.jit import inlined
 
 
 @inlined
@@ -46,7 +46,16 @@ def shared_weight(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u:
     return int(weight)
 
 
-@outlined
+@inlined
+def may_gain(rules: Rules, stack: Stack, d: int, source: int, value: int) -> bool:
+    """Whether one child's bounds exceed another's at all."""
+    for b in range(rules.budgets):
+        if stack.child_lower[d, source, b] > stack.child_lower[d, value, b]:
+            return True
+    return False
+
+
+@inlined
 def share_bound(
     table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, f: int, v: int
 ) -> None:
@@ -64,6 +73,8 @@ def share_bound(
             continue
         changed = False
         for value in range(table.values[g], table.values[g + 1]):
+            if not may_gain(rules, stack, d, source, value):
+                continue
             outside = stack.child_weight[d, source] - shared_weight(
                 table, stack, d, f, v, g, value - table.values[g]
             )

@@ -144,7 +144,7 @@ class Scratch(NamedTuple):
     minority: Words  # (words,)
     rows: Ints  # (rows,)
     literals: Ints  # (frames,)
-    groups: Ints  # (power of two, 5)
+    groups: Ints  # (5, power of two)
     singles: Ints  # (classes, columns)
     totals: Ints  # (classes,)
     counts: Ints  # (classes,)
@@ -237,7 +237,7 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
         minority=np.zeros(words, np.uint64),
         rows=np.zeros(n_rows, ints),
         literals=np.zeros(len(table.values) + 1, ints),
-        groups=np.zeros((1 << (2 * n_rows - 1).bit_length(), 5), ints),
+        groups=np.zeros((5, 1 << (2 * n_rows - 1).bit_length()), ints),
         singles=np.zeros((n_classes, columns + BLOCK), ints),
         totals=np.zeros(n_classes, ints),
         counts=np.zeros(n_classes, ints),
