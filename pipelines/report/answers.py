@@ -13,6 +13,9 @@ from pipelines.report import formats
 from pipelines.report.comparison import encoding_facts
 from pipelines.report.paths import Path, PathTree, complete
 
+_MANY_SOLVERS = 5
+"""Of more, those that have proven all their trees are counted and not named."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -212,11 +215,14 @@ def _by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) 
     """Without validation λ stays open, but not the solver."""
     solvers = list(dict.fromkeys(path.solver for path in paths))
     reasons = []
+    all_proven = []
     for solver in solvers:
         own = [path.table for path in paths if path.solver == solver]
         points = pd.concat(own)
         runs, proven = int(points["runs"].sum()), int(points["optimal"].sum())
-        if points["heuristic"].sum() == runs:
+        if 0 < runs == proven and len(solvers) > _MANY_SOLVERS:
+            all_proven.append(solver)
+        elif points["heuristic"].sum() == runs:
             reasons.append(_behind(solver, comparison))
         else:
             reasons.append(
@@ -224,6 +230,10 @@ def _by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) 
                 + ("." if proven == runs else
                    f"; its largest gap is {formats.short(points['gap_max'].max())}.")
             )  # fmt: skip
+    if all_proven:
+        reasons.insert(
+            0, f"{len(all_proven)} of {len(solvers)} solvers have proven all their trees optimal."
+        )
     if comparison["lam_key"].nunique() == 1:
         return _single_lambda(dataset, paths, reasons)
     fact = encoding_facts(comparison).get(dataset)

@@ -16,6 +16,9 @@ from pipelines.report.paths import Path
 _MANY = 40
 """From so many λ on, marks are small and spreads are bands."""
 
+_TALL = 8
+"""A legend of more lines hides what it explains."""
+
 _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 _PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
 
@@ -231,11 +234,24 @@ def profile_chart(
     if times["seconds"].notna().any():
         left.set_xscale("log")
         _plain_decades(left.xaxis)
-        left.legend(loc="lower right", handlelength=2.4)
     left.set_ylim(0, 1.03)
     left.yaxis.set_major_formatter(_PERCENT)
     _excess(right, excess, colours)
+    _add_legends(figure, left, right)
     return figure
+
+
+def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
+    """In the charts while they are short, else one below them."""
+    handles = max(
+        (axes.get_legend_handles_labels() for axes in (left, right)), key=lambda h: len(h[0])
+    )
+    if len(handles[0]) > _TALL:
+        figure.legend(*handles, loc="outside lower center", ncols=3, handlelength=2.4)
+        return
+    for axes in (left, right):
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="lower right", handlelength=2.4)
 
 
 def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
@@ -251,7 +267,6 @@ def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
         x, y = np.insert(x, 0, 0.0), np.insert(y, 0, 0.0)
         axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)
     if len(compared):
-        axes.legend(loc="lower right")
         axes.set_xlim(left=0)
     else:
         axes.text(0.5, 0.5, "no two solvers on the same problem", ha="center", va="center",

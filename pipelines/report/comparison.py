@@ -98,6 +98,7 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
                 "seconds_median": good["seconds"].median() if len(good) else math.nan,
                 "seconds_total": good["seconds"].sum() if len(good) else math.nan,
                 "iterations_median": good["iterations"].median() if len(good) else math.nan,
+                "nodes_median": good["nodes"].median() if len(good) else math.nan,
                 "peak_bytes": good["peak_bytes"].max() if len(good) else math.nan,
             }
         )

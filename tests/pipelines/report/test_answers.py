@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pipelines.report.answers import Answer
@@ -57,6 +58,16 @@ def test_with_one_lambda_the_smallest_objective_is_the_answer() -> None:
     assert found.point is not None
     assert found.headline.startswith("At λ = 0.05, categorical with branches")
     assert any("held out" in warning for warning in found.warnings)
+
+
+def test_many_solvers_that_prove_everything_are_counted_and_not_named() -> None:
+    rows = [
+        run_row() | {"key": str(slack), "solver_options": json.dumps({"slack": slack})}
+        for slack in range(6)
+    ]
+    assert "6 of 6 solvers have proven all their trees optimal." in answer(rows).reasons
+    named = answer(rows[:5]).reasons
+    assert sum("has proven 1 of 1 of its trees optimal" in reason for reason in named) == 5
 
 
 def test_no_answer_without_trees_or_without_any_full_lambda() -> None:
