@@ -80,6 +80,7 @@ class ThresholdEngine:
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.table, unit = tabulate(problem)
+        self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
         self.rules = rules_of(problem, prices, scope, settings, unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
         self.memo: Memo = new_memo(self.rules.budgets)
@@ -256,10 +257,12 @@ class ThresholdEngine:
 
     def _children(self, part: Part, feature: int) -> list[Part]:
         codes = self._codes(part.rows, feature)
-        first = int(self.table.values[feature])
+        first, end = (int(value) for value in self.table.values[feature : feature + 2])
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(end - first - 1), side="right")
         children = []
-        for code in range(int(self.table.values[feature + 1]) - first):
-            rows, literals = part.rows[codes == code], (*part.literals, first + code)
+        for value, places in enumerate(np.split(order, ends), start=first):
+            rows, literals = part.rows[places], (*part.literals, value)
             children.append(Part(rows, literals, self._node(rows, literals), 0))
         if self.rules.budgets == 1:
             return children
@@ -267,12 +270,7 @@ class ThresholdEngine:
         return [c._replace(budget=s) for c, s in zip(children, shares, strict=True)]
 
     def _codes(self, rows: Ints, feature: int) -> Ints:
-        codes = np.zeros(len(rows), np.int64)
-        begin, end = int(self.table.columns[feature]), int(self.table.columns[feature + 1])
-        for column in range(begin, end):
-            word = self.table.bits[rows, column // 64] >> np.uint64(column % 64)
-            codes += (column - begin + 1) * (word & np.uint64(1)).astype(np.int64)
-        return codes
+        return np.asarray(self.codes[self.sources[rows], feature], np.int64)
 
     def _node(self, rows: Ints, literals: tuple[int, ...]) -> int:
         self.scratch.rows[: len(rows)] = rows

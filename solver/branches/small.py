@@ -48,14 +48,18 @@ def best_small(
     budget : int
         Splits allowed, if they are limited.
     """
-    count_rows(table, scratch.rows, n, scratch.totals, scratch.singles)
     total, most = 0, 0
+    for k in range(len(scratch.totals)):
+        scratch.totals[k] = 0
+    for i in range(n):
+        scratch.totals[table.labels[scratch.rows[i]]] += table.weights[scratch.rows[i]]
     for k in range(len(scratch.totals)):
         total += scratch.totals[k]
         most = max(most, scratch.totals[k])
     best, least = -1, rules.error * (total - most)
-    if depth >= rules.depth or (rules.budgets > 1 and budget == 0):
+    if least <= rules.split or depth >= rules.depth or (rules.budgets > 1 and budget == 0):
         return -1
+    count_rows(table, scratch.rows, n, scratch.totals, scratch.singles)
     for feature in range(len(table.values) - 1):
         occupied, allowed, cost = 0, True, rules.split
         for code in range(table.values[feature + 1] - table.values[feature]):

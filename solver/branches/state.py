@@ -253,7 +253,7 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
         work=np.zeros(WORK_ROWS * BLOCK, ints),
         joint=np.zeros((arity, n_classes, columns + BLOCK) if pairs else (1, 1, 1), ints),
         cells=np.zeros((arity, arity, n_classes) if pairs else (1, 1, 1), ints),
-        cell=np.zeros((3, arity, arity), ints),
+        cell=np.zeros((3, arity, arity) if pairs else (1, 1, 1), ints),
         lower=np.zeros(rules.budgets, ints),
         upper=np.zeros(rules.budgets, ints),
         sums=np.zeros((arity + 1, rules.budgets), ints),

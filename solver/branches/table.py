@@ -12,6 +12,8 @@ from solver.problem import Problem
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
+_CODES_AT_A_TIME = 2**22
+
 
 class Table(NamedTuple):
     """A problem, read-only. A row here is a distinct pair (features, class).
@@ -62,12 +64,18 @@ def tabulate(problem: Problem) -> tuple[Table, int]:
     columns = values - np.arange(len(values))
     width = max(1, (int(columns[-1]) + 63) // 64)
     bits = np.zeros((len(sources), width), dtype=np.uint64)
-    for feature in range(problem.n_features):
-        codes = problem.codes[sources, feature]
-        for code in range(1, int(problem.arities[feature])):
-            column = int(columns[feature]) + code - 1
-            chosen = (codes == code).astype(np.uint64)
-            bits[:, column // 64] |= chosen << np.uint64(column % 64)
+    # Codes lie row by row: several features are fetched at a time.
+    step = max(1, _CODES_AT_A_TIME // len(sources))
+    for begin in range(0, problem.n_features, step):
+        block = np.ascontiguousarray(problem.codes[sources, begin : begin + step].T)
+        for feature, codes in enumerate(block, start=begin):
+            column = int(columns[feature])
+            if problem.arities[feature] == 2:
+                bits[:, column // 64] |= codes.astype(np.uint64) << np.uint64(column % 64)
+                continue
+            rows = np.flatnonzero(codes)
+            taken = column + codes[rows].astype(np.int64) - 1
+            bits[rows, taken // 64] |= np.uint64(1) << (taken % 64).astype(np.uint64)
     planes, scales = _planes(weights)
     table = Table(
         bits=bits,

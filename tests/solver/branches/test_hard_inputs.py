@@ -1,5 +1,6 @@
 """Inputs at the edges of what the full search's arrays and numbers hold."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.branches.search import Search
 from solver.branches.state import HAS_JOINT, N_COLUMNS
+from solver.branches.table import tabulate
 from solver.limits import Limits
 from solver.problem import Problem
 from tests import naive
@@ -48,3 +50,28 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
     search = Search(problem, Fraction(8, 100), Limits(), make)
     assert search.run(Watch()) == "optimal"
     assert (search.tree().errors, search.tree().splits) == (0, 3)
+
+
+def test_a_feature_with_as_many_codes_as_rows_takes_memory_of_their_order():
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, 2, (6000, 6))
+    target = (codes[:, 1] + codes[:, 2] + (generator.random(6000) < 0.1)) % 2
+    codes[:, 0] = generator.permutation(6000) // 2
+    problem = Problem.from_codes(codes, target)
+    solution = solver.solve(problem, "0.001")
+    assert solution.status == "optimal"
+    assert solution.peak_bytes < 2**25
+    assert solution.seconds < 10
+
+
+def test_a_table_holds_the_codes_of_its_rows():
+    generator = np.random.default_rng(4)
+    codes = generator.integers(0, [2, 5, 2, 70, 2], (300, 5))
+    problem = Problem.from_codes(codes, generator.integers(0, 3, 300))
+    table, _ = tabulate(problem)
+    sources = np.nonzero(problem.counts.T)[1]
+    for feature, (begin, end) in enumerate(itertools.pairwise(table.columns)):
+        columns = np.arange(begin, end)
+        bits = (table.bits[:, columns // 64] >> (columns % 64).astype(np.uint64)) & np.uint64(1)
+        expected = problem.codes[sources, feature][:, None] == np.arange(1, end - begin + 1)
+        assert np.array_equal(bits.astype(bool), expected)
