@@ -154,6 +154,8 @@ class Scratch(NamedTuple):
     leaf: Ints  # (values,)
     duplicate: Ints  # (features,)
     allowed: Ints  # (features,) whether no leaf is too small
+    single_errors: Ints  # (2, columns) fewest errors of a child with at most one split
+    kept: Ints  # counts of all pairs of columns, between the two passes over them
     floors_by_code: Ints  # (2, columns) floors, where all features have two codes
     pair_lower: Ints  # (values,) bound on a child through each further split
     stump: Ints  # (values,) a child with its best single split
@@ -167,9 +169,11 @@ class Scratch(NamedTuple):
     shares: Ints  # (max arity,)
 
 
+MOST_KEPT_COLUMNS = 512
+"""Columns of a frame up to which the counts of all pairs are kept for a second pass."""
 BLOCK = LANES
 """Columns that are counted at a time."""
-WORK_ROWS = 30
+WORK_ROWS = 38
 
 
 def new_memo(budgets: int) -> Memo:
@@ -221,6 +225,11 @@ def frame_sizes(table: Table, rules: Rules, n_classes: int) -> tuple[int, int, i
     return 64 * words, words * (1 + len(table.scales) + columns), joint
 
 
+def pair_blocks(columns: int) -> int:
+    """Blocks of columns in which all pairs of columns are counted."""
+    return sum((columns - 1 - i + BLOCK - 1) // BLOCK for i in range(columns))
+
+
 def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
     """Room for one iteration."""
     ints = np.int64
@@ -228,6 +237,7 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
     words = frame_sizes(table, rules, n_classes)[0] // 64
     width, arity = table.bits.shape[1], rules.max_arity
     pairs = rules.pairs and arity > 2
+    kept_blocks = max(1, pair_blocks(min(columns, MOST_KEPT_COLUMNS)))
     return Scratch(
         block=np.zeros(64, np.uint64),
         column_of=np.zeros(columns, ints),
@@ -247,6 +257,8 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
         leaf=np.zeros(values, ints),
         allowed=np.zeros(len(table.values) - 1, ints),
         duplicate=np.zeros(len(table.values) - 1, ints),
+        single_errors=np.zeros((2, columns + BLOCK), ints),
+        kept=np.zeros(12 * BLOCK * kept_blocks if rules.pairs and arity == 2 else 0, ints),
         floors_by_code=np.zeros((2, columns + BLOCK), ints),
         pair_lower=np.zeros(values + BLOCK, ints),
         stump=np.zeros(values + BLOCK, ints),
