@@ -20,7 +20,7 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
-        1.0,
+        4.0,
         "how much worse than the second best split, in λ, the one that is followed may become: 0 "
         "is best-first, a large number depth-first; a number ≥ 0",
         kind=(int, float),
