@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -58,8 +59,13 @@ class Branches(Solver):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; and refuse options of mode ``full`` in mode ``paper``."""
+        """As every solver's; a finite slack, and no options of mode ``full`` in mode ``paper``."""
         settings = super().check_options(options)
+        if not math.isfinite(settings["slack"]):
+            raise InputError(
+                f"option slack = {settings['slack']} of solver {cls.name!r} must be a finite number"
+            )
+        settings["slack"] = float(settings["slack"])  # 4 and 4.0 are the same task
         if settings["mode"] == "paper":
             for name, option in OPTIONS.items():
                 if settings[name] != option.default:

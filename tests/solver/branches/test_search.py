@@ -111,6 +111,13 @@ def test_a_state_of_another_search_is_refused(hard):
         solver.solve(hard, Fraction(1, 300), state=short)
 
 
+def test_slack_is_a_finite_number():
+    assert Branches(slack=4).settings == Branches().settings
+    for slack in (float("inf"), float("nan"), -1, "much", True):
+        with pytest.raises(solver.InputError, match="slack"):
+            Branches(slack=slack)
+
+
 def test_options_of_mode_full_are_refused_in_mode_paper(hard):
     with pytest.raises(solver.InputError, match="belongs to mode full"):
         solver.solve(hard, Fraction(1, 60), mode="paper", pairs=False)
