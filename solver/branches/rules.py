@@ -21,8 +21,7 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "how much worse than the second best split, in λ, the one that is followed may become: 0 "
-        "is best-first, a large number depth-first; a number ≥ 0",
+        "λ by which the split followed may become worse than the second best; a number ≥ 0",
         kind=(int, float),
         minimum=0,
     ),
