@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from sweep.schema import SCHEMA, VERSION
 
 LARGE = 50_000
 """Parts of so many rows are full: compaction leaves them as they are."""
+
+GRACE = 1.0
+"""Seconds that a generation is kept after a compaction, for those who have just opened it."""
 
 _LINK = "rows"
 _GENERATIONS = ".generations"
@@ -41,6 +45,7 @@ class Parts:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.link = root / _LINK
+        self._left: dict[str, float] = {}
 
     def create(self) -> None:
         """Make an empty first generation, if there is none, and remove what a crash left."""
@@ -58,12 +63,14 @@ class Parts:
         for leftover in self.current().glob(".*.tmp"):
             leftover.unlink(missing_ok=True)
 
-    def discard_old(self) -> None:
-        """Remove all generations but the current one."""
-        current = self.current()
+    def discard_old(self, grace: float = 0.0) -> None:
+        """Remove all generations but the current one and those left less than `grace` seconds
+        ago: someone may be listing their files, and would find none."""
+        current, now = self.current(), time.monotonic()
         for other in (self.root / _GENERATIONS).iterdir():
-            if other.name != current.name:
+            if other.name != current.name and now - self._left.get(other.name, -grace) >= grace:
                 shutil.rmtree(other, ignore_errors=True)
+                self._left.pop(other.name, None)
 
     def current(self) -> Path:
         """The folder of the current generation.
@@ -124,7 +131,7 @@ class Parts:
             Says for a table of key and attempt which rows a later attempt has replaced; these are
             left out.
         """
-        self.discard_old()
+        self.discard_old(GRACE)
         old, paths = self.current(), self.paths()
         new = old.with_name(f"{int(old.name) + 1:08d}")
         new.mkdir()
@@ -137,6 +144,7 @@ class Parts:
                 files.write_table(new / _name(number), content)
         files.sync(new)
         self._point_to(new)
+        self._left[old.name] = time.monotonic()
 
     def _merged(
         self, superseded: Callable[[pa.Table], pa.Array] | None

@@ -20,7 +20,7 @@ from solver.errors import InputError
 from solver.solution import Status
 from sweep import files, keys, states
 from sweep.lock import DriverLock
-from sweep.parts import Parts
+from sweep.parts import GRACE, Parts
 from sweep.plan import Block
 from sweep.rows import Checkpoint
 from sweep.schema import SCHEMA
@@ -38,9 +38,6 @@ FLUSH_SECONDS = 2.0
 
 MANY_PARTS = 256
 """So many parts are compacted while the sweep runs, and a tenth of that at its end."""
-
-_GRACE = 1.0
-"""Seconds that an old generation is kept for those who have just opened it."""
 
 SWEEP_FILE, MANIFEST, PLAN, CHECKPOINTS = (
     "sweep.yaml",
@@ -215,7 +212,7 @@ class Store:
             if self._has_superseded or self._n_parts > MANY_PARTS // 10:
                 self.compact()
             if self._compacted is not None:
-                time.sleep(max(0.0, self._compacted + _GRACE - time.monotonic()))
+                time.sleep(max(0.0, self._compacted + GRACE - time.monotonic()))
                 self.parts.discard_old()
         finally:
             self.lock.release()
