@@ -1,12 +1,13 @@
 """The numbers: problems, encodings, trees, exact objectives, searches and estimators."""
 
 from solver.base import Snapshot, Watch
-from solver.catalogue import SOLVERS, get_solver, solve
+from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
 from solver.estimators import BranchesClassifier
 from solver.export import export_dot, export_text, plot_tree
 from solver.limits import Limits
+from solver.path import Path, Step
 from solver.problem import Problem
 from solver.solution import Solution, Status
 from solver.tree import Node, Tree
@@ -19,10 +20,12 @@ __all__ = [
     "InputError",
     "Limits",
     "Node",
+    "Path",
     "Problem",
     "Snapshot",
     "Solution",
     "Status",
+    "Step",
     "Tree",
     "UnsupportedError",
     "Watch",
@@ -30,5 +33,6 @@ __all__ = [
     "export_text",
     "get_solver",
     "plot_tree",
+    "regularization_path",
     "solve",
 ]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
@@ -127,6 +127,15 @@ class Traits:
     limits: frozenset[str] = frozenset()
     proves: bool = True
     resumes: bool = False
+
+
+class Solve(Protocol):
+    """Solves one problem at one λ after the other, see :meth:`Solver.series`."""
+
+    def __call__(
+        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+    ) -> Solution:
+        """The best tree at a λ, as :meth:`Solver.solve` has it."""
 
 
 STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
@@ -257,6 +266,19 @@ class Solver(ABC):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         """Do the work; everything is checked."""
+
+    def series(self, problem: Problem) -> Solve:
+        """A function that solves the problem at one λ after the other, see :class:`Solve`.
+
+        A solver overrides it where one solve can learn from those before it.
+        """
+
+        def solve(
+            lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+        ) -> Solution:
+            return self.solve(problem, lam, limits, start=start, watch=watch)
+
+        return solve
 
     @classmethod
     def warm_up(cls) -> None:

@@ -14,6 +14,7 @@ from solver.cart import Cart
 from solver.errors import InputError
 from solver.exact import as_lambda
 from solver.limits import Limits
+from solver.path import Path, find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Tree
@@ -87,3 +88,53 @@ def solve(
     """
     engine = get_solver(solver)(**options)
     return engine.solve(problem, as_lambda(lam), limits, start=start, watch=watch, state=state)
+
+
+def regularization_path(
+    problem: Problem,
+    lam_min: str | int | float | Fraction,
+    solver: str = "branches",
+    limits: Limits | None = None,
+    *,
+    watch: Watch | None = None,
+    **options: Any,
+) -> Path:
+    """Every tree that is optimal for some λ from ``lam_min`` on, with exact breakpoints.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam_min : str, int, float or Fraction
+        The smallest λ, see :func:`solver.exact.as_lambda`.
+    solver : str
+        Name in the catalogue.
+    limits : Limits, optional
+        Seconds are those of the whole path, nodes and bytes hold for each solve; limits on the
+        tree hold for every tree of the path.
+    watch : Watch, optional
+        How the caller follows and stops the search.
+    **options
+        Options of the solver.
+
+    Returns
+    -------
+    Path
+        After any limit it holds the best trees so far and a proven lower bound at every λ.
+
+    Raises
+    ------
+    InputError
+        If λ, an option or a limit is wrong.
+    UnsupportedError
+        If the solver cannot do this problem.
+
+    Examples
+    --------
+    >>> import solver
+    >>> problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> path = solver.regularization_path(problem, lam_min="0.05")
+    >>> [str(lam) for lam in path.lams], path.splits, path.status.value
+    (['1/20', '1/8'], (2, 0), 'optimal')
+    """
+    engine = get_solver(solver)(**options)
+    return find_path(problem, as_lambda(lam_min), engine.series(problem), limits, watch)
