@@ -31,6 +31,9 @@ class Snapshot:
         Gives the search's state, see :meth:`Solver.solve`. Its arrays may be views of what the
         search works on: they are to be read inside the callback, or, for the last snapshot, once
         ``solve`` has returned.
+    lam : Fraction, optional
+        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. The
+        seconds are then those of the whole path.
     """
 
     tree: Tree
@@ -40,6 +43,7 @@ class Snapshot:
     iterations: int
     nodes: int
     state: Callable[[], dict[str, NDArray[Any]]] | None = None
+    lam: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,9 @@ class Solver(ABC):
     summary: ClassVar[str]
     traits: ClassVar[Traits]
     options: ClassVar[Mapping[str, Option]] = {}
+    certifies: ClassVar[bool] = False
+    """Whether it has a method ``certify(problem, claims, limits, watch)`` that gives a certificate
+    of what it has proven, see :mod:`solver.certificate`."""
 
     def __init__(self, **options: Any) -> None:
         self.settings = self.check_options(options)

@@ -8,32 +8,25 @@ one line meets what is proven at both, and it nowhere falls below the chords of 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
-from solver.base import Solve, Watch
+from solver.base import Snapshot, Solve, Watch
+from solver.envelope import Envelope, Line, Point, best_lines, neighbours
+from solver.errors import InputError
 from solver.exact import objective
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution, Status
 from solver.tree import Tree
 
+__all__ = ["Envelope", "Line", "Path", "PathSearch", "Point", "Step", "best_lines", "find_path"]
 
-class Line(NamedTuple):
-    """A tree, as the line that its objective is over λ."""
-
-    errors: int
-    splits: int
-    tree: Tree
-
-
-class Point(NamedTuple):
-    """What a search proved at one λ: no tree has an objective below the bound."""
-
-    lam: Fraction
-    lower_bound: Fraction | None
+# Costs of any weight that a search can take fit into 64 bits at λ of this many digits, or fewer.
+_DENOMINATORS = (10**6, 10**5, 10**4, 10**3)
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,8 @@ class Path:
         What was proven, from the smallest λ on.
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; else what
-        ended the search.
+        ended the search. ``stopped`` without a limit: a breakpoint has too many digits for the
+        search's integers, and what is proven beside it does not settle it.
     seconds : float
         Search time of all solves, compilation apart.
     solves : int
@@ -132,7 +126,7 @@ class Path:
         """
         if lam < self.lam_min:
             raise ValueError(f"the path begins at λ = {self.lam_min}, not at {lam}")
-        return next(step for step in reversed(self.steps) if step.start <= lam)
+        return self.steps[bisect_right(self.steps, lam, key=lambda step: step.start) - 1]
 
     def objective_at(self, lam: Fraction) -> Fraction:
         """The least objective known at a λ."""
@@ -141,17 +135,42 @@ class Path:
 
     def lower_bound_at(self, lam: Fraction) -> Fraction | None:
         """What is proven at a λ; None if nothing is."""
-        if self.status is Status.HEURISTIC:
-            return None
-        return Envelope.of(self.points, self._floor, self._leaf_loss).at(lam)
+        return None if self.status is Status.HEURISTIC else self._bounds.at(lam)
 
-    @property
-    def _floor(self) -> Fraction:
-        return Fraction(self.unavoidable_errors, self.total_weight)
+    def solution_at(self, lam: Fraction) -> Solution:
+        """What the path says about one λ; the effort is that of the whole path.
 
-    @property
-    def _leaf_loss(self) -> Fraction:
-        return Fraction(self.leaf_errors, self.total_weight)
+        Its status is ``optimal`` if the tree is proven at this λ, else the path's.
+
+        Raises
+        ------
+        ValueError
+            Below ``lam_min``.
+        """
+        step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
+        if step.proven:
+            bound = reached
+        return Solution(
+            tree=step.tree,
+            status=Status.OPTIMAL if bound == reached else self.status,
+            lam=lam,
+            objective=reached,
+            lower_bound=bound,
+            errors=step.errors,
+            total_weight=self.total_weight,
+            seconds=self.seconds,
+            solver=self.solver,
+            version=self.version,
+            compile_seconds=self.compile_seconds,
+            iterations=self.iterations,
+            nodes=self.nodes,
+            peak_bytes=self.peak_bytes,
+        )
+
+    @cached_property
+    def _bounds(self) -> Envelope:
+        floor = Fraction(self.unavoidable_errors, self.total_weight)
+        return Envelope.of(self.points, floor, Fraction(self.leaf_errors, self.total_weight))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; numbers that must be exact are also given as fraction strings."""
@@ -198,82 +217,6 @@ class Path:
         }
 
 
-class Envelope:
-    """The least concave function that the proven points allow: a lower bound at every λ.
-
-    Parameters
-    ----------
-    corners : sequence of (λ, value)
-        From the left, with falling slopes. Beyond the last it stays level.
-    """
-
-    def __init__(self, corners: Sequence[tuple[Fraction, Fraction]]) -> None:
-        self.corners = corners
-
-    @classmethod
-    def of(cls, points: Iterable[Point], floor: Fraction, leaf_loss: Fraction) -> Envelope:
-        """Of what was proven, and what is known without a search.
-
-        Parameters
-        ----------
-        floor : Fraction
-            The objective at λ = 0 is at least the loss on rows that nothing tells apart.
-        leaf_loss : Fraction
-            For λ ≥ the loss of the tree without a split, no split can pay.
-        """
-        known = {Fraction(0): floor}
-        known[leaf_loss] = leaf_loss
-        for point in points:
-            if point.lower_bound is not None:
-                known[point.lam] = max(known.get(point.lam, floor), point.lower_bound)
-        corners: list[tuple[Fraction, Fraction]] = []
-        for lam, value in sorted(known.items()):
-            while len(corners) > 1 and _is_below(corners[-2], corners[-1], (lam, value)):
-                corners.pop()
-            corners.append((lam, value))
-        return cls(corners)
-
-    def at(self, lam: Fraction) -> Fraction:
-        """The lower bound at a λ: on a chord, or level beyond the last corner."""
-        best = max((value for at, value in self.corners if at <= lam), default=Fraction(0))
-        for (a, low), (b, high) in zip(self.corners, self.corners[1:], strict=False):
-            if a <= lam <= b:
-                best = max(best, low + (high - low) * (lam - a) / (b - a))
-        return best
-
-
-def _is_below(
-    a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]
-) -> bool:
-    """Whether ``b`` lies on or below the chord from ``a`` to ``c``."""
-    return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
-
-
-def best_lines(
-    lines: Iterable[Line], lam_min: Fraction, weight: int
-) -> list[tuple[Line, Fraction]]:
-    """The lines that are least somewhere from ``lam_min`` on, and from which λ.
-
-    At a λ where two lines meet, that of fewer splits comes first in line; one that is least at a
-    single λ only is left out.
-    """
-    kept: list[tuple[Line, Fraction]] = []
-    for line in sorted(lines, key=lambda line: (-line.splits, line.errors)):
-        start = lam_min
-        while kept:
-            last, last_start = kept[-1]
-            if last.splits == line.splits:  # and no more errors
-                break
-            meets = Fraction(line.errors - last.errors, weight * (last.splits - line.splits))
-            if meets > last_start:
-                start = meets
-                break
-            kept.pop()
-        if not kept or kept[-1][0].splits > line.splits:
-            kept.append((line, start if kept else lam_min))
-    return kept
-
-
 class PathSearch:
     """Finds a λ-path: solves at the corners of the known trees' envelope until all are proven.
 
@@ -289,6 +232,13 @@ class PathSearch:
     limits : Limits
         Seconds are those of the whole path; nodes and bytes hold for each solve.
     watch : Watch
+        Its snapshots name the λ that is being solved, and hold no state.
+
+    Notes
+    -----
+    From λ = 0 the path begins with the tree that is the best just right of 0: that of fewest
+    splits among those of least errors. At 0 itself all these are as good, and the search there
+    ends at any of them; the proof at the first corner right of 0 finds the one.
     """
 
     def __init__(
@@ -297,27 +247,62 @@ class PathSearch:
         self.problem, self.lam_min, self.solve = problem, lam_min, solve
         self.limits, self.watch = limits, watch
         self.weight = problem.total_weight
-        self.leaf_loss = Fraction(problem.leaf_errors, self.weight)
-        self.floor = Fraction(problem.unavoidable_errors, self.weight)
         leaf = problem.grow(-1)
-        self.lines = {(leaf.errors, 0): Line(leaf.errors, 0, leaf)}
+        # The lines of the envelope and where each begins; no other line can come back.
+        self.kept = best_lines([Line(leaf.errors, 0, leaf)], lam_min, self.weight)
+        floor = Fraction(problem.unavoidable_errors, self.weight)
+        self.bounds = Envelope.of((), floor, Fraction(problem.leaf_errors, self.weight))
         self.points: dict[Fraction, Fraction | None] = {}
         self.ended: dict[Fraction, Status] = {}
+        self.closed: set[Fraction] = set()
+        self.unreachable: set[Fraction] = set()
         self.solutions: list[Solution] = []
         self.proves = True
-        self.began = time.perf_counter()
+        self.began = self.told = time.perf_counter()
 
     def run(self) -> Path:
         """Solve until the path is proven or a limit is met."""
         while (lam := self._next()) is not None:
             seconds = self._share()
-            if seconds == 0 or self.watch.stop():
+            # However small the limits, one solve gives bounds and names the solver.
+            if self.solutions and (seconds == 0 or self._stopped()):
                 break
-            solution = self.solve(
-                lam, replace(self.limits, seconds=seconds), self._line_at(lam).tree, self.watch
-            )
-            self._take(lam, solution)
+            self._tell(lam)
+            try:
+                solution = self._solve(lam, seconds)
+            except InputError:
+                if lam == self.lam_min:
+                    raise
+                # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
+                self.unreachable.add(lam)
+            else:
+                self._take(lam, solution)
         return self._path()
+
+    def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
+        limits, watch, tell = replace(self.limits, seconds=seconds), self.watch, self.watch.snapshot
+        if tell is not None:
+
+            def tell_with_lam(snapshot: Snapshot) -> None:
+                self.told = time.perf_counter()
+                tell(replace(snapshot, lam=lam, seconds=self._elapsed(), state=None))
+
+            watch = replace(watch, snapshot=tell_with_lam)
+        return self.solve(lam, limits, self._line_at(lam).tree, watch)
+
+    def _tell(self, lam: Fraction) -> None:
+        """A snapshot between two solves, where many short ones would give none."""
+        now = time.perf_counter()
+        if self.watch.snapshot is None or now - self.told < self.watch.interval:
+            return
+        self.told, line = now, self._line_at(lam)
+        reached = objective(line.errors, line.splits, self.weight, lam)
+        iterations = sum(solution.iterations for solution in self.solutions)
+        nodes = max((solution.nodes for solution in self.solutions), default=0)
+        bound = min(self.bounds.at(lam), reached)
+        self.watch.snapshot(
+            Snapshot(line.tree, reached, bound, self._elapsed(), iterations, nodes, lam=lam)
+        )
 
     def _take(self, lam: Fraction, solution: Solution) -> None:
         self.solutions.append(solution)
@@ -325,67 +310,99 @@ class PathSearch:
         self.ended[lam] = solution.status
         bound, old = solution.lower_bound, self.points.get(lam)
         self.points[lam] = bound if bound is None or old is None else max(bound, old)
-        self.lines.setdefault(
-            (solution.errors, solution.splits),
-            Line(solution.errors, solution.splits, solution.tree),
-        )
-
-    def _corners(self) -> list[Fraction]:
-        return [start for _, start in best_lines(self.lines.values(), self.lam_min, self.weight)]
+        if bound is not None:
+            self.bounds.add(lam, bound)
+        line = Line(solution.errors, solution.splits, solution.tree)
+        # What is known comes first: of equal lines the first stays.
+        lines = [*(known for known, _ in self.kept), line]
+        self.kept = best_lines(lines, self.lam_min, self.weight)
 
     def _line_at(self, lam: Fraction) -> Line:
-        kept = best_lines(self.lines.values(), self.lam_min, self.weight)
-        return next(line for line, start in reversed(kept) if start <= lam)
+        return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
 
-    def _bounds(self) -> Envelope:
-        points = (Point(lam, bound) for lam, bound in self.points.items())
-        return Envelope.of(points, self.floor, self.leaf_loss)
-
-    def _gap(self, bounds: Envelope, lam: Fraction) -> Fraction:
+    def _gap(self, lam: Fraction) -> Fraction:
+        """How far the best line known is above what is proven."""
         line = self._line_at(lam)
-        return objective(line.errors, line.splits, self.weight, lam) - bounds.at(lam)
+        return objective(line.errors, line.splits, self.weight, lam) - self.bounds.at(lam)
+
+    def _is_closed(self, lam: Fraction) -> bool:
+        """Whether a corner is proven. One that is stays so as long as it is a corner."""
+        if lam in self.closed:
+            return True
+        gap = self._gap(lam)
+        if lam in self.unreachable and 0 < gap < self._grid(lam):
+            bound = self.points[lam] = self.bounds.at(lam) + gap
+            self.bounds.add(lam, bound)
+            gap = Fraction(0)
+        if gap == 0:
+            self.closed.add(lam)
+        return gap == 0
+
+    def _grid(self, lam: Fraction) -> Fraction:
+        """The objective of every tree at a λ is a whole multiple of this."""
+        return Fraction(1, self.weight * (self.weight * lam).denominator)
+
+    def _near(self, lam: Fraction) -> list[Fraction]:
+        """The λ of fewer digits on both sides of a corner that cannot be solved at."""
+        for largest in _DENOMINATORS:
+            if lam in self.unreachable and largest < lam.denominator:
+                pair = [max(near, self.lam_min) for near in neighbours(lam, largest)]
+                if self.unreachable.isdisjoint(pair):
+                    return pair
+        return []
 
     def _next(self) -> Fraction | None:
-        """The corner to solve at: the first of all ``lam_min``, then that of largest gap."""
-        if self.lam_min not in self.points:
+        """The λ to solve at: ``lam_min`` first, then the corner of the largest gap.
+
+        A corner that has had its share of the time waits for those that have not.
+        """
+        if not self.points:
             return self.lam_min
+        corners = [start for _, start in self.kept]
         if not self.proves:
-            open_ = [lam for lam in self._corners() if lam not in self.points]
-            return open_[0] if open_ else None
-        bounds = self._bounds()
-        gaps = [(self._gap(bounds, lam), lam) for lam in self._corners()]
-        # One that a limit of nodes or bytes has ended would end there again.
-        gaps = [(gap, lam) for gap, lam in gaps if gap > 0 and self._may_go_on(lam)]
-        return max(gaps, default=(Fraction(0), None))[1]
+            return next((lam for lam in corners if self._is_new(lam)), None)
+        open_ = [lam for lam in corners if not self._is_closed(lam)]
+        ready = [lam for lam in open_ if lam not in self.unreachable and self._may_go_on(lam)]
+        if ready:
+            return max(ready, key=lambda lam: (lam not in self.ended, self._gap(lam), lam))
+        return next((near for lam in open_ for near in self._near(lam) if self._is_new(near)), None)
+
+    def _is_new(self, lam: Fraction) -> bool:
+        return lam not in self.points and lam not in self.unreachable
 
     def _may_go_on(self, lam: Fraction) -> bool:
-        return self.ended.get(lam) in (None, Status.OPTIMAL, Status.TIME_LIMIT)
+        """Whether another solve could do more; limits of nodes or bytes end it where they did."""
+        status = self.ended.get(lam)
+        return status is None or (status is Status.TIME_LIMIT and self.limits.seconds is not None)
+
+    def _stopped(self) -> bool:
+        return self.watch.stop() or Status.STOPPED in self.ended.values()
+
+    def _elapsed(self) -> float:
+        """Seconds since the beginning, compilation apart."""
+        compiled = sum(solution.compile_seconds for solution in self.solutions)
+        return time.perf_counter() - self.began - compiled
 
     def _share(self) -> float | None:
         """Seconds of the next solve: half of what is left, so that others get theirs."""
         if self.limits.seconds is None:
             return None
-        left = self.limits.seconds - (time.perf_counter() - self.began) + self._compiled()
-        if left <= 0 and self.solutions:
-            return 0.0
-        return max(left, 0.0) if left < 0.1 else left / 2
-
-    def _compiled(self) -> float:
-        return sum(solution.compile_seconds for solution in self.solutions)
+        left = max(self.limits.seconds - self._elapsed(), 0.0)
+        return left if left < 0.1 else left / 2
 
     def _path(self) -> Path:
-        kept = best_lines(self.lines.values(), self.lam_min, self.weight)
-        ends: list[Fraction | None] = [start for _, start in kept[1:]]
-        ends.append(None)
-        bounds = self._bounds()
-        proven = {start: self.proves and self._gap(bounds, start) == 0 for _, start in kept}
-        proven[self.lam_min] &= self.lam_min in self.points
+        corners = [start for _, start in self.kept]
+        proven = [self.proves and self._is_closed(start) for start in corners]
+        # At infinity the last step, the tree without a split, is proven.
+        ends: list[Fraction | None] = [*corners[1:], None]
+        ends_proven = [*proven[1:], True]
         steps = tuple(
-            Step(start, end, line.errors, line.splits, line.tree,
-                 proven[start] and (end is None or proven[end]))
-            for (line, start), end in zip(kept, ends, strict=True)
-        )  # fmt: skip
-        last = self.solutions[-1]
+            Step(start, end, line.errors, line.splits, line.tree, here and there)
+            for (line, start), end, here, there in zip(
+                self.kept, ends, proven, ends_proven, strict=True
+            )
+        )
+        solutions, last = self.solutions, self.solutions[-1]
         return Path(
             lam_min=self.lam_min,
             total_weight=self.weight,
@@ -394,14 +411,14 @@ class PathSearch:
             steps=steps,
             points=tuple(Point(lam, self.points[lam]) for lam in sorted(self.points)),
             status=self._status(all(step.proven for step in steps)),
-            seconds=sum(solution.seconds for solution in self.solutions),
-            solves=len(self.solutions),
+            seconds=sum(solution.seconds for solution in solutions),
+            solves=len(solutions),
             solver=last.solver,
             version=last.version,
-            iterations=sum(solution.iterations for solution in self.solutions),
-            nodes=max(solution.nodes for solution in self.solutions),
-            peak_bytes=max(solution.peak_bytes for solution in self.solutions),
-            compile_seconds=self._compiled(),
+            iterations=sum(solution.iterations for solution in solutions),
+            nodes=max(solution.nodes for solution in solutions),
+            peak_bytes=max(solution.peak_bytes for solution in solutions),
+            compile_seconds=sum(solution.compile_seconds for solution in solutions),
         )
 
     def _status(self, proven: bool) -> Status:
@@ -409,10 +426,12 @@ class PathSearch:
             return Status.OPTIMAL
         if not self.proves:
             return Status.HEURISTIC
-        if self.watch.stop():
+        if self._stopped():
             return Status.STOPPED
         limits = [status for status in self.ended.values() if status is not Status.OPTIMAL]
-        return limits[-1] if limits else Status.TIME_LIMIT
+        if limits:
+            return limits[-1]
+        return Status.STOPPED if self.limits.seconds is None else Status.TIME_LIMIT
 
 
 def find_path(

@@ -111,6 +111,75 @@ def _order(tree: _Best) -> tuple[int, int]:
     return tree.cost, tree.splits
 
 
+class Stretch(NamedTuple):
+    """From which λ on the best tree has so many errors and splits."""
+
+    lam: Fraction
+    errors: int
+    splits: int
+
+
+def least_errors(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    *,
+    depth: int | None = None,
+    splits: int | None = None,
+    min_leaf_size: int | None = None,
+) -> dict[int, int]:
+    """The least errors of all trees of each number of splits; limits as in :func:`optimum`."""
+    smallest = min_leaf_size or 0
+
+    @cache
+    def reach(rows: Rows, depth: int | None) -> dict[int, int]:
+        totals = [sum(column) for column in zip(*(counts[r] for r in rows), strict=True)]
+        if 0 < sum(totals) < smallest and len(rows) < len(codes):
+            return {}
+        found = {0: sum(totals) - max(totals, default=0)}
+        if depth == 0:
+            return found
+        for feature, arity in enumerate(arities):
+            parts = [tuple(r for r in rows if codes[r][feature] == c) for c in range(arity)]
+            if sum(map(bool, parts)) < 2:
+                continue
+            trees = {1: 0}
+            for part in parts:
+                trees = _together(trees, reach(part, _less(depth)))
+            found = _least([*found.items(), *trees.items()])
+        return found
+
+    every = reach(tuple(range(len(codes))), depth)
+    return {used: errors for used, errors in every.items() if splits is None or used <= splits}
+
+
+def _together(some: dict[int, int], others: dict[int, int]) -> dict[int, int]:
+    """Splits and errors of one tree here and one there."""
+    return _least([(s + t, e + f) for s, e in some.items() for t, f in others.items()])
+
+
+def _least(pairs: list[tuple[int, int]]) -> dict[int, int]:
+    """The least second of each first."""
+    return {first: min(b for a, b in pairs if a == first) for first in {a for a, _ in pairs}}
+
+
+def path(trees: dict[int, int], weight: int, lam_min: Fraction) -> list[Stretch]:
+    """The λ-path of these trees (splits → errors) from ``lam_min`` up, fewest splits at ties.
+
+    It looks at ``lam_min`` and at each λ where any two trees are equally good.
+    """
+    lams = {lam_min}
+    for s, t in product(trees, trees):
+        if s > t:
+            lams.add(max(lam_min, Fraction(trees[t] - trees[s], weight * (s - t))))
+    stretches: list[Stretch] = []
+    for lam in sorted(lams):
+        _, splits = min((Fraction(errors, weight) + lam * s, s) for s, errors in trees.items())
+        if not stretches or stretches[-1].splits != splits:
+            stretches.append(Stretch(lam, trees[splits], splits))
+    return stretches
+
+
 def all_shapes(arities: Sequence[int], depth: int) -> Iterator[Shape]:
     """Every tree up to a depth, those with useless and repeated splits included."""
     yield -1

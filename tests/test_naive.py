@@ -53,6 +53,44 @@ def test_oracle_returns_a_tree_of_its_objective(data: st.DataObject) -> None:
         assert tree.smallest_leaf >= (limits.min_leaf_size or 0)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_least_errors_equal_full_enumeration(data: st.DataObject) -> None:
+    table = data.draw(tables(max_rows=8, max_features=3, max_arity=2))
+    limits = data.draw(structural_limits())
+    found = naive.least_errors(
+        table.codes, table.counts, table.arities,
+        depth=limits.depth, splits=limits.splits, min_leaf_size=limits.min_leaf_size,
+    )  # fmt: skip
+    depth = min(len(table.arities), 3 if limits.depth is None else limits.depth)
+    every: dict[int, int] = {}
+    for shape in naive.all_shapes(table.arities, depth):
+        tree = naive.measure(shape, table.codes, table.counts)
+        too_small = tree.splits > 0 and tree.smallest_leaf < (limits.min_leaf_size or 0)
+        if not too_small and (limits.splits is None or tree.splits <= limits.splits):
+            every[tree.splits] = min(tree.errors, every.get(tree.splits, tree.errors))
+    # Useless splits are not among the oracle's, and make no tree better.
+    assert found.items() <= every.items()
+    weight = sum(table.weights)
+    for lam_min in (Fraction(0), Fraction(1, weight)):
+        assert naive.path(found, weight, lam_min) == naive.path(every, weight, lam_min)
+
+
+def test_path_of_four_trees() -> None:
+    # Three splits are on the line from four to one, and never better than both.
+    trees = {0: 10, 1: 6, 3: 2, 4: 0}
+    assert naive.path(trees, 10, Fraction(0)) == [
+        (0, 0, 4),
+        (Fraction(1, 5), 6, 1),
+        (Fraction(2, 5), 10, 0),
+    ]
+    assert naive.path(trees, 10, Fraction(1, 4)) == [
+        (Fraction(1, 4), 6, 1),
+        (Fraction(2, 5), 10, 0),
+    ]
+    assert naive.path(trees, 10, Fraction(2, 5)) == [(Fraction(2, 5), 10, 0)]
+
+
 def test_oracle_on_exclusive_or() -> None:
     table = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)
     assert table.optimum(Fraction(1, 10)).objective == Fraction(3, 10)
