@@ -52,7 +52,11 @@ def load_tree(path: Path) -> Tree:
 
 def save_tree(tree: Tree, path: Path) -> None:
     """Write a tree as JSON; a file of that name is replaced as a whole or not at all."""
-    text = json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) + "\n"
+    write_text(json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) + "\n", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text; a file of that name is replaced as a whole or not at all."""
     with _replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 

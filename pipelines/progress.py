@@ -267,8 +267,9 @@ def follow_search(stream: IO[str] | None = None) -> Iterator[Callable[[Snapshot]
 
         def follow(snapshot: Snapshot) -> None:
             objective, bound = float(snapshot.objective), float(snapshot.lower_bound)
+            at = "" if snapshot.lam is None else f" λ = {float(snapshot.lam):.4g}"
             status.update(
-                f"searching: objective {objective:.4g}, lower bound {bound:.4g}, "
+                f"searching{at}: objective {objective:.4g}, lower bound {bound:.4g}, "
                 f"gap {objective - bound:.3g}, {show_seconds(snapshot.seconds)}"
             )
 

@@ -1,4 +1,4 @@
-"""One table, one λ: what ``treesweep solve`` does, without the printing."""
+"""One table: what ``treesweep solve`` and ``treesweep path`` do, without the printing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pipelines.resumable import StateFile, search_identity
-from solver.base import Snapshot, Watch
+from solver.base import Snapshot, Solver, Watch
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
 from solver.errors import InputError
 from solver.exact import as_lambda, integer_weights
 from solver.limits import Limits
+from solver.path import Path as LamPath
+from solver.path import find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
@@ -31,7 +33,8 @@ class Request:
     data : str
         A file, the name of a built-in dataset, or ``openml:ID``.
     lam : str
-        λ, see :func:`solver.exact.as_lambda`; ``k/n`` is k over the number of rows.
+        λ, see :func:`solver.exact.as_lambda`; ``k/n`` is k over the number of rows. Of a path, the
+        smallest one.
     target : str, optional
         Needed where the data do not know it.
     columns : mapping
@@ -44,7 +47,8 @@ class Request:
         By the names of :class:`solver.limits.Limits`; None is no limit.
     state : Path, optional
         A file that a search without a proof is written to, and goes on from if it is there. The
-        limit of seconds holds for this call, the Solution's figures are those of all calls.
+        limit of seconds holds for this call, the Solution's figures are those of all calls. Not
+        for paths.
     """
 
     data: str
@@ -95,10 +99,7 @@ def solve_request(
     InputError
         If anything in the request is wrong or does not fit.
     """
-    limits = Limits(**request.limits)
-    solver = get_solver(request.solver)(**request.solver_options)
-    get_encoding(request.encoding).check_options(request.encoding_options)
-    read_lambda(request.lam, 1)
+    limits, solver = _check(request)
     if request.state is not None and not solver.resumes:
         raise InputError(
             f"solver {request.solver!r} with these options cannot go on from a state; leave out "
@@ -113,6 +114,35 @@ def solve_request(
     start, watch = kept.tree(), kept.watch(stop, follow)
     found = solver.solve(problem, lam, limits, start=start, watch=watch, state=kept.take_state())
     return Answer(problem, kept.end(found), kept.complaint)
+
+
+class PathAnswer(NamedTuple):
+    """What came of a request for a path."""
+
+    problem: Problem
+    path: LamPath
+
+
+def find_path_request(
+    request: Request,
+    stop: Callable[[], bool] = lambda: False,
+    follow: Callable[[Snapshot], None] | None = None,
+) -> PathAnswer:
+    """Load, encode and find the λ-path; parameters and errors as :func:`solve_request`."""
+    limits, solver = _check(request)
+    problem = make_problem(request)
+    lam_min = read_lambda(request.lam, problem.n_rows)
+    watch = Watch(stop=stop, snapshot=follow, interval=0.5)
+    return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, watch))
+
+
+def _check(request: Request) -> tuple[Limits, Solver]:
+    """What can be refused before the data are read."""
+    limits = Limits(**request.limits)
+    solver = get_solver(request.solver)(**request.solver_options)
+    get_encoding(request.encoding).check_options(request.encoding_options)
+    read_lambda(request.lam, 1)
+    return limits, solver
 
 
 def read_lambda(text: str, n_rows: int) -> Fraction:

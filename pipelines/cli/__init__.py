@@ -2,6 +2,7 @@
 
 from pipelines.cli.app import treesweep
 from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
+from pipelines.cli.paths import path
 from pipelines.cli.single import predict, solve
 from pipelines.cli.sweeps import report, resume, run, status, verify
 
@@ -14,6 +15,7 @@ for command in (
     report,
     verify,
     solve,
+    path,
     predict,
     datasets,
     encodings,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,54 +11,25 @@ import click
 from pipelines.cli.app import ExitCode
 from pipelines.cli.interrupts import stop_on_interrupt
 from pipelines.cli.output import count, print_json, print_lines
-from pipelines.cli.values import read_options, read_pairs, read_size
+from pipelines.cli.problems import (
+    describe_problem,
+    make_request,
+    problem_options,
+    remedies_as_options,
+    separator_option,
+    show_effort,
+    show_problem,
+)
 
 if TYPE_CHECKING:
     from pipelines.single import Request
     from solver import Problem, Solution
 
-_PAIR = "KEY=VALUE"
-
-
-def _check_separator(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> str | None:
-    if value is None or (len(value) == 1 and value not in '\n\r"'):
-        return value
-    raise click.BadParameter(
-        f"{value!r} is not one character that can part fields; write e.g. ';', or $'\\t' for a tab"
-    )
-
-
-_separator = click.option(
-    "--separator", metavar="CHAR", callback=_check_separator,
-    help="What parts the fields of a text file; by default a comma, a tab in .tsv.",
-)  # fmt: skip
-
 
 @click.command()
 @click.argument("data")
-@click.option("--target", metavar="COLUMN", help="Column to predict, where DATA does not know it.")
 @click.option("--lam", required=True, metavar="λ", help="Price of a split, e.g. 0.01 or 1/958.")
-@click.option("--encoding", default="onehot", show_default=True, metavar="NAME")
-@click.option("--solver", default="branches", show_default=True, metavar="NAME")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Search time.")
-@click.option("--memory-limit", metavar="SIZE", help="Memory of the search, e.g. 4GiB.")
-@click.option("--node-limit", type=int, metavar="N", help="Branches held in memory.")
-@click.option("--max-depth", type=int, metavar="N", help="Splits on the longest path.")
-@click.option("--max-splits", type=int, metavar="N", help="Splits of the tree.")
-@click.option("--min-leaf-size", type=int, metavar="N", help="Smallest weight of a leaf.")
-@click.option("--option", "options", multiple=True, metavar=_PAIR, help="Option of the solver.")
-@click.option(
-    "--encoding-option", "encoding_options", multiple=True, metavar=_PAIR,
-    help="Option of the encoding, e.g. k=8.",
-)  # fmt: skip
-@click.option(
-    "--column", "columns", multiple=True, metavar="NAME=KIND",
-    help="How to read a column: category, number, date or drop.",
-)  # fmt: skip
-@_separator
-@click.option("--weights", metavar="COLUMN", help="Column of row weights.")
+@problem_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json",
@@ -80,42 +50,18 @@ def solve(
     """
     from pipelines.predict import check_writable, save_tree
     from pipelines.progress import follow_search
-    from pipelines.single import Request, solve_request
-    from solver import InputError
+    from pipelines.single import solve_request
 
-    request = Request(
-        data=data,
-        target=given["target"],
-        lam=given["lam"],
-        encoding=given["encoding"],
-        encoding_options=read_options(given["encoding_options"], "--encoding-option"),
-        solver=given["solver"],
-        solver_options=read_options(given["options"], "--option"),
-        columns=read_pairs(given["columns"], "--column"),
-        separator=given["separator"],
-        weights=given["weights"],
-        limits={
-            "seconds": given["time_limit"],
-            "bytes": read_size(given["memory_limit"], "--memory-limit"),
-            "nodes": given["node_limit"],
-            "depth": given["max_depth"],
-            "splits": given["max_splits"],
-            "min_leaf_size": given["min_leaf_size"],
-        },
-        state=state,
-    )
+    request = make_request(data, given["lam"], given, state=state)
     for path in (save, state):
         if path is not None:
             check_writable(path)
-    with stop_on_interrupt() as stopped, follow_search() as follow:
-        try:
-            problem, solution, complaint = solve_request(request, stopped, follow)
-        except InputError as error:
-            raise InputError(_as_options(str(error))) from None
+    with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
+        problem, solution, complaint = solve_request(request, stopped, follow)
     if save is not None:
         save_tree(solution.tree, save)
     if as_json:
-        print_json(_as_object(request.data, problem, solution))
+        print_json(describe_problem(request.data, problem) | solution.to_dict())
     else:
         _show(request, problem, solution)
         if save is not None:
@@ -127,50 +73,13 @@ def solve(
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
 
 
-def _as_options(message: str) -> str:
-    """A remedy that names a key of a sweep's YAML, as options of this command."""
-    return re.sub(r"columns: \{([^{}:]+): (\w+)\}", r"--column \1=\2", message)
-
-
-def _as_object(name: str, problem: Problem, solution: Solution) -> dict[str, Any]:
-    """The Solution's fields and what they are about."""
-    about = {
-        "dataset": name,
-        "target": problem.target,
-        "encoding": problem.encoding,
-        "n_rows": problem.n_rows,
-        "n_features": problem.n_features,
-        "n_classes": problem.n_classes,
-        "weight_scale": problem.weight_scale,
-    }
-    return about | solution.to_dict()
-
-
 def _show(request: Request, problem: Problem, solution: Solution) -> None:
     """A solution for a person."""
     from solver.export import export_text
 
-    click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
-    if request.weights is not None:
-        times = f" × {problem.weight_scale}" if problem.weight_scale > 1 else ""
-        click.echo(f"Rows and errors are counted by their weight, {request.weights!r}{times}.")
+    show_problem(request, problem)
     click.echo(f"\n{export_text(solution.tree)}\n")
     print_lines(_lines(solution))
-
-
-def _about(name: str, problem: Problem) -> str:
-    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
-    merged = problem.preparation.collapsed
-    parts = [
-        f"{name}, {problem.encoding}: {count(problem.n_rows, 'row')}",
-        count(problem.n_features, "feature"),
-        count(problem.n_classes, "class"),
-    ]
-    if dropped:
-        parts.append(f"{count(dropped, 'constant or duplicate feature')} dropped")
-    if merged:
-        parts.append(f"{count(merged, 'row')} merged with equal ones")
-    return ", ".join(parts)
 
 
 def _lines(solution: Solution) -> list[tuple[str, str]]:
@@ -178,11 +87,6 @@ def _lines(solution: Solution) -> list[tuple[str, str]]:
     loss = f"{solution.errors}/{solution.total_weight}"
     cost = f"{loss} wrong + λ {solution.lam} × {count(solution.splits, 'split')}"
     objective = f"{float(solution.objective):.6g} = {solution.objective} ({cost})"
-    took = f"{solution.seconds:.3f} s"
-    if solution.iterations:
-        took += f", {count(solution.iterations, 'iteration')}"
-    if solution.compile_seconds:
-        took += f", and {solution.compile_seconds:.1f} s of compiling"
     leaves = "1 leaf" if solution.leaves == 1 else f"{solution.leaves} leaves"
     shape = f"{count(solution.splits, 'split')}, {leaves}, depth {solution.depth}"
     return [
@@ -190,7 +94,7 @@ def _lines(solution: Solution) -> list[tuple[str, str]]:
         ("proof", _proof(solution)),
         ("accuracy", f"{float(solution.accuracy):.4f} on these rows"),
         ("tree", shape),
-        ("search", f"{solution.solver} {solution.version}: {took}"),
+        ("search", show_effort(solution)),
     ]
 
 
@@ -214,7 +118,7 @@ def _proof(solution: Solution) -> str:
     help="Write here (CSV, or Parquet if it ends in .parquet) instead of to stdout.",
 )  # fmt: skip
 @click.option("--proba", is_flag=True, help="Add the frequency of each class.")
-@_separator
+@separator_option
 def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str | None) -> None:
     """Predict the rows of a table with a stored tree, as CSV.
 

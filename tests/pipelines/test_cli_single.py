@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pty
 import signal
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import solver
-from pipelines.cli import treesweep
 from sweep.datasets import load_dataset
-
-SCRIPT = Path(sys.executable).with_name("treesweep")
-
-
-def run(*arguments: object) -> Any:
-    return CliRunner().invoke(treesweep, [str(a) for a in arguments])
-
-
-def refused(*arguments: object) -> str:
-    """The one line that says why."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("treesweep: error: ")
-    return str(line)
+from tests.pipelines.commands import Terminal, refused, run
 
 
 @pytest.fixture
@@ -258,37 +236,6 @@ def test_predict_names_a_missing_column_and_a_missing_file(tmp_path: Path) -> No
     tree = tmp_path / "tree.json"
     assert run("solve", "monks-1", "--lam", "0.01", "--save", tree).exit_code == 0
     assert "'a5'" in refused("predict", tree, "car")
-
-
-class Terminal:
-    """A terminal that a process writes its stderr to."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._ours, theirs = pty.openpty()
-        self.process = subprocess.Popen(
-            [str(SCRIPT), *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True,
-            env=os.environ | {"TERM": "xterm"},
-        )  # fmt: skip
-        os.close(theirs)
-        self.shown = ""
-
-    def read_until(self, words: str | None) -> None:
-        """Read until words were shown, or to the end."""
-        while words is None or words not in self.shown:
-            try:
-                chunk = os.read(self._ours, 4096)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                assert words is None, f"{words!r} never came: {self.shown!r}"
-                break
-            self.shown += chunk.decode(errors="replace")
-
-    def finish(self) -> str:
-        """What it wrote to stdout."""
-        self.read_until(None)
-        os.close(self._ours)
-        return self.process.communicate(timeout=120)[0]
 
 
 @pytest.mark.parametrize("presses", [1, 2])

@@ -1,0 +1,116 @@
+"""The command ``treesweep path``: every tree that is optimal for some λ."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli.app import ExitCode
+from pipelines.cli.interrupts import stop_on_interrupt
+from pipelines.cli.output import count, print_json, print_lines, print_table
+from pipelines.cli.problems import (
+    describe_problem,
+    make_request,
+    problem_options,
+    remedies_as_options,
+    show_effort,
+    show_problem,
+)
+
+if TYPE_CHECKING:
+    from solver import Path as LamPath
+    from solver import Step
+
+
+@click.command()
+@click.argument("data")
+@click.option(
+    "--lam-min", required=True, metavar="λ", help="Where the path begins, e.g. 0.001 or 1/958."
+)
+@problem_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option(
+    "--save", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Write path.json and each tree here, e.g. 3-splits.json, for 'treesweep predict'.",
+)  # fmt: skip
+def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode:
+    """Find the trees that are optimal for some λ, from λ_min up, and prove them.
+
+    The optimal objective is concave and piecewise linear in λ, so these are few trees with exact
+    breakpoints between them. A time limit is that of the whole path; limits of memory and nodes
+    hold for each solve.
+
+    DATA is a file (CSV, Parquet, Arrow, Feather), the name of a built-in dataset (see
+    'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best trees so
+    far and what is proven about them; the second one ends the command.
+    """
+    from pipelines.pathfiles import check_folder, save_path
+    from pipelines.progress import follow_search
+    from pipelines.single import find_path_request
+
+    request = make_request(data, lam_min, given)
+    if save is not None:
+        check_folder(save)
+    with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
+        problem, found = find_path_request(request, stopped, follow)
+    about = describe_problem(data, problem)
+    if save is not None:
+        save_path(found, save, about)
+    if as_json:
+        print_json(about | found.to_dict())
+    else:
+        show_problem(request, problem)
+        click.echo()
+        _show_steps(found)
+        click.echo()
+        print_lines(_lines(found))
+        if save is not None:
+            click.echo(f"The path and its {count(len(found.steps), 'tree')} are in {save}.")
+    return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
+
+
+def _show_steps(found: LamPath) -> None:
+    headers = "λ from", "exact", "to", "exact", "splits", "leaves", "depth", "errors", "loss"
+    print_table([*headers, "proven"], (_row(found, step) for step in found.steps))
+
+
+def _row(found: LamPath, step: Step) -> list[str]:
+    end = ("∞", "") if step.end is None else (_decimal(step.end), str(step.end))
+    tree = step.tree
+    return [
+        _decimal(step.start), str(step.start), *end, str(step.splits), str(tree.leaves),
+        str(tree.depth), str(step.errors), _decimal(Fraction(step.errors, found.total_weight)),
+        "yes" if step.proven else "no",
+    ]  # fmt: skip
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.6g}"
+
+
+def _lines(found: LamPath) -> list[tuple[str, str]]:
+    return [
+        ("proof", _proof(found)),
+        ("search", f"{show_effort(found)}, {count(found.solves, 'solve')}"),
+    ]
+
+
+def _proof(found: LamPath) -> str:
+    """What the status means for the path."""
+    from solver import Status
+
+    if found.status is Status.HEURISTIC:
+        return f"{found.status}: nothing is proven"
+    if found.status is Status.OPTIMAL:
+        return "optimal: at no λ has any tree a smaller objective (gap 0)"
+    proven = sum(step.proven for step in found.steps)
+    # The gap is largest at a breakpoint: between them the path is straight, the bound concave.
+    gaps = [(found.solution_at(lam).gap or Fraction(0), lam) for lam in found.lams]
+    gap, lam = max(gaps)
+    return (
+        f"{found.status}: {proven} of {count(len(found.steps), 'step')} proven; elsewhere the "
+        f"objective is at most {float(gap):.3g} too high (at λ = {_decimal(lam)})"
+    )

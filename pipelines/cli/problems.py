@@ -1,0 +1,159 @@
+"""What every command on one table asks for: how it is read, encoded, searched and shown."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli.output import count
+from pipelines.cli.values import read_options, read_pairs, read_size
+
+if TYPE_CHECKING:
+    from pipelines.single import Request
+    from solver import Path, Problem, Solution
+
+_PAIR = "KEY=VALUE"
+
+
+def _check_separator(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    if value is None or (len(value) == 1 and value not in '\n\r"'):
+        return value
+    raise click.BadParameter(
+        f"{value!r} is not one character that can part fields; write e.g. ';', or $'\\t' for a tab"
+    )
+
+
+separator_option = click.option(
+    "--separator", metavar="CHAR", callback=_check_separator,
+    help="What parts the fields of a text file; by default a comma, a tab in .tsv.",
+)  # fmt: skip
+
+_OPTIONS = (
+    click.option(
+        "--target", metavar="COLUMN", help="Column to predict, where DATA does not know it."
+    ),
+    click.option("--encoding", default="onehot", show_default=True, metavar="NAME"),
+    click.option("--solver", default="branches", show_default=True, metavar="NAME"),
+    click.option("--time-limit", type=float, metavar="SECONDS", help="Search time."),
+    click.option("--memory-limit", metavar="SIZE", help="Memory of the search, e.g. 4GiB."),
+    click.option("--node-limit", type=int, metavar="N", help="Branches held in memory."),
+    click.option("--max-depth", type=int, metavar="N", help="Splits on the longest path."),
+    click.option("--max-splits", type=int, metavar="N", help="Splits of the tree."),
+    click.option("--min-leaf-size", type=int, metavar="N", help="Smallest weight of a leaf."),
+    click.option("--option", "options", multiple=True, metavar=_PAIR, help="Option of the solver."),
+    click.option(
+        "--encoding-option",
+        "encoding_options",
+        multiple=True,
+        metavar=_PAIR,
+        help="Option of the encoding, e.g. k=8.",
+    ),
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=KIND",
+        help="How to read a column: category, number, date or drop.",
+    ),
+    separator_option,
+    click.option("--weights", metavar="COLUMN", help="Column of row weights."),
+)
+
+
+def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that :func:`make_request` reads."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:
+    """The request that a command's arguments make."""
+    from pipelines.single import Request
+
+    return Request(
+        data=data,
+        target=given["target"],
+        lam=lam,
+        encoding=given["encoding"],
+        encoding_options=read_options(given["encoding_options"], "--encoding-option"),
+        solver=given["solver"],
+        solver_options=read_options(given["options"], "--option"),
+        columns=read_pairs(given["columns"], "--column"),
+        separator=given["separator"],
+        weights=given["weights"],
+        limits={
+            "seconds": given["time_limit"],
+            "bytes": read_size(given["memory_limit"], "--memory-limit"),
+            "nodes": given["node_limit"],
+            "depth": given["max_depth"],
+            "splits": given["max_splits"],
+            "min_leaf_size": given["min_leaf_size"],
+        },
+        **more,
+    )
+
+
+@contextmanager
+def remedies_as_options() -> Iterator[None]:
+    """Turn remedies that name a key of a sweep's YAML into options of the command."""
+    from solver import InputError
+
+    try:
+        yield
+    except InputError as error:
+        message = re.sub(r"columns: \{([^{}:]+): (\w+)\}", r"--column \1=\2", str(error))
+        raise InputError(message) from None
+
+
+def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
+    """What the figures of a search are about, as plain data."""
+    return {
+        "dataset": name,
+        "target": problem.target,
+        "encoding": problem.encoding,
+        "n_rows": problem.n_rows,
+        "n_features": problem.n_features,
+        "n_classes": problem.n_classes,
+        "weight_scale": problem.weight_scale,
+    }
+
+
+def show_problem(request: Request, problem: Problem) -> None:
+    """The same for a person."""
+    click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
+    if request.weights is not None:
+        times = f" × {problem.weight_scale}" if problem.weight_scale > 1 else ""
+        click.echo(f"Rows and errors are counted by their weight, {request.weights!r}{times}.")
+
+
+def _about(name: str, problem: Problem) -> str:
+    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
+    merged = problem.preparation.collapsed
+    parts = [
+        f"{name}, {problem.encoding}: {count(problem.n_rows, 'row')}",
+        count(problem.n_features, "feature"),
+        count(problem.n_classes, "class"),
+    ]
+    if dropped:
+        parts.append(f"{count(dropped, 'constant or duplicate feature')} dropped")
+    if merged:
+        parts.append(f"{count(merged, 'row')} merged with equal ones")
+    return ", ".join(parts)
+
+
+def show_effort(found: Solution | Path) -> str:
+    """Who searched, and what it took."""
+    took = f"{found.seconds:.3f} s"
+    if found.iterations:
+        took += f", {count(found.iterations, 'iteration')}"
+    if found.compile_seconds:
+        took += f", and {found.compile_seconds:.1f} s of compiling"
+    return f"{found.solver} {found.version}: {took}"
