@@ -24,6 +24,7 @@ from distributed.comm.core import CommClosedError
 from solver.catalogue import SOLVERS
 from solver.solution import Status
 from sweep import rows, tasks
+from sweep.asks import asks_path
 from sweep.backlog import Backlog
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
@@ -223,8 +224,8 @@ class Dispatcher:
             attempt=self.store.attempts(task.key) + self._deaths.get(task.number, 0) + 1,
             start=start,
         )
-        if not SOLVERS[cell.solver].traits.resumes:
-            return cell
+        if not SOLVERS[cell.solver].traits.resumes or asks_path(cell.options):
+            return cell  # an interrupted path goes on from what is solved: it is in the checkpoint
         block = self.plan.block_of(task.number)
         question = block.keys.key(cell.lam, question_limits(task.solver.limits))
         return replace(cell, question=question)

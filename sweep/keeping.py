@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from distributed import Worker
 from solver.base import Snapshot, Watch
 from solver.errors import InputError
 from solver.solution import Solution, Status
+from sweep.asks import shown_lam
 from sweep.rows import Cell, Checkpoint, checkpoint_at
 from sweep.shelf import SHELF
 from sweep.statefile import State, TooLargeError, read_state, size_of, write_state
@@ -83,6 +85,7 @@ class Keeper:
         self._offered = -1
         self._gave_up = cell.question is None or worker is None
         self._from_state = False
+        self._solved: Callable[[], str] | None = None
         if worker is not None:
             SHELF.open(worker, run.name)
 
@@ -90,6 +93,22 @@ class Keeper:
         """How the search is followed and stopped."""
         run = self._run
         return Watch(lambda: is_stopped(run.name), self._snapshot, run.checkpoint_seconds)
+
+    def follow_path(self, solved: Callable[[], str]) -> None:
+        """Keep what is solved of a λ-path with each checkpoint.
+
+        Parameters
+        ----------
+        solved : callable
+            Gives it, see :func:`sweep.pathsolves.dump_solves`.
+        """
+        self._solved = solved
+
+    def note(self, what: str) -> None:
+        """Tell something about this search that is worth a line."""
+        cell = self._cell
+        label = shown_lam(cell.lam_label, cell.options)
+        self.send("note", text=f"a search of {cell.solver!r} (λ = {label}): {what}")
 
     def send(self, kind: str, **content: Any) -> None:
         """Tell the driver."""
@@ -134,7 +153,8 @@ class Keeper:
         if seen.seconds - self._told < 0.9 * self._run.checkpoint_seconds:
             return
         self._told = seen.seconds
-        reached = checkpoint_at(seen, self._cell.key, self._cell.start, self._from_state)
+        solved = None if self._solved is None else self._solved()
+        reached = checkpoint_at(seen, self._cell.key, self._cell.start, self._from_state, solved)
         self.send("snapshot", checkpoint=asdict(reached))
         if seen.state is None or self._gave_up:
             return

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from solver.errors import InputError
 from sweep import files
-from sweep.schema import SCHEMA, VERSION
+from sweep.schema import SCHEMA, VERSION, of_version
 
 LARGE = 50_000
 """Parts of so many rows are full: compaction leaves them as they are."""
@@ -157,7 +158,7 @@ class Parts:
             if superseded is not None:
                 gone = superseded(table.select(["key", "attempt"]))
                 kept = table.filter(pc.invert(gone))
-            if len(kept) == len(table) >= LARGE:
+            if len(kept) == len(table) >= LARGE and is_current(path):
                 yield path
                 continue
             pending.append(kept)
@@ -177,7 +178,7 @@ class Parts:
 
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read one part.
+    """Read one part; columns that its version did not have yet are null.
 
     Raises
     ------
@@ -187,13 +188,39 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         If it is damaged, or was written by a later version.
     """
     table = files.read_table(path, None if columns is None else list(columns))
-    expected = SCHEMA if columns is None else pa.schema([SCHEMA.field(c) for c in columns])
-    if not table.schema.equals(expected, check_metadata=False):
-        raise InputError(
-            f"{path} does not have the columns of schema version {VERSION}; it was written by "
-            "another version of treesweep, or by something else: move it away"
-        )
-    return table
+    for version in range(VERSION, 0, -1):
+        if table.schema.equals(_expected(version, columns), check_metadata=False):
+            return _filled(table, _expected(VERSION, columns))
+    raise InputError(
+        f"{path} does not have the columns of schema version {VERSION}, or of an earlier one; it "
+        "was written by another version of treesweep, or by something else: move it away"
+    )
+
+
+def _expected(version: int, columns: Sequence[str] | None) -> pa.Schema:
+    known = of_version(version)
+    if columns is None:
+        return known
+    return pa.schema([known.field(name) for name in columns if name in known.names])
+
+
+def _filled(table: pa.Table, expected: pa.Schema) -> pa.Table:
+    """The table with the columns that came later, which are null."""
+    there = set(table.schema.names)
+    filled = [
+        table[field.name] if field.name in there else pa.nulls(len(table), field.type)
+        for field in expected
+    ]
+    return pa.Table.from_arrays(filled, schema=expected)
+
+
+def is_current(path: Path) -> bool:
+    """Whether a part has all columns of today."""
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError, ValueError):
+        return False  # whoever reads all of it says why
+    return bool(found.equals(SCHEMA, check_metadata=False))
 
 
 def _name(number: int) -> str:

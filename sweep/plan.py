@@ -23,6 +23,7 @@ from solver.errors import InputError
 from solver.labels import read_labels
 from solver.limits import Limits
 from sweep import datasets, folds
+from sweep.asks import asks_path
 from sweep.datasets.reference import DatasetRef, parse_reference
 from sweep.keys import KeyMaker, canonical
 from sweep.lambdas import Lam
@@ -30,6 +31,9 @@ from sweep.spec import Choice, DatasetEntry, Spec, SweepFile
 
 BYTES_PER_ROW = 1500
 """What a stored row takes, roughly; most of it is the tree."""
+
+ROWS_PER_PATH = 10
+"""What the row of a λ-path takes, roughly, in rows of a single tree."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +107,19 @@ class Impossible(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """The tasks of a node and a solver, one a λ."""
+    """The tasks of a node and a solver, one a λ; where the solver is asked for the λ-path, a
+    single one, from the node's least λ on."""
 
     start: int
     node: Node
     solver: Choice
     limits: str
+    lams: tuple[Lam, ...]
     keys: KeyMaker = field(repr=False)
 
     def task(self, index: int) -> Task:
         """The task of a number in the plan."""
-        lam = self.node.lams[index - self.start]
+        lam = self.lams[index - self.start]
         return Task(index, self.node, self.solver, lam, self.key(lam))
 
     def key(self, lam: Lam, limits: str | None = None) -> str:
@@ -142,7 +148,7 @@ class Plan:
     @cached_property
     def n_tasks(self) -> int:
         """Number of tasks."""
-        return sum(len(block.node.lams) for block in self.blocks)
+        return sum(len(block.lams) for block in self.blocks)
 
     @property
     def n_impossible(self) -> int:
@@ -164,7 +170,7 @@ class Plan:
     def tasks(self) -> Iterator[Task]:
         """All tasks, in the order of the spec's axes, made one at a time."""
         for block in self.blocks:
-            for index in range(block.start, block.start + len(block.node.lams)):
+            for index in range(block.start, block.start + len(block.lams)):
                 yield block.task(index)
 
     def costs(self) -> NDArray[np.float64]:
@@ -174,13 +180,14 @@ class Plan:
 
     def node_numbers(self) -> NDArray[np.int64]:
         """Number of each task's node."""
-        sizes = [len(block.node.lams) for block in self.blocks]
+        sizes = [len(block.lams) for block in self.blocks]
         return np.repeat(np.array([b.node.number for b in self.blocks], np.int64), sizes)
 
     @property
     def estimated_bytes(self) -> int:
         """Size of the finished store, roughly."""
-        return BYTES_PER_ROW * self.n_tasks
+        paths = sum(len(block.lams) for block in self.blocks if asks_path(block.solver.options))
+        return BYTES_PER_ROW * (self.n_tasks + (ROWS_PER_PATH - 1) * paths)
 
     @property
     def most_seconds(self) -> float | None:
@@ -190,7 +197,7 @@ class Plan:
             seconds = block.solver.limits.get("seconds")
             if seconds is None and SOLVERS[block.solver.name].traits.proves:
                 return None
-            total += (seconds or 0.0) * len(block.node.lams)
+            total += (seconds or 0.0) * len(block.lams)
         return total
 
 
@@ -199,8 +206,9 @@ def _costs(block: Block) -> NDArray[np.float64]:
     node = block.node
     size = node.info.n_train * max(node.n_features, 1)
     if not SOLVERS[block.solver.name].traits.proves:
-        return np.full(len(node.lams), size * 1e-3)
-    lams = np.array([float(lam.exact) for lam in node.lams])
+        return np.full(len(block.lams), size * 1e-3)
+    lams = np.array([float(lam.exact) for lam in block.lams])
+    size *= 2 if asks_path(block.solver.options) else 1
     return np.asarray(size * node.n_features / np.maximum(lams, 1 / max(node.info.n_train, 1)))
 
 
@@ -256,7 +264,7 @@ def make_plan(sweep: SweepFile) -> Plan:
                 nodes.append(numbered)
                 for solver in usable:
                     blocks.append(_block(start, numbered, solver))
-                    start += len(node.lams)
+                    start += len(blocks[-1].lams)
     if not blocks:
         raise InputError(f"no cell of the sweep {spec.name!r} is possible: {impossible[0].reason}")
     return Plan(spec, nodes, blocks, impossible)
@@ -344,7 +352,6 @@ def _match(
     """The solvers that can work on an encoded dataset, and why the others cannot."""
     fitted = table.encoders[repr(encoding)]
     options = canonical(encoding.options)
-    n_tasks = sum(len(node.lams) for node in nodes)
     usable: list[Choice] = []
     refused: list[Impossible] = []
     for solver in solvers:
@@ -361,10 +368,17 @@ def _match(
                     options,
                     solver.name,
                     f"dataset {table.name!r}: {error}",
-                    n_tasks,
+                    sum(len(_lams(node, solver)) for node in nodes),
                 )
             )
     return usable, refused
+
+
+def _lams(node: Node, solver: Choice) -> tuple[Lam, ...]:
+    """The λ of a solver's tasks: all, or that from which the path starts."""
+    if asks_path(solver.options):
+        return (min(node.lams, key=lambda lam: lam.exact),)
+    return node.lams
 
 
 def _block(start: int, node: Node, solver: Choice) -> Block:
@@ -379,4 +393,5 @@ def _block(start: int, node: Node, solver: Choice) -> Block:
         "solver_version": SOLVERS[solver.name].version,
         "validation": node.info.validation,
     }
-    return Block(start, node, solver, canonical(solver.limits), KeyMaker(columns))
+    lams = _lams(node, solver)
+    return Block(start, node, solver, canonical(solver.limits), lams, KeyMaker(columns))

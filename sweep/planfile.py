@@ -75,7 +75,7 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
 
 
 def _survey_block(block: Block, store: Store) -> tuple[pa.Table, NDArray[np.int64]]:
-    lams = block.node.lams
+    lams = block.lams
     keys = [block.key(lam) for lam in lams]
     answers = [
         store.answer_to(block, str(lam.exact), key) for lam, key in zip(lams, keys, strict=True)

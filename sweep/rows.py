@@ -13,6 +13,7 @@ from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import schema
 from sweep.keys import canonical
+from sweep.pathsolves import solves_of
 from sweep.plan import NodeInfo
 from sweep.versions import git_revision, versions
 
@@ -31,6 +32,9 @@ class Checkpoint:
         Search time so far, earlier attempts' included.
     iterations : int
         Passes of the main loop so far.
+    path : str or None
+        Of a λ-path: what is solved by now, see :func:`sweep.pathsolves.dump_solves`. Tree,
+        objective and bound are then those of the λ that was being solved.
     """
 
     key: str
@@ -40,6 +44,7 @@ class Checkpoint:
     seconds: float
     iterations: int
     nodes: int = 0
+    path: str | None = None
 
     @property
     def gap(self) -> Fraction:
@@ -136,10 +141,14 @@ def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = Fal
     if bound is not None:
         bound = max(bound, Fraction(start.lower_bound))
     done = bound is not None and bound == solution.objective
+    status = Status.OPTIMAL if done else solution.status
+    return with_effort(replace(solution, lower_bound=bound, status=status), start, from_state)
+
+
+def with_effort(solution: Solution, start: Checkpoint, from_state: bool = False) -> Solution:
+    """A solution with what an earlier attempt spent; parameters as :func:`resumed`."""
     return replace(
         solution,
-        lower_bound=bound,
-        status=Status.OPTIMAL if done else solution.status,
         seconds=solution.seconds + start.seconds,
         iterations=solution.iterations + (0 if from_state else start.iterations),
         trace=tuple(p._replace(seconds=p.seconds + start.seconds) for p in solution.trace),
@@ -205,16 +214,29 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         seconds=row["seconds"],
         iterations=row["iterations"],
         nodes=row["nodes"],
+        path=solves_of(row),
     )
 
 
 def checkpoint_at(
-    seen: Snapshot, key: str, start: Checkpoint | None, from_state: bool = False
+    seen: Snapshot,
+    key: str,
+    start: Checkpoint | None,
+    from_state: bool = False,
+    path: str | None = None,
 ) -> Checkpoint:
-    """What a running search has reached, earlier attempts' share as in :func:`resumed`."""
+    """What a running search has reached, earlier attempts' share as in :func:`resumed`.
+
+    Parameters
+    ----------
+    path : str or None
+        What is solved of a λ-path by now.
+    """
     bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
     if start is not None:
-        bound, seconds = max(bound, Fraction(start.lower_bound)), seconds + start.seconds
+        if path is None:  # else it is a bound at another λ
+            bound = max(bound, Fraction(start.lower_bound))
+        seconds += start.seconds
         iterations += 0 if from_state else start.iterations
     return Checkpoint(
         key=key,
@@ -224,6 +246,7 @@ def checkpoint_at(
         seconds=seconds,
         iterations=iterations,
         nodes=seen.nodes,
+        path=path,
     )
 
 

@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
+
+ADDED = {2: ("path", "path_points", "proof", "proof_bytes", "proof_seconds")}
+"""The columns that each version has added; they are null in rows of earlier versions."""
 
 
 class Column(NamedTuple):
@@ -26,6 +29,22 @@ _TRACE = pa.list_(
         [("seconds", pa.float64()), ("objective", pa.float64()), ("lower_bound", pa.float64())]
     )
 )
+_PATH = pa.list_(
+    pa.struct(
+        [
+            ("lam", pa.string()),
+            ("lam_end", pa.string()),
+            ("errors", pa.int64()),
+            ("splits", pa.int32()),
+            ("leaves", pa.int32()),
+            ("depth", pa.int32()),
+            ("proven", pa.bool_()),
+            ("test_errors", pa.int64()),
+            ("tree", pa.string()),
+        ]
+    )
+)
+_POINTS = pa.list_(pa.struct([("lam", pa.string()), ("lower_bound", pa.string())]))
 
 COLUMNS: tuple[Column, ...] = (
     Column("schema_version", pa.int32(), "version of this table"),
@@ -46,7 +65,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("lam_label", pa.string(), "λ as the sweep's file has it, e.g. 0.01 or 2/n"),
     Column("solver", pa.string(), "name of the solver"),
     Column("solver_version", pa.string(), "its version"),
-    Column("solver_options", pa.string(), "its options, defaults included: JSON, sorted"),
+    Column(
+        "solver_options",
+        pa.string(),
+        "its options, defaults included, and `lam`, `proof` if they were asked for: JSON, sorted",
+    ),
     Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
     Column("repeat", pa.int32(), "number of the repetition from 0; null without validation"),
     Column("validation", pa.string(), "how rows were held out: JSON, `null` without validation"),
@@ -86,12 +109,24 @@ COLUMNS: tuple[Column, ...] = (
     Column("error", pa.string(), "what went wrong, with the traceback; null if nothing did"),
     Column("trace", _TRACE, "moments of the search: seconds, objective, lower_bound"),
     Column("tree", pa.string(), "the tree: JSON, format treesweep-tree; null if there is none"),
+    Column("path", _PATH, "the steps of the λ-path, see below; null if it was not asked for"),
+    Column("path_points", _POINTS, "what was proven for the path, and at which λ; null likewise"),
+    Column("proof", pa.string(), "file of the certificate, from the sweep's folder; null if none"),
+    Column("proof_bytes", pa.int64(), "size of that file"),
+    Column("proof_seconds", pa.float64(), "time spent on making it, beyond `seconds`"),
 )
 
 SCHEMA: pa.Schema = pa.schema(
     [pa.field(column.name, column.type) for column in COLUMNS],
     metadata={"treesweep": f"rows v{VERSION}"},
 )
+
+
+def of_version(version: int) -> pa.Schema:
+    """The columns that a version has."""
+    later = {name for added, names in ADDED.items() if added > version for name in names}
+    return pa.schema([field for field in SCHEMA if field.name not in later])
+
 
 VALIDATION_NONE = "null"
 """Value of the column ``validation`` without validation: JSON's null."""
@@ -105,7 +140,7 @@ def as_markdown() -> str:
 
 
 def _plain(kind: pa.DataType) -> str:
-    if kind == _TRACE:
+    if pa.types.is_list(kind):
         return "list of struct"
     return (
         str(kind)

@@ -15,6 +15,7 @@ from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
 from solver.limits import Limits
+from sweep.asks import LAM, PATH, PROOF, with_asks
 from sweep.datasets.reference import DatasetRef
 from sweep.lambdas import Lam, LambdaItem, as_items, expand
 from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unknown, validate
@@ -22,6 +23,9 @@ from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unk
 Scalar: TypeAlias = str | int | float | bool | None
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
+
+UNCERTIFIED = ("splits", "min_leaf_size")
+"""Limits under which a certificate would claim too much: it covers a limit on depth only."""
 
 _LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
 
@@ -34,7 +38,8 @@ class Choice:
     ----------
     name : str
     options : dict
-        All options, defaults included.
+        All options, defaults included, and what is asked of a solver beside, see
+        :mod:`sweep.asks`.
     limits : dict
         Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
     """
@@ -78,11 +83,15 @@ class EncodingEntry(Strict):
 class SolverEntry(Strict):
     """``branches`` or ``{solver: branches, options: {depth: [null, 4]}}``.
 
-    An option may also be one of the limits, which then holds for this solver alone.
+    An option may also be one of the limits, which then holds for this solver alone. With
+    ``lam: path`` the λ-path from the least λ on takes the place of a tree for each λ; with
+    ``proof: true`` a certificate is stored with each row.
     """
 
     solver: str
     options: dict[str, list[Scalar]] = Field(default_factory=dict)
+    lam: str | None = None
+    proof: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -94,6 +103,7 @@ class SolverEntry(Strict):
         name, given = data["solver"], data.get("options") or {}
         if name not in SOLVERS:
             raise unknown(name, SOLVERS, "solver", "solver")
+        _check_asks(name, data)
         if not isinstance(given, dict):
             return data
         allowed = (*SOLVERS[name].options, *_LIMIT_NAMES)
@@ -114,7 +124,21 @@ class SolverEntry(Strict):
             seeded = self.options
         for options in _product(seeded):
             settings, limits = _split_options(self.solver, options)
-            yield Choice(self.solver, settings, limits)
+            yield Choice(self.solver, with_asks(settings, self.lam, self.proof), limits)
+
+
+def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
+    """Refuse a λ or a proof that a solver's entry cannot ask for."""
+    if LAM in data and data[LAM] != PATH:
+        raise problem(
+            f"{data[LAM]!r} cannot stand here; write 'lam: path' for the whole λ-path, and single "
+            "λ under 'lambdas'",
+            LAM,
+        )
+    if data.get(PROOF) is True and not SOLVERS[solver].certifies:
+        able = [name for name, kind in SOLVERS.items() if kind.certifies]
+        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
+        raise problem(f"solver {solver!r} cannot give a proof; {remedy}", PROOF)
 
 
 def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -291,6 +315,22 @@ class Spec(Strict):
             seen.add(dataset.name)
         return self
 
+    @model_validator(mode="after")
+    def _proofs_are_possible(self) -> Spec:
+        for i, entry in enumerate(self.solvers):
+            for choice in self._merged(entry) if entry.proof else ():
+                for name in UNCERTIFIED:
+                    if name in choice.limits:
+                        raise problem(
+                            f"there is no proof under the limit {name!r}, only under 'depth'; "
+                            f"leave one of the two out (options: {{{name}: null}} takes the "
+                            "limit away from this solver)",
+                            "solvers",
+                            i,
+                            PROOF,
+                        )
+        return self
+
     def encoding_choices(self, dataset: DatasetEntry) -> list[Choice]:
         """The axis of encodings of a dataset, each choice once."""
         entries = self.encodings if dataset.encodings is None else dataset.encodings
@@ -303,13 +343,12 @@ class Spec(Strict):
 
     def solver_choices(self) -> list[Choice]:
         """The axis of solvers, each choice once, with the sweep's limits where it has no own."""
-        choices = []
-        for entry in self.solvers:
-            for choice in entry.expand(self.seed):
-                merged = {**self.limits.given(), **choice.limits}
-                limits = Limits(**merged).to_dict()
-                choices.append(Choice(choice.name, choice.options, limits))
-        return _distinct(iter(choices))
+        return _distinct(choice for entry in self.solvers for choice in self._merged(entry))
+
+    def _merged(self, entry: SolverEntry) -> Iterator[Choice]:
+        for choice in entry.expand(self.seed):
+            limits = Limits(**{**self.limits.given(), **choice.limits}).to_dict()
+            yield Choice(choice.name, choice.options, limits)
 
 
 def _distinct(choices: Iterator[Choice]) -> list[Choice]:

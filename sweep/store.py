@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import files, keys, states
+from sweep import files, keys, proofs, states
 from sweep.lock import DriverLock
-from sweep.parts import GRACE, Parts
+from sweep.parts import GRACE, Parts, is_current
 from sweep.plan import Block
 from sweep.rows import Checkpoint
 from sweep.schema import SCHEMA
@@ -28,7 +28,7 @@ from sweep.spec import SweepFile, load_spec
 from sweep.states import Held, States
 
 FORMAT = "treesweep-store"
-VERSION = 1
+VERSION = 2
 
 FLUSH_COST = 5.0
 """Rows are written once they have cost more than so many seconds of computing …"""
@@ -55,6 +55,7 @@ _CHECKPOINT = pa.schema(
         ("seconds", pa.float64()),
         ("iterations", pa.int64()),
         ("nodes", pa.int64()),
+        ("path", pa.string()),
     ]
 )
 
@@ -91,6 +92,7 @@ class Store:
             self._limits: dict[str, tuple[str, dict[str, Any]]] = {}
             self.answers = self._index()
             self.states = States(root)
+            proofs.remove_leftovers(root)
             self._origins: dict[str, str] = {}
             self.states.drop_all_but(self._may_go_on)
         except BaseException:
@@ -177,6 +179,10 @@ class Store:
             If the disk is full. The rows stay in the buffer.
         """
         if self._buffer:
+            for row in self._buffer:  # first: no row may name a certificate that is not there
+                if proofs.CONTENT in row:
+                    proofs.save_certificate(self.root, row["key"], row[proofs.CONTENT])
+                    del row[proofs.CONTENT]
             self.parts.append(pa.Table.from_pylist(self._buffer, schema=SCHEMA))
             done = [row["key"] for row in self._buffer if Status(row["status"]).has_tree]
             ended = [row["key"] for row in self._buffer]
@@ -209,13 +215,17 @@ class Store:
         """Write what is buffered, compact if it is worth it, and let other drivers in."""
         try:
             self.flush()
-            if self._has_superseded or self._n_parts > MANY_PARTS // 10:
+            if self._has_superseded or self._n_parts > MANY_PARTS // 10 or self._is_mixed():
                 self.compact()
             if self._compacted is not None:
                 time.sleep(max(0.0, self._compacted + GRACE - time.monotonic()))
                 self.parts.discard_old()
         finally:
             self.lock.release()
+
+    def _is_mixed(self) -> bool:
+        """Whether parts differ in their columns, which readers other than ours do not expect."""
+        return len({is_current(path) for path in self.parts.paths()}) > 1
 
     def _checkpoint(self, key: str) -> Path:
         return self.root / CHECKPOINTS / f"{key}.parquet"

@@ -10,7 +10,7 @@ import socket
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -22,21 +22,25 @@ from numpy.typing import NDArray
 
 from solver.base import Solver
 from solver.catalogue import get_solver
-from solver.encodings import fit_columns
 from solver.errors import InputError
 from solver.labels import read_labels
 from solver.limits import Limits
+from solver.path import find_path
 from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Solution, Status
 from solver.tree import Tree
-from sweep import datasets, folds, rows
+from sweep import datasets, rows
+from sweep.asks import asks_path, asks_proof, own_options
 from sweep.datasets.reference import DatasetRef
+from sweep.encode import encode
 from sweep.keeping import Keeper
+from sweep.paths import path_columns, path_disagreement
+from sweep.pathsolves import ResumedSeries, Solved, parse_solves
 from sweep.plan import Node, NodeInfo
+from sweep.proving import Found, prove
 from sweep.rows import Cell, Place
 from sweep.shelf import SHELF
-from sweep.statefile import State
 from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
 
@@ -44,6 +48,9 @@ Row = dict[str, Any]
 
 LARGEST_STATE = 512 * 2**20
 """Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
+
+
+_RECALL = 0.05
 
 
 @dataclass(frozen=True)
@@ -112,25 +119,15 @@ def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
 
 def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
     """Encode the training rows of a fold and set its test rows aside."""
-    frame, target = dataset.frame, dataset.target
-    classes, codes = read_labels(frame[target])
-    test = folds.held_out(node.validation, node.fold, codes)
-    features = frame.drop(columns=[target])
-    # How a column is read is settled on the whole table, so that all folds read it alike.
-    columns = fit_columns(node.encoding.name, features, dataset.columns)
-    problem = Problem.from_table(
-        frame[~test],
-        target,
-        node.encoding.name,
-        classes=classes,
-        columns=columns,
-        **node.encoding.options,
-    )
-    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
-    labels = np.empty(len(classes), dtype=object)
-    labels[:] = classes
-    n_encoded = problem.n_features + dropped
-    return Prepared(node.info, problem, n_encoded, features[test], labels[codes[test]])
+    encoding, info = node.encoding, node.info
+    problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
+    preparation = problem.preparation
+    n_encoded = problem.n_features + len(preparation.constant) + len(preparation.duplicate)
+    features = dataset.frame.drop(columns=[dataset.target])
+    _, codes = read_labels(dataset.frame[dataset.target])
+    labels = np.empty(len(problem.classes), dtype=object)
+    labels[:] = problem.classes
+    return Prepared(info, problem, n_encoded, features[test], labels[codes[test]])
 
 
 def solve_cells(prepared: Prepared, cells: Sequence[Cell], run: Run) -> list[Row]:
@@ -161,41 +158,79 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     place = Place(_host(), worker.address if worker else None, rows.now())
     try:
         limits = Limits(**_remaining(cell))
-        lam = Fraction(cell.lam)
-        engine = get_solver(cell.solver)(**cell.options)
+        engine = get_solver(cell.solver)(**own_options(cell.options))
         keeper = Keeper(run, cell, worker)
-        state = keeper.received()
+        search = _search_path if asks_path(cell.options) else _search_tree
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
-            solution = _solve(engine, problem, lam, limits, cell, keeper, state)
-            keeper.end(solution)
-        complaint = disagreement(problem, solution, lam, limits)
-        if complaint:
-            return rows.failed(info, cell, place, complaint)
-        solution = rows.resumed(solution, cell.start, keeper.resumed())
-        wrong = _test_errors(prepared, solution.tree) if info.n_test else None
+            found = search(engine, problem, limits, cell, keeper)
+            if isinstance(found, str):
+                return rows.failed(info, cell, place, found)
+            proof = prove(engine, problem, found, limits, cell, keeper)
+        trees = [found.solution.tree] if found.path is None else found.path.trees
+        wrong = [_test_errors(prepared, tree) if info.n_test else None for tree in trees]
     except (Exception, SystemExit):
         return rows.failed(info, cell, place, traceback.format_exc())
-    return rows.solved(
-        info, cell, place, solution, problem.n_features, prepared.n_features_encoded, wrong
-    )
+    solution = found.solution
+    if proof is not None and proof.stopped:
+        solution = replace(solution, status=Status.STOPPED)
+    features = problem.n_features, prepared.n_features_encoded
+    row = rows.solved(info, cell, place, solution, *features, wrong[0])
+    if found.path is not None:
+        row.update(path_columns(found.path, wrong))
+    if proof is not None:
+        row.update(proof.columns(cell.key))
+    return row
+
+
+def _search_tree(
+    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+) -> Found | str:
+    """The best tree at the cell's λ, or what is wrong with the one that was found."""
+    lam, start = Fraction(cell.lam), cell.start
+    if asks_proof(cell.options) and start is not None and start.gap == 0:
+        # Its search had ended; what was interrupted is the writing of its certificate.
+        solution = Solved(lam, Fraction(start.lower_bound), Tree.from_json(start.tree)).recall(
+            problem, cell.solver, cell.solver_version
+        )
+        if solution is not None:
+            return Found(rows.with_effort(solution, start), None)
+    solution = _solve(engine, problem, lam, limits, cell, keeper)
+    keeper.end(solution)
+    complaint = disagreement(problem, solution, lam, limits)
+    return complaint or Found(rows.resumed(solution, start, keeper.resumed()), None)
 
 
 def _solve(
-    engine: Solver,
-    problem: Problem,
-    lam: Fraction,
-    limits: Limits,
-    cell: Cell,
-    keeper: Keeper,
-    state: State | None,
+    engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
-    start, watch = rows.start_tree(cell.start), keeper.watch()
+    start, watch, state = rows.start_tree(cell.start), keeper.watch(), keeper.received()
     if state is not None:
         try:
             return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
         except InputError as error:
             keeper.reject(str(error))
     return engine.solve(problem, lam, limits, start=start, watch=watch)
+
+
+def _search_path(
+    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+) -> Found | str:
+    """The λ-path from the cell's λ on, or what is wrong with the one that was found."""
+    lam, start = Fraction(cell.lam), cell.start
+    known = parse_solves(start.path if start else None)
+    own = engine.series(problem)
+    series = ResumedSeries(problem, own, known, cell.solver, cell.solver_version)
+    keeper.follow_path(series.dump)
+    path = find_path(problem, lam, series, limits, keeper.watch())
+    complaint = path_disagreement(problem, path, lam) or next(
+        (c for tree in path.trees if (c := beyond_limits(tree, cell.solver, limits))), None
+    )
+    if complaint:
+        return complaint
+    first = series.first.get(lam)
+    trace = () if first is None else first.trace
+    solution = replace(path.solution_at(lam), status=path.status, trace=trace)
+    return Found(solution if start is None else rows.with_effort(solution, start), path)
 
 
 def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
@@ -219,16 +254,21 @@ def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Li
             f"solver {solution.solver!r} claims status {solution.status.value} with objective "
             f"{found.objective} and lower bound {bound}"
         )
+    return beyond_limits(solution.tree, solution.solver, limits)
+
+
+def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
+    """How a tree exceeds the limits; None if it does not."""
     for name, value, most in (
-        ("depth", solution.depth, limits.depth),
-        ("splits", solution.splits, limits.splits),
+        ("depth", tree.depth, limits.depth),
+        ("splits", tree.splits, limits.splits),
     ):
         if most is not None and value > most:
-            return f"solver {solution.solver!r} gives a tree of {name} {value}, the limit is {most}"
+            return f"solver {solver!r} gives a tree of {name} {value}, the limit is {most}"
     least = limits.min_leaf_size
-    sizes = [sum(n.counts) for n in solution.tree.nodes if n.is_leaf and any(n.counts)]
-    if least is not None and solution.splits and min(sizes) < least:
-        return f"solver {solution.solver!r} gives a leaf of {min(sizes)}, the least is {least}"
+    sizes = [sum(n.counts) for n in tree.nodes if n.is_leaf and any(n.counts)]
+    if least is not None and tree.splits and min(sizes) < least:
+        return f"solver {solver!r} gives a leaf of {min(sizes)}, the least is {least}"
     return None
 
 
@@ -237,7 +277,9 @@ def _remaining(cell: Cell) -> dict[str, Any]:
     seconds = cell.limits.get("seconds")
     if cell.start is None or seconds is None:
         return cell.limits
-    return {**cell.limits, "seconds": max(0.0, seconds - cell.start.seconds)}
+    # A path must at least be told again what it has solved, which takes no search.
+    least = _RECALL if asks_path(cell.options) else 0.0
+    return {**cell.limits, "seconds": max(least, seconds - cell.start.seconds)}
 
 
 def _test_errors(prepared: Prepared, tree: Tree) -> int:

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from solver.errors import InputError
-from solver.labels import read_labels
-from solver.scorer import score_rows
 from solver.solution import Status
 from solver.tree import Tree
-from sweep import folds, schema
-from sweep.datasets import Dataset, load_dataset
+from sweep import schema
+from sweep.asks import shown_lam
+from sweep.checkpaths import check_path_columns, check_stored_path, path_claims
+from sweep.checkproofs import check_certificate, check_presence
 from sweep.keys import BUDGETS, canonical, task_key
 from sweep.parts import Parts, read_part
+from sweep.rawtables import Place, Tables
 from sweep.rows import Checkpoint
 from sweep.statefile import check_state
 from sweep.states import FOLDER as STATES
 from sweep.states import state_sizes
-from sweep.store import read_manifest, stored_sweep
+from sweep.store import read_manifest
 
-_RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors")
+_RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path", "proof")
 
 
 class Finding(NamedTuple):
@@ -50,41 +47,58 @@ class Verification:
         Rows that were checked.
     trees : int
         Trees that were scored anew.
+    proofs : int
+        Certificates that were checked.
     findings : list of Finding
         Empty if all is well.
     """
 
     rows: int
     trees: int
+    proofs: int
     findings: list[Finding]
 
 
-def verify_sweep(path: str | Path) -> Verification:
+def verify_sweep(
+    path: str | Path, proof: bool = False, tell: Callable[[str], None] = lambda text: None
+) -> Verification:
     """Check a sweep's folder. It reads the datasets again and shares no code with the searches.
+
+    Parameters
+    ----------
+    path : str or Path
+    proof : bool
+        Whether to check the certificates as well, which may take as long as the searches did.
+    tell : callable, optional
+        Told what is checked, before anything that may take long.
 
     Raises
     ------
     InputError
         If it is no sweep's folder, a part file is damaged, or a dataset cannot be read. A damaged
-        state file is a finding.
+        state file is a finding, and so is a damaged certificate.
     """
     root = Path(path)
     read_manifest(root)
-    tables = _Tables(root)
+    tables = Tables(root)
     findings: list[Finding] = []
-    n_rows = n_trees = 0
+    n_rows = n_trees = n_proofs = 0
     seen: set[tuple[str, int]] = set()
     claims: dict[str, _Claim] = {}
     for part in Parts(root).paths():
         for row in read_part(part).to_pylist():
             n_rows += 1
-            n_trees += row["tree"] is not None
+            n_trees += (row["tree"] is not None) + len(row["path"] or ())
             problems = [*_check_row(row, seen), *_check_claims(row, claims)]
             if not problems:
-                problems = [*_check_tree(row, tables)]
+                problems = [*_check_trees(row, tables), *check_presence(row, root)]
+            if not problems and proof and row["proof"] is not None:
+                tell(f"checking the certificate of {_describe(row)}")
+                n_proofs += 1
+                problems = [*check_certificate(row, root, tables)]
             findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(root)
-    return Verification(n_rows, n_trees, findings)
+    return Verification(n_rows, n_trees, n_proofs, findings)
 
 
 def _check_states(root: Path) -> Iterator[Finding]:
@@ -103,12 +117,13 @@ def _check_states(root: Path) -> Iterator[Finding]:
 
 def _describe(row: Mapping[str, Any]) -> str:
     fold = "" if row["fold"] is None else f", repeat {row['repeat']} fold {row['fold']}"
-    return f"{row['dataset']}, {row['encoding']}, {row['solver']}, λ = {row['lam_label']}{fold}"
+    lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
+    return f"{row['dataset']}, {row['encoding']}, {row['solver']}, λ = {lam}{fold}"
 
 
 def _check_row(row: Mapping[str, Any], seen: set[tuple[str, int]]) -> Iterator[str]:
     """What can be told from the row alone."""
-    if row["schema_version"] != schema.VERSION:
+    if not 1 <= row["schema_version"] <= schema.VERSION:
         yield f"schema version {row['schema_version']} instead of {schema.VERSION}"
     if row["key"] != task_key(row):
         yield "the key is not that of the row's content"
@@ -131,6 +146,7 @@ def _check_row(row: Mapping[str, Any], seen: set[tuple[str, int]]) -> Iterator[s
         yield f"a row of status {status} has no tree"
     else:
         yield from _check_bounds(row, status)
+        yield from check_path_columns(row)
 
 
 def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
@@ -154,7 +170,9 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
         yield f"the lower bound {bound} is above the objective {value}"
     if gap != value - bound:
         yield f"the gap is {gap}, by objective and bound {value - bound}"
-    if (status is Status.OPTIMAL) != (gap == 0):
+    # A path may be proven at its least λ and open elsewhere.
+    is_open = row["path"] is not None and status is not Status.OPTIMAL
+    if (status is Status.OPTIMAL) != (gap == 0) and not is_open:
         yield f"the status is {status} and the gap is {gap}"
 
 
@@ -170,109 +188,67 @@ def _check_claims(row: Mapping[str, Any], claims: dict[str, _Claim]) -> Iterator
     if row["objective_exact"] is None or Fraction(row["lam_exact"]) < 0:
         return
     limits = {n: v for n, v in json.loads(row["limits"]).items() if n not in BUDGETS}
-    names = (
-        "data_hash",
-        "encoding",
-        "encoding_options",
-        "lam_exact",
-        "validation",
-        "fold",
-        "repeat",
-    )
-    question = canonical([*(row[name] for name in names), limits])
-    value, who = Fraction(row["objective_exact"]), row["solver"]
-    bound = Fraction(row["lower_bound_exact"] or 0)
-    old = claims.get(question, _Claim(value, bound, who, who))
-    if bound > old.objective:
-        yield f"its lower bound {bound} is above {old.objective}, which {old.objective_of} reached"
-    if old.bound > value:
-        yield f"its objective {value} is below the bound {old.bound} that {old.bound_of} proved"
-    claims[question] = _Claim(
-        min(value, old.objective),
-        max(bound, old.bound),
-        who if value < old.objective else old.objective_of,
-        who if bound > old.bound else old.bound_of,
-    )
+    names = ("data_hash", "encoding", "encoding_options", "validation", "fold", "repeat")
+    own = (row["lam_exact"], row["objective_exact"], row["lower_bound_exact"])
+    for lam, reached, proven in (own, *path_claims(row)):
+        question = canonical([*(row[name] for name in names), lam, limits])
+        value, who = Fraction(reached), row["solver"]
+        bound = Fraction(proven or 0)
+        old = claims.get(question, _Claim(value, bound, who, who))
+        at = "" if lam == row["lam_exact"] else f" at λ = {lam}"
+        if bound > old.objective:
+            whose = f"{old.objective}, which {old.objective_of} reached"
+            yield f"its lower bound {bound}{at} is above {whose}"
+        if old.bound > value:
+            whose = f"the bound {old.bound} that {old.bound_of} proved"
+            yield f"its objective {value}{at} is below {whose}"
+        claims[question] = _Claim(
+            min(value, old.objective),
+            max(bound, old.bound),
+            who if value < old.objective else old.objective_of,
+            who if bound > old.bound else old.bound_of,
+        )
 
 
-class _Tables:
-    """The datasets of a sweep, and their rows in short, kept for the rows to come."""
-
-    def __init__(self, root: Path) -> None:
-        sweep = stored_sweep(root)
-        self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
-        self.dataset = lru_cache(4)(self._load)
-        self.held_out = lru_cache(64)(self._held_out)
-        self.errors = lru_cache(4096)(self._errors)
-        self._labels = lru_cache(4)(self._read_labels)
-
-    def _load(self, name: str) -> Dataset:
-        if name not in self._references:
-            raise InputError(f"dataset {name!r} is not in the sweep's file any more")
-        return load_dataset(self._references[name])
-
-    def _read_labels(self, name: str) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
-        dataset = self.dataset(name)
-        return read_labels(dataset.frame[dataset.target])
-
-    def _held_out(
-        self, name: str, validation: str, repeat: int | None, fold: int | None
-    ) -> NDArray[np.bool_]:
-        _, target = self._labels(name)
-        return folds.held_out(json.loads(validation), folds.Fold(repeat, fold), target)
-
-    def _errors(
-        self, name: str, validation: str, repeat: int | None, fold: int | None, tree: str
-    ) -> tuple[int, int]:
-        """Errors of a tree on training and test rows, asking the tests of the tree itself."""
-        grown = Tree.from_json(tree)
-        dataset = self.dataset(name)
-        labels, target = self._labels(name)
-        test = self.held_out(name, validation, repeat, fold)
-        codes, values = [target], {}
-        for column, spec in grown.columns.items():
-            short, found = spec.factorize(dataset.frame[column])
-            codes.append(np.asarray(short, dtype=np.int64))
-            values[column] = found
-        # Rows that are equal in what the tree reads are scored once.
-        patterns, inverse = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        train_counts = np.bincount(inverse[~test], minlength=len(patterns))
-        test_counts = np.bincount(inverse[test], minlength=len(patterns))
-        wrong = [0, 0]
-        for pattern, n_train, n_test in zip(
-            patterns.tolist(), train_counts.tolist(), test_counts.tolist(), strict=True
-        ):
-            row = {c: values[c][code] for c, code in zip(values, pattern[1:], strict=True)}
-            missed = score_rows(grown, [row], [labels[pattern[0]]], Fraction(0)).errors
-            wrong[0] += n_train * missed
-            wrong[1] += n_test * missed
-        return wrong[0], wrong[1]
-
-
-def _check_tree(row: Mapping[str, Any], tables: _Tables) -> Iterator[str]:
+def _check_trees(row: Mapping[str, Any], tables: Tables) -> Iterator[str]:
+    """The row's tree, and all trees of its path, on the raw rows."""
     if row["tree"] is None:
         return
+    place = Place.of(row)
     try:
-        tree = Tree.from_json(row["tree"])
         dataset = tables.dataset(row["dataset"])
         if dataset.digest != row["data_hash"]:
             yield f"dataset {row['dataset']!r} has changed since; its tree cannot be checked"
             return
-        where = (row["dataset"], row["validation"], row["repeat"], row["fold"])
-        n_test = int(tables.held_out(*where).sum())
-        wrong, wrong_on_test = tables.errors(*where, row["tree"])
+        n_test = int(tables.held_out(place).sum())
+        n_train = len(dataset.frame) - n_test
+        shape = {"n_test": n_test, "n_rows": len(dataset.frame)}
+        shape |= {"total_weight": n_train, "n_train": n_train}
+        for name, found in shape.items():
+            if row[name] != found:
+                yield f"{name} is {row[name]}, the data say {found}"
+        has_test = row["validation"] != schema.VALIDATION_NONE
+        yield from check_tree(row, place, tables, row["limits"], has_test)
+        if row["path"] is not None:
+            for step in row["path"]:
+                for text in check_tree(step, place, tables, row["limits"], has_test):
+                    yield f"the path at λ = {step['lam']}: {text}"
+            problem = tables.problem(place, row["encoding"], row["encoding_options"])
+            yield from check_stored_path(row, problem)
     except InputError as error:
         yield str(error)
-        return
+
+
+def check_tree(
+    claimed: Mapping[str, Any], place: Place, tables: Tables, limits: str, has_test: bool
+) -> Iterator[str]:
+    """What a row, or a step of a path, says of its tree that the tree and the data do not."""
+    tree = Tree.from_json(claimed["tree"])
+    wrong, wrong_on_test = tables.errors(place, claimed["tree"])
     shape = {"splits": tree.splits, "leaves": tree.leaves, "depth": tree.depth, "errors": wrong}
-    if row["validation"] != schema.VALIDATION_NONE:
-        shape["test_errors"] = wrong_on_test
-    shape |= {"n_test": n_test, "n_rows": len(dataset.frame)}
-    shape |= {"total_weight": len(dataset.frame) - n_test, "n_train": len(dataset.frame) - n_test}
-    for name, found in shape.items():
-        if row[name] != found:
-            yield f"{name} is {row[name]}, the tree and the data say {found}"
-    for name, most in json.loads(row["limits"]).items():
+    for name, found in (shape | {"test_errors": wrong_on_test if has_test else None}).items():
+        if claimed[name] != found:
+            yield f"{name} is {claimed[name]}, the tree and the data say {found}"
+    for name, most in json.loads(limits).items():
         if name in ("depth", "splits") and shape[name] > most:
             yield f"the tree has {name} {shape[name]}, the limit was {most}"

@@ -173,7 +173,7 @@ def _show_plan(plan: Plan, folder: Path) -> None:
     for block in plan.blocks:
         encoding, solver = _told_apart(block.node.encoding, encodings), block.solver
         cell = (block.node.info.dataset, encoding, _told_apart(solver, solvers))
-        cells[cell] = cells.get(cell, 0) + len(block.node.lams)
+        cells[cell] = cells.get(cell, 0) + len(block.lams)
     click.echo(f"{plan.spec.name}: {count(plan.n_tasks, 'task')}, results in {folder}\n")
     print_table(("dataset", "encoding", "solver", "tasks"), [(*c, n) for c, n in cells.items()])
     if plan.impossible:

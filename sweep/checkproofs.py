@@ -1,0 +1,76 @@
+"""Checking certificates with the small independent checker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from solver.checker import Refused, check
+from solver.errors import InputError
+from solver.solution import Status
+from sweep.asks import asks_proof
+from sweep.paths import objective_at, stored_claims
+from sweep.proofs import read_certificate, relative_path
+from sweep.rawtables import Place, Tables
+
+
+def check_presence(row: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """Whether a row that asks for a proof has one, and its file is there."""
+    name = row["proof"]
+    if name is None:
+        if asks_proof(json.loads(row["solver_options"])) and _proven(row):
+            why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
+            yield f"it was asked for a proof and has none{why}"
+        return
+    if name != relative_path(row["key"]):
+        yield f"its certificate is {name!r} instead of {relative_path(row['key'])!r}"
+        return
+    try:
+        size = (root / name).stat().st_size
+    except FileNotFoundError:
+        yield f"its certificate {name} is not there"
+        return
+    if size != row["proof_bytes"]:
+        yield f"its certificate has {size} bytes, the row says {row['proof_bytes']}"
+
+
+def check_certificate(row: Mapping[str, Any], root: Path, tables: Tables) -> Iterator[str]:
+    """Whether a row's certificate proves the bounds of the row; :func:`check_presence` must have
+    found nothing."""
+    problem = tables.problem(Place.of(row), row["encoding"], row["encoding_options"])
+    try:
+        columns, meta = read_certificate(root / row["proof"])
+        proven = check(problem.codes, problem.arities, problem.counts, columns, meta)
+    except InputError as error:
+        yield str(error)
+        return
+    except Refused as error:
+        yield f"its certificate is refused: {error}"
+        return
+    most, covered = json.loads(row["limits"]).get("depth"), meta.get("depth")
+    if covered is not None and (most is None or covered < most):
+        yield f"its certificate is one for trees up to depth {covered}, its limit is {most}"
+        return
+    for lam, bound in _proven(row).items():
+        if proven.get(lam) != bound:
+            found = "nothing" if lam not in proven else f"the lower bound {proven[lam]}"
+            yield f"its certificate proves {found} at λ = {lam}, the row claims {bound}"
+
+
+def _proven(row: Mapping[str, Any]) -> dict[Fraction, Fraction]:
+    """The λ at which a row claims to have proven its tree, and the objectives there."""
+    if row["path"] is None:
+        if row["status"] != Status.OPTIMAL:
+            return {}
+        return {Fraction(row["lam_exact"]): Fraction(row["objective_exact"])}
+    steps, points = stored_claims(row)
+    found: dict[Fraction, Fraction] = {}
+    corners = {step.start for step in steps}
+    for point in points:
+        best = objective_at(steps, point.lam, row["total_weight"])
+        if point.lam in corners and best is not None and point.lower_bound == best:
+            found[point.lam] = best
+    return found

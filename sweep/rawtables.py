@@ -1,0 +1,106 @@
+"""The datasets of a sweep, as a check reads them: the raw rows, and the problems of its folds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.labels import read_labels
+from solver.problem import Problem
+from solver.scorer import score_rows
+from solver.tree import Tree
+from sweep import folds
+from sweep.datasets import Dataset, load_dataset
+from sweep.encode import encode
+from sweep.store import stored_sweep
+
+
+class Place(NamedTuple):
+    """A fold of a dataset."""
+
+    dataset: str
+    validation: str
+    repeat: int | None
+    fold: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Place:
+        """That of a stored row."""
+        return cls(row["dataset"], row["validation"], row["repeat"], row["fold"])
+
+
+class Tables:
+    """The datasets of a sweep, and their rows in short, kept for the rows to come.
+
+    Every method raises :class:`solver.errors.InputError` if a dataset cannot be read.
+
+    Parameters
+    ----------
+    root : Path
+        The sweep's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        sweep = stored_sweep(root)
+        self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
+        self.dataset = lru_cache(4)(self._load)
+        self.held_out = lru_cache(64)(self._held_out)
+        self.errors = lru_cache(4096)(self._errors)
+        self.problem = lru_cache(4)(self._problem)
+        self._labels = lru_cache(4)(self._read_labels)
+
+    def _load(self, name: str) -> Dataset:
+        if name not in self._references:
+            raise InputError(f"dataset {name!r} is not in the sweep's file any more")
+        return load_dataset(self._references[name])
+
+    def _read_labels(self, name: str) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        dataset = self.dataset(name)
+        return read_labels(dataset.frame[dataset.target])
+
+    def _held_out(self, place: Place) -> NDArray[np.bool_]:
+        """Which rows are test rows."""
+        _, target = self._labels(place.dataset)
+        fold = folds.Fold(place.repeat, place.fold)
+        return folds.held_out(json.loads(place.validation), fold, target)
+
+    def _problem(self, place: Place, encoding: str, options: str) -> Problem:
+        """The training rows as they were encoded for the search; ``options`` are JSON."""
+        fold = folds.Fold(place.repeat, place.fold)
+        given = json.loads(options), json.loads(place.validation)
+        problem, _ = encode(self.dataset(place.dataset), encoding, *given, fold)
+        return problem
+
+    def _errors(self, place: Place, tree: str) -> tuple[int, int]:
+        """Errors of a tree on training and test rows, asking the tests of the tree itself."""
+        grown = Tree.from_json(tree)
+        dataset = self.dataset(place.dataset)
+        labels, target = self._labels(place.dataset)
+        test = self.held_out(place)
+        codes, values = [target], {}
+        for column, spec in grown.columns.items():
+            short, found = spec.factorize(dataset.frame[column])
+            codes.append(np.asarray(short, dtype=np.int64))
+            values[column] = found
+        # Rows that are equal in what the tree reads are scored once.
+        patterns, inverse = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        train_counts = np.bincount(inverse[~test], minlength=len(patterns))
+        test_counts = np.bincount(inverse[test], minlength=len(patterns))
+        wrong = [0, 0]
+        for pattern, n_train, n_test in zip(
+            patterns.tolist(), train_counts.tolist(), test_counts.tolist(), strict=True
+        ):
+            row = {c: values[c][code] for c, code in zip(values, pattern[1:], strict=True)}
+            missed = score_rows(grown, [row], [labels[pattern[0]]], Fraction(0)).errors
+            wrong[0] += n_train * missed
+            wrong[1] += n_test * missed
+        return wrong[0], wrong[1]
