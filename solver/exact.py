@@ -114,6 +114,11 @@ class Prices:
             )
         return cls(lam, total_weight, tie, error, split)
 
+    @classmethod
+    def plain(cls, lam: Fraction, total_weight: int) -> Prices:
+        """Prices that leave ties as they are: ``d`` an error and ``p·W`` a split."""
+        return cls(lam, total_weight, 1, lam.denominator, lam.numerator * total_weight)
+
     def cost(self, errors: int, splits: int) -> int:
         """The integer that the search minimises."""
         return self.error * errors + self.split * splits

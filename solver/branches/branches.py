@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Option, Solve, Solver, Traits, Watch
 from solver.branches.engine import ThresholdEngine
 from solver.branches.paper.engine import PaperEngine
+from solver.branches.prover import certify
 from solver.branches.rules import OPTIONS
 from solver.branches.scope import Scope
 from solver.branches.search import Engine, Search
+from solver.certificate import Certificate, Claim
 from solver.errors import InputError
 from solver.exact import Prices
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Shape, Tree
+
+_PROOF_SLACK = 64.0  # whoever knows the optimum wastes nothing by following a split to its end
 
 
 class Branches(Solver):
@@ -42,6 +46,7 @@ class Branches(Solver):
 
     name: ClassVar[str] = "branches"
     version: ClassVar[str] = "2"
+    certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary", "categorical"}),
@@ -90,9 +95,7 @@ class Branches(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
-            if self.settings["mode"] == "paper":
-                return PaperEngine(problem, prices, scope)
-            return ThresholdEngine(problem, prices, scope, self.settings, state)
+            return self._engine(problem, prices, scope, state)
 
         search = Search(problem, lam, limits, make)
         if start is not None:
@@ -100,12 +103,79 @@ class Branches(Solver):
         status = search.run(watch)
         return search.solution(status, self.name, self.version)
 
+    def _engine(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Engine:
+        if self.settings["mode"] == "paper":
+            return PaperEngine(problem, prices, scope)
+        return ThresholdEngine(problem, prices, scope, self.settings, state)
+
+    def certify(
+        self,
+        problem: Problem,
+        claims: Sequence[Claim],
+        limits: Limits | None = None,
+        watch: Watch | None = None,
+    ) -> Certificate:
+        """Prove once more what a search has proven, and write the proof down.
+
+        The proof is by all bounds of mode ``full``, whatever the options.
+
+        Parameters
+        ----------
+        problem : Problem
+        claims : sequence of Claim
+            What an optimal tree has, at one λ or several.
+        limits : Limits, optional
+            The limit on depth is part of the claims; that of bytes holds for each proof.
+        watch : Watch, optional
+
+        Raises
+        ------
+        InputError
+            If a claim is not true, the limits are such that no certificate can be written, or it
+            was stopped.
+        """
+        settings = {**self.check_options({}), "slack": _PROOF_SLACK}
+        return certify(problem, claims, limits or Limits(), settings, watch or Watch())
+
+    def series(self, problem: Problem) -> Solve:
+        """See :meth:`solver.base.Solver.series`: in mode ``full`` bounds and trees of all
+        branches are carried from one λ to the next."""
+        return Solver.series(_Carrying(**self.settings), problem)
+
     @classmethod
     def warm_up(cls) -> None:
         """Compile the kernels of both modes on a problem of four rows."""
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
         for mode in ("full", "paper"):
             cls(mode=mode).solve(problem, Fraction(1, 20))
+
+
+class _Carrying(Branches):
+    """Goes on with one engine from λ to λ."""
+
+    _last: ThresholdEngine | None = None
+
+    def _engine(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Engine:
+        last = self._last
+        if last is not None and last.problem is problem and last.scope == scope:
+            last.reprice(prices, scope)
+            return last
+        engine = super()._engine(problem, prices, scope, state)
+        if isinstance(engine, ThresholdEngine) and scope.budgets == 1:
+            self._last = engine
+        return engine
 
 
 def shape_of(tree: Tree) -> Shape:

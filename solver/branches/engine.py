@@ -9,16 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches import kernels
+from solver.branches.archive import Archive
 from solver.branches.memo import look_for, rehash
 from solver.branches.rules import rules_of
 from solver.branches.scope import Scope
 from solver.branches.small import best_small
 from solver.branches.state import (
     BLOCK,
+    DIVING,
     FRAMES,
     HAS_JOINT,
+    INFINITE,
     ITERATIONS,
     JOINT_AT,
+    LIMIT,
     LITERALS,
     N_COLUMNS,
     N_WORDS,
@@ -26,6 +30,7 @@ from solver.branches.state import (
     ROWS_AT,
     SMALL,
     WORDS_AT,
+    Log,
     Memo,
     Scratch,
     Stack,
@@ -41,6 +46,7 @@ from solver.problem import Problem
 from solver.tree import Shape
 
 _LARGEST_STEP = 32 * 2**20
+_LONGEST_SEARCH_AGAIN = 20_000
 
 
 class Part(NamedTuple):
@@ -79,13 +85,16 @@ class ThresholdEngine:
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.table, unit = tabulate(problem)
+        self.problem, self.settings, self.scope, self.prices = problem, settings, scope, prices
+        self.table, self.unit = tabulate(problem)
         self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
-        self.rules = rules_of(problem, prices, scope, settings, unit)
+        self.rules = rules_of(problem, prices, scope, settings, self.unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
         self.memo: Memo = new_memo(self.rules.budgets)
         self.stack: Stack = new_stack(self.table, self.rules, self.n_classes)
         self.scratch: Scratch = new_scratch(self.table, self.rules, self.n_classes)
+        self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
+        self.archive = Archive()
         self.compile_seconds = self._compile()
         if state is None:
             kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
@@ -96,7 +105,7 @@ class ThresholdEngine:
         state = (self.table, self.rules, self.memo, self.stack, self.scratch)
         return (
             ensure_compiled(kernels.plant, *state)
-            + ensure_compiled(kernels.step, *state, 0, 0)
+            + ensure_compiled(kernels.step, *state, self.log, 0, 0)
             + ensure_compiled(kernels.fold, *state)
             + ensure_compiled(rehash, self.memo)
             + ensure_compiled(look_for, self.table, self.rules, self.memo, self.scratch, 0, 0)
@@ -105,9 +114,26 @@ class ThresholdEngine:
 
     def step(self, iterations: int, enough: int) -> int:
         """See :func:`solver.branches.kernels.step`."""
-        return kernels.step(
-            self.table, self.rules, self.memo, self.stack, self.scratch, iterations, enough
-        )
+        state = (self.table, self.rules, self.memo, self.stack, self.scratch, self.log)
+        return kernels.step(*state, iterations, enough)
+
+    def reprice(self, prices: Prices, scope: Scope) -> None:
+        """Begin anew at another λ, with what the searches before have proven and found.
+
+        Only without a limit on splits: bounds are then kept for one budget.
+        """
+        n = int(self.memo.used[NODES])
+        lower, upper, best = self.memo.node_lower, self.memo.node_upper, self.memo.node_best
+        self.archive.add(self.prices, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
+        self.prices, self.scope, self.compile_seconds = prices, scope, 0.0
+        self.rules = rules_of(self.problem, prices, scope, self.settings, self.unit)
+        lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
+        kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+
+    def aim(self, bound: int) -> None:
+        """Search for the proof of a lower bound only, and log it. To be called before any step."""
+        self.stack.head[0, LIMIT], self.stack.head[0, DIVING] = bound, 0
+        self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
     def fold(self) -> None:
         """Make :attr:`proven` as good as what is known."""
@@ -136,10 +162,13 @@ class ThresholdEngine:
     @property
     def bytes(self) -> int:
         """Memory of all arrays."""
-        return sum(
-            array.nbytes
-            for part in (self.table, self.memo, self.stack, self.scratch)
-            for array in part
+        return (
+            sum(
+                array.nbytes
+                for part in (self.table, self.memo, self.stack, self.scratch, self.log)
+                for array in part
+            )
+            + self.archive.bytes
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -169,6 +198,8 @@ class ThresholdEngine:
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more frame; False if that would exceed ``limit`` bytes."""
+        if 0 < len(self.log.events) <= int(self.log.used[0]):
+            self.log.events.resize((2 * len(self.log.events), 2), refcheck=False)
         sizes = self._sizes()
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         more = sum(
@@ -230,6 +261,35 @@ class ThresholdEngine:
 
     def shape(self) -> Shape:
         """The best tree of the search itself."""
+        shape = self._read()
+        if not self.inherits or self._cost(shape) <= self.achieved:
+            return shape
+        # The root has the cost of a tree found at another λ, of which a part has since made way
+        # for one that was better there. With all that is proven by now it is soon found again.
+        self._find_again()
+        return self._read()
+
+    @property
+    def inherits(self) -> bool:
+        """Whether it knows of trees found at another λ."""
+        return bool(self.archive.records)
+
+    def _cost(self, shape: Shape) -> int:
+        tree = self.problem.grow(shape)
+        return self.prices.cost(tree.errors, tree.splits)
+
+    def _find_again(self) -> None:
+        """Search for a tree of the cost achieved; all bounds on costs stay as they are."""
+        goal, end = self.achieved, self.iterations + _LONGEST_SEARCH_AGAIN
+        n = int(self.memo.used[NODES])
+        self.memo.node_upper[:n] = INFINITE
+        self.memo.node_best[:n] = SMALL
+        kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        while self.achieved > goal and self.iterations < end:
+            if self.step(64, goal) == kernels.FULL:
+                self.grow(None)
+
+    def _read(self) -> Shape:
         parts = [Part(np.arange(len(self.table.labels)), (), 0, self.rules.budgets - 1)]
         splits: list[tuple[int, int]] = []  # feature, and number of its first child
         # A list and no recursion: an optimal tree can be a chain of thousands of splits.

@@ -40,6 +40,7 @@ from solver.branches.state import (
     ITERATIONS,
     JOINT_AT,
     LEAST_GAIN,
+    LEFT,
     LIMIT,
     LITERALS,
     N_CANDIDATES,
@@ -49,11 +50,13 @@ from solver.branches.state import (
     NEXT,
     NODE,
     NODES,
+    OPENED,
     ROWS_AT,
     SMALL,
     SMALLEST_GAP,
     TURN,
     WORDS_AT,
+    Log,
     Memo,
     Rules,
     Scratch,
@@ -66,19 +69,29 @@ RUNNING, PROVEN, FULL = range(3)
 
 
 @inlined
-def has_room(table: Table, memo: Memo, stack: Stack, d: int) -> bool:
+def has_room(table: Table, memo: Memo, stack: Stack, log: Log, d: int) -> bool:
     """Whether one more frame fits above frame ``d``: it needs at most what ``d`` needs."""
     words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
     size = words * (1 + len(table.scales) + columns)
     joint = columns * columns if stack.head[d, HAS_JOINT] else 0
     return (
         d + 2 <= len(stack.head)
+        and (len(log.events) == 0 or log.used[0] < len(log.events))
         and memo.used[NODES] + 1 <= len(memo.node_hash)
         and memo.used[LITERALS] + d + 1 <= len(memo.literals)
         and stack.head[d, ROWS_AT] + 128 * words <= len(stack.rows)
         and stack.head[d, WORDS_AT] + 2 * size + BLOCK <= len(stack.words)
         and stack.head[d, JOINT_AT] + 2 * joint + BLOCK <= len(stack.joint)
     )
+
+
+@inlined
+def note(log: Log, what: int, bound: int) -> None:
+    """Write an event to the log, if there is one."""
+    if len(log.events) > 0:
+        log.events[log.used[0], 0] = what
+        log.events[log.used[0], 1] = bound
+        log.used[0] += 1
 
 
 @inlined
@@ -247,6 +260,7 @@ def push(
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
+    log: Log,
     value: int,
     budget: int,
     limit: int,
@@ -256,7 +270,9 @@ def push(
     n = enter(table, rules, memo, stack, scratch, d, value)
     low, high = stack.child_lower[d, value, budget], stack.child_upper[d, value, budget]
     if low >= min(limit, high):
+        note(log, value, low)
         return False
+    note(log, value, OPENED)
     stack.head[d, CHILD] = value
     words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
     e = d + 1
@@ -276,10 +292,11 @@ def push(
 
 
 @inlined
-def pop(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch) -> None:
+def pop(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
     """Leave the top frame and tell the one below what was found."""
     d = memo.used[FRAMES] - 1
     settle(rules, memo, stack, d)
+    note(log, LEFT, memo.node_lower[stack.head[d, NODE], stack.head[d, BUDGET]])
     memo.used[FRAMES] -= 1
     if d == 0:
         return
@@ -376,7 +393,7 @@ def dive(
 
 @kernel
 def plant(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch) -> None:
-    """Make the root and put it on the stack."""
+    """Put the root on the stack; it is the first node of the memo."""
     for feature in range(len(table.values) - 1):
         stack.live[0, feature] = feature
     stack.head[0, N_LIVE] = len(table.values) - 1
@@ -391,15 +408,18 @@ def plant(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch
         weight += table.weights[row]
     for k in range(len(scratch.counts)):
         most = max(most, scratch.counts[k])
-    key = branch_hash(table, rules, scratch, stack.row_key[0], 0)
-    node = add(rules, memo, scratch, len(table.labels), 0, key)
     errors = weight - most
+    if memo.used[NODES] == 0:
+        key = branch_hash(table, rules, scratch, stack.row_key[0], 0)
+        add(rules, memo, scratch, len(table.labels), 0, key)
     floor = 0 if rules.depth > 0 else errors
     first_bounds(rules, scratch, len(scratch.counts), weight, errors, floor, scratch.lower)
     for b in range(rules.budgets):
-        memo.node_lower[node, b] = scratch.lower[b]
-        memo.node_upper[node, b] = errors * rules.error
-    stack.head[0, NODE] = node
+        memo.node_lower[0, b] = max(memo.node_lower[0, b], scratch.lower[b])
+        if errors * rules.error < memo.node_upper[0, b]:
+            memo.node_upper[0, b] = errors * rules.error
+            memo.node_best[0, b] = SMALL
+    stack.head[0, NODE] = 0
     stack.head[0, BUDGET] = rules.budgets - 1
     stack.head[0, LIMIT] = INFINITE
     stack.head[0, DIVING] = 1 if rules.incumbent else 0
@@ -414,6 +434,7 @@ def step(
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
+    log: Log,
     budget: int,
     enough: int,
 ) -> int:
@@ -444,14 +465,14 @@ def step(
             if d > 0 and is_better(rules, memo, stack, d):
                 lift(table, rules, memo, stack, scratch, d)
             continue
-        if not has_room(table, memo, stack, d):
+        if not has_room(table, memo, stack, log, d):
             return FULL
         if stack.head[d, DIVING]:
             value, share = dive(table, rules, memo, stack, scratch, d)
             if value >= 0:
-                push(table, rules, memo, stack, scratch, value, share, INFINITE)
+                push(table, rules, memo, stack, scratch, log, value, share, INFINITE)
             elif d > 0:
-                pop(table, rules, memo, stack, scratch)
+                pop(table, rules, memo, stack, scratch, log)
             else:
                 stack.head[d, DIVING] = 0
                 stack.head[d, CURRENT] = -1
@@ -459,8 +480,9 @@ def step(
         feature = follow(rules, memo, stack, d)
         if feature < 0:
             settle(rules, memo, stack, d)
-            if d > 0:
-                pop(table, rules, memo, stack, scratch)
+            if d == 0:
+                return PROVEN
+            pop(table, rules, memo, stack, scratch, log)
             continue
         if stack.looked[d, feature] == 0:
             if look_up(table, rules, memo, stack, scratch, d, feature):
@@ -472,7 +494,7 @@ def step(
         limit = stack.child_lower[d, value, share] + (
             stack.head[d, TURN] - stack.split_lower[d, feature]
         )
-        if not push(table, rules, memo, stack, scratch, value, share, limit):
+        if not push(table, rules, memo, stack, scratch, log, value, share, limit):
             if refresh_split(table, rules, memo, stack, scratch, d, feature):
                 lift(table, rules, memo, stack, scratch, d)
     return RUNNING

@@ -72,6 +72,10 @@ class Engine(Protocol):
     def shape(self) -> Shape:
         """A tree that costs :attr:`achieved`, or less."""
 
+    @property
+    def inherits(self) -> bool:
+        """Whether it knows of trees found at another λ."""
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """Everything that a new engine needs to go on exactly here; None if it cannot."""
 
@@ -252,7 +256,10 @@ class Search:
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""
         best = min(self.offered, key=lambda offer: offer.cost, default=None)
-        return best if best is not None and best.cost < self.engine.achieved else None
+        if best is None or best.cost > self.engine.achieved:
+            return None
+        # At a tie its own tree, but one that it only knows of may have to be found again.
+        return best if best.cost < self.engine.achieved or self.engine.inherits else None
 
     def snapshot(self) -> Snapshot:
         """What is known now."""

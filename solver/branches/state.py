@@ -169,6 +169,24 @@ class Scratch(NamedTuple):
     shares: Ints  # (max arity,)
 
 
+class Log(NamedTuple):
+    """What a search did, as far as a proof needs it; no room in it: nothing is noted.
+
+    Parameters
+    ----------
+    events : (events, 2)
+        A child that was pushed: its value, OPENED; one that needed no push: its value and what is
+        known of it; a frame that was left: LEFT and the bound of its branch.
+    used : (1,)
+        Number of events.
+    """
+
+    events: Ints
+    used: Ints
+
+
+OPENED = LEFT = -1
+
 MOST_KEPT_COLUMNS = 512
 """Columns of a frame up to which the counts of all pairs are kept for a second pass."""
 BLOCK = LANES

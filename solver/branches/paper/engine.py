@@ -93,6 +93,11 @@ class PaperEngine:
     def fold(self) -> None:
         """Nothing to do: every iteration carries its bounds to the root."""
 
+    @property
+    def inherits(self) -> bool:
+        """Never."""
+        return False
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """None: this search cannot go on elsewhere."""
         return None

@@ -1,0 +1,95 @@
+"""What searches at other λ have proven and found of every branch, carried over to a new one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from solver.branches.scope import INFINITE
+from solver.branches.table import Ints
+from solver.exact import Prices
+
+
+class Record(NamedTuple):
+    """The bounds of all nodes at one λ, and their trees as errors and splits.
+
+    Parameters
+    ----------
+    price : Fraction
+        Of a split, in units of weight in error.
+    lower : (nodes,)
+        What is proven, in these units.
+    errors, splits : (nodes,)
+        Of the best tree known; ``errors`` is INFINITE where none is.
+    best : (nodes,)
+        Its first split.
+    """
+
+    price: Fraction
+    lower: np.ndarray[tuple[int], np.dtype[np.float64]]
+    errors: Ints
+    splits: Ints
+    best: Ints
+
+
+class Archive:
+    """Bounds by price.
+
+    What a branch costs at best is the least of ``errors + price·splits`` over its trees: a concave
+    function of the price that never falls. So a bound at one price holds at every higher one, and
+    between two prices, of which 0 with the bound 0 may be one, bounds may be interpolated.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        return sum(array.nbytes for record in self.records for array in record[1:])
+
+    def add(self, prices: Prices, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
+        """Keep what a search has reached; costs are those of its prices."""
+        error = prices.error * unit
+        # A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and
+        # ``split`` one more than a multiple.
+        splits = np.where(upper < INFINITE, upper % prices.tie, 0)
+        errors = np.where(upper < INFINITE, (upper - splits * prices.split) // error, INFINITE)
+        self.records.append(
+            Record(Fraction(prices.split, error), lower / error, errors, splits, best.copy())
+        )
+
+    def carry(self, prices: Prices, unit: int, nodes: int) -> tuple[Ints, Ints, Ints]:
+        """Lower bounds, costs of known trees and their first splits, at other prices."""
+        error = prices.error * unit
+        price = Fraction(prices.split, error)
+        lower = np.zeros(nodes)
+        upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
+        above = [record for record in self.records if record.price > price]
+        below = [record for record in self.records if record.price <= price]
+        for record in below:
+            n = len(record.lower)
+            np.maximum(lower[:n], record.lower, out=lower[:n])
+            for other in above:
+                share = float((price - record.price) / (other.price - record.price))
+                m = min(n, len(other.lower))
+                between = (1 - share) * record.lower[:m] + share * other.lower[:m]
+                np.maximum(lower[:m], between, out=lower[:m])
+        for record in above:
+            n = len(record.lower)
+            np.maximum(lower[:n], float(price / record.price) * record.lower, out=lower[:n])
+        for record in self.records:
+            n = len(record.lower)
+            cost = np.where(
+                record.errors < INFINITE,
+                record.errors * error + record.splits * prices.split,
+                INFINITE,
+            )
+            better = cost < upper[:n]
+            upper[:n][better], best[:n][better] = cost[better], record.best[better]
+        # A bound is the next integer up. What rounding has added to it is taken off first.
+        lower *= error
+        bound = np.ceil(lower * (1 - 2.0**-46) - 2.0**-20).astype(np.int64)
+        return np.minimum(np.maximum(bound, 0), upper), upper, best
