@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -39,10 +40,13 @@ def describe(progress: Progress) -> list[str]:
 
 def describe_failure(row: dict[str, Any]) -> str:
     """Which task failed, and the last line of why."""
+    from sweep.asks import shown_lam
+
     fold = "" if row["fold"] is None else f", fold {row['fold']}"
     lines = (row["error"] or "no message").strip().splitlines()
+    lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
     return (
-        f"{row['status']}: {row['dataset']}, {row['encoding']}, λ = {row['lam_label']}, "
+        f"{row['status']}: {row['dataset']}, {row['encoding']}, λ = {lam}, "
         f"{row['solver']}{fold}: {lines[-1].strip()}"
     )
 

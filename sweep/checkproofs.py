@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from solver.checker import Refused, check
+from solver.envelope import Envelope, Point
 from solver.errors import InputError
+from solver.exact import objective
+from solver.problem import Problem
 from solver.solution import Status
 from sweep.asks import asks_proof
 from sweep.paths import objective_at, stored_claims
@@ -58,6 +61,22 @@ def check_certificate(row: Mapping[str, Any], root: Path, tables: Tables) -> Ite
         if proven.get(lam) != bound:
             found = "nothing" if lam not in proven else f"the lower bound {proven[lam]}"
             yield f"its certificate proves {found} at λ = {lam}, the row claims {bound}"
+            return
+    if row["path"] is not None:
+        yield from _check_steps(row, proven, problem)
+
+
+def _check_steps(
+    row: Mapping[str, Any], proven: Mapping[Fraction, Fraction], problem: Problem
+) -> Iterator[str]:
+    """Whether what a certificate proves at some λ proves all steps that are called proven."""
+    weight, leaf = row["total_weight"], Fraction(problem.leaf_errors, problem.total_weight)
+    floor = Fraction(problem.unavoidable_errors, problem.total_weight)
+    bounds = Envelope.of((Point(lam, bound) for lam, bound in proven.items()), floor, leaf)
+    for step in stored_claims(row)[0]:
+        best = objective(step.errors, step.splits, weight, step.start)
+        if step.proven and bounds.at(step.start) != best:
+            yield f"its certificate does not prove the step of its path from λ = {step.start}"
 
 
 def _proven(row: Mapping[str, Any]) -> dict[Fraction, Fraction]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from solver.base import Watch
+from solver.certificate import Certificate, Claim
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.path import Path as LamPath
@@ -35,25 +35,6 @@ CONTENT = "proof_content"
 _META = b"treesweep-certificate"
 
 Columns = dict[str, NDArray[Any] | list[Any]]
-
-
-class Claim(NamedTuple):
-    """No tree is better at a λ than one of so many errors and splits."""
-
-    lam: Fraction
-    errors: int
-    splits: int
-
-
-class Certificate(Protocol):
-    """What a solver gives, see :class:`solver.certificate.Certificate`."""
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What it is a certificate of."""
-
-    def columns(self) -> Mapping[str, NDArray[Any] | list[Any]]:
-        """The table."""
 
 
 class Certifier(Protocol):

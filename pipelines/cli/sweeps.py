@@ -13,7 +13,7 @@ from pipelines.cli.output import count, make_console, print_json, print_lines, p
 
 if TYPE_CHECKING:
     from sweep.events import Outcome
-    from sweep.plan import Plan
+    from sweep.plan import Block, Plan
     from sweep.spec import Choice
     from sweep.status import SweepStatus
 
@@ -120,12 +120,15 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 
 @click.command()
 @click.argument("folder", type=_FOLDER, metavar="DIR")
-def verify(folder: Path) -> ExitCode:
+@click.option("--proof", is_flag=True, help="Check the certificates too; that may take long.")
+def verify(folder: Path, proof: bool) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns."""
     from sweep.verify import verify_sweep
 
-    found = verify_sweep(folder)
+    found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True))
     checked = f"{count(found.rows, 'row')} checked, {count(found.trees, 'tree')} scored anew"
+    if proof:
+        checked += f", {count(found.proofs, 'proof')} checked"
     if not found.findings:
         click.echo(f"{checked}: all is well.")
         return ExitCode.DONE
@@ -172,10 +175,12 @@ def _show_plan(plan: Plan, folder: Path) -> None:
     cells: dict[tuple[str, ...], int] = {}
     for block in plan.blocks:
         encoding, solver = _told_apart(block.node.encoding, encodings), block.solver
-        cell = (block.node.info.dataset, encoding, _told_apart(solver, solvers))
+        names = (block.node.info.dataset, encoding, _told_apart(solver, solvers))
+        cell = (*names, _shown_lams(block))
         cells[cell] = cells.get(cell, 0) + len(block.lams)
     click.echo(f"{plan.spec.name}: {count(plan.n_tasks, 'task')}, results in {folder}\n")
-    print_table(("dataset", "encoding", "solver", "tasks"), [(*c, n) for c, n in cells.items()])
+    columns = ("dataset", "encoding", "solver", "λ", "tasks")
+    print_table(columns, [(*c, n) for c, n in cells.items()])
     if plan.impossible:
         click.echo(f"\n{count(plan.n_impossible, 'cell')} cannot be run:\n")
         rows = [
@@ -192,6 +197,16 @@ def _show_plan(plan: Plan, folder: Path) -> None:
     most = plan.most_seconds
     time = "no limit of time is set" if most is None else f"at most {show_seconds(most)} of search"
     click.echo(f"\nEstimate: {show_bytes(plan.estimated_bytes)} of results; {time}.")
+
+
+def _shown_lams(block: Block) -> str:
+    """The λ of a block's tasks in short: ``0.01``, ``0.1 … 0.001``, ``path from 0.001``."""
+    from sweep.asks import shown_lam
+
+    first, last = block.lams[0].label, block.lams[-1].label
+    if len(block.lams) == 1:
+        return shown_lam(first, block.solver.options)
+    return f"{first}{', ' if len(block.lams) == 2 else ' … '}{last}"
 
 
 def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:

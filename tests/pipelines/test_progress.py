@@ -43,6 +43,7 @@ def failure(number: int) -> dict[str, Any]:
     return {
         "status": "error", "error": f"Traceback\n  x\nMemoryError: no. {number}", "fold": 2,
         "dataset": "car", "encoding": "onehot", "lam_label": "2/n", "solver": "branches",
+        "solver_options": "{}",
     }  # fmt: skip
 
 
