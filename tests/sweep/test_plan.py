@@ -84,6 +84,36 @@ def test_adding_to_an_axis_leaves_other_keys_alone() -> None:
         assert not before & {task.key for task in plan(SPEC.replace(old, new)).tasks()}
 
 
+PATHS = SPEC.replace(
+    "solvers: [branches, cart]",
+    """
+solvers: [branches, {solver: branches, lam: path}, {solver: cart, lam: path}]""",
+)
+
+
+def test_a_path_is_one_task_from_the_least_lambda_on() -> None:
+    found = plan(PATHS)
+    folds, lams = 6, 2
+    assert found.n_tasks == 2 * folds * (4 * (lams + 1) + 3)
+    assert found.n_impossible == 2 * folds
+    paths = [task for task in found.tasks() if "lam" in task.solver.options]
+    assert len(paths) == 2 * folds * (4 + 3)
+    assert {task.lam.label for task in paths} == {"2/n"}
+    assert all(task.lam.exact == min(lam.exact for lam in task.node.lams) for task in paths)
+    tasks = list(found.tasks())
+    assert [task.number for task in tasks] == list(range(found.n_tasks))
+    assert all(found.task(task.number) == task for task in tasks[::13])
+    assert len({task.key for task in tasks}) == found.n_tasks
+    assert len(found.costs()) == len(found.node_numbers()) == found.n_tasks
+    assert found.most_seconds == 10 * found.n_tasks
+    assert found.estimated_bytes > plan().estimated_bytes
+
+
+def test_a_path_beside_it_leaves_the_keys_of_other_tasks_alone() -> None:
+    before = {task.key for task in plan().tasks() if task.solver.name == "branches"}
+    assert before <= {task.key for task in plan(PATHS).tasks()}
+
+
 def test_the_longest_search_time_is_known_if_there_is_a_limit() -> None:
     assert plan().most_seconds == 10 * plan().n_tasks
     assert plan(SPEC.replace("limits: {seconds: 10}", "")).most_seconds is None

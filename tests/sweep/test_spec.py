@@ -58,6 +58,41 @@ def test_equal_choices_count_once() -> None:
     assert spec(text).solver_choices() == spec().solver_choices()
 
 
+ASKING = FULL.replace("  - branches\n", "  - {solver: branches, lam: path, proof: true}\n", 1)
+
+
+def test_a_path_and_a_proof_stand_beside_the_solvers_own_options() -> None:
+    first, *others = spec(ASKING).solver_choices()
+    plain, *same = spec().solver_choices()
+    assert first.options == {**plain.options, "lam": "path", "proof": True}
+    assert others == same
+    assert not {"lam", "proof"} & {name for choice in same for name in choice.options}
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("lam: path", "lam: 0.1", "line 9: solvers[1].lam: 0.1 cannot stand here; write 'lam: path'"),
+        ("lam: path", "lam: paths", "'paths' cannot stand here"),
+        ("lam: path", "lam: [path]", "['path'] cannot stand here"),
+        ("proof: true", "proof: 1", "line 9: solvers[1].proof: expected true or false"),
+        ("branches, lam: path", "cart", "solvers[1].proof: solver 'cart' cannot give a proof; these can: branches"),
+        ("depth: 6", "splits: 6", "solvers[1].proof: there is no proof under the limit 'splits', only under 'depth'"),
+        ("proof: true", "proof: true, options: {min_leaf_size: [null, 2]}", "limit 'min_leaf_size'"),
+    ],
+)  # fmt: skip
+def test_what_a_solver_cannot_be_asked_is_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(ASKING.replace(old, new, 1))
+    assert message in str(caught.value)
+
+
+def test_a_proof_is_possible_once_its_solver_is_free_of_the_limit() -> None:
+    text = ASKING.replace("depth: 6", "splits: 6")
+    free = text.replace("proof: true", "proof: true, options: {splits: null}")
+    assert "splits" not in spec(free).solver_choices()[0].limits
+
+
 @pytest.mark.parametrize(
     "text", ["validation: none\n", "validation: {kind: none}\n", "validation:\n", ""]
 )

@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
@@ -25,6 +26,7 @@ from sweep.plan import make_plan
 from sweep.planfile import read_plan, survey
 from sweep.results import read_results
 from sweep.rows import Checkpoint
+from sweep.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "store-v1"
@@ -339,6 +341,70 @@ def test_stores_of_version_1_can_be_read() -> None:
     assert len(frame) == 24
     assert set(frame["status"]) == {Status.OPTIMAL, Status.HEURISTIC}
     assert len(read_plan(FIXTURE)) == 24
+
+
+UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of schema version 1 with 4 of 6 rows."""
+    # A later version of the solver would be another question.
+    monkeypatch.setattr(SOLVERS["branches"], "version", "2")
+    return Path(shutil.copytree(UNFINISHED, tmp_path / "old", symlinks=True))
+
+
+def new_rows(rowmaker: Any, known: set[str]) -> Rows:
+    rows = rowmaker.make_rows(stores.stored_sweep(UNFINISHED))
+    return [row for row in rows if row["key"] not in known]
+
+
+def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
+    before = read_results(old)
+    assert len(before) == 4
+    assert list(before.columns) == schema.SCHEMA.names
+    assert set(before["schema_version"]) == {1}
+    assert before[list(schema.ADDED[2])].isna().all(axis=None)
+    assert verify_sweep(old).findings == []
+    plan = make_plan(stores.stored_sweep(old))
+    with stores.Store(old) as store:
+        remaining, answered = survey(plan, store)
+        assert (answered, remaining.tolist()) == (4, [4, 5])
+        for row in new_rows(rowmaker, set(before["key"])):
+            store.add(row)
+            store.flush()
+            # Parts of both versions.
+            assert len(read_results(old)) == len(store.answers)
+    after = read_results(old)
+    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 2, 2]
+    kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before)
+    assert verify_sweep(old).findings == []
+    # At the end all parts are alike, for readers that are not ours.
+    schemas = [pq.read_schema(path) for path in (old / "rows").glob("*.parquet")]
+    assert all(found.equals(schema.SCHEMA) for found in schemas)
+
+
+def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
+    old: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LARGE", 2)
+    before = read_results(old)
+    with stores.Store(old) as store:
+        assert not any(map(parts.is_current, store.parts.paths()))
+        store.compact()
+        assert all(map(parts.is_current, store.parts.paths()))
+        large = {path.stat().st_ino for path in store.parts.paths()}
+        store.compact()
+        assert large == {path.stat().st_ino for path in store.parts.paths()}
+    pd.testing.assert_frame_equal(read_results(old), before)
+
+
+def test_columns_that_no_version_has_are_refused(old: Path) -> None:
+    (part,) = (old / "rows").glob("*.parquet")
+    pq.write_table(pq.read_table(part).drop_columns(["trace"]), part)
+    with pytest.raises(InputError, match=r"columns of schema version 2, or of an earlier one"):
+        read_results(old)
 
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
