@@ -11,6 +11,8 @@ from solver.branches.scope import INFINITE
 from solver.branches.table import Ints
 from solver.exact import Prices
 
+_NEAREST = 3  # records on either side that bounds are taken from; others tell hardly more
+
 
 class Record(NamedTuple):
     """The bounds of all nodes at one λ, and their trees as errors and splits.
@@ -67,8 +69,9 @@ class Archive:
         price = Fraction(prices.split, error)
         lower = np.zeros(nodes)
         upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
-        above = [record for record in self.records if record.price > price]
-        below = [record for record in self.records if record.price <= price]
+        records = sorted(self.records, key=lambda record: record.price)
+        below = [record for record in records if record.price <= price][-_NEAREST:]
+        above = [record for record in records if record.price > price][:_NEAREST]
         for record in below:
             n = len(record.lower)
             np.maximum(lower[:n], record.lower, out=lower[:n])

@@ -99,9 +99,13 @@ class Branches(Solver):
 
         search = Search(problem, lam, limits, make)
         if start is not None:
-            search.offer(problem.grow(shape_of(start)))
+            search.offer(self._regrown(problem, start))
         status = search.run(watch)
         return search.solution(status, self.name, self.version)
+
+    def _regrown(self, problem: Problem, start: Tree) -> Tree:
+        """A tree from elsewhere with this problem's counts."""
+        return problem.grow(shape_of(start))
 
     def _engine(
         self,
@@ -160,6 +164,9 @@ class _Carrying(Branches):
     """Goes on with one engine from λ to λ."""
 
     _last: ThresholdEngine | None = None
+
+    def _regrown(self, problem: Problem, start: Tree) -> Tree:
+        return start  # it came out of this series
 
     def _engine(
         self,

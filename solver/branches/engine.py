@@ -259,27 +259,17 @@ class ThresholdEngine:
             sizes[group] = room + step if least > room else room
         return sizes
 
-    def shape(self) -> Shape:
-        """The best tree of the search itself."""
-        shape = self._read()
-        if not self.inherits or self._cost(shape) <= self.achieved:
-            return shape
-        # The root has the cost of a tree found at another λ, of which a part has since made way
-        # for one that was better there. With all that is proven by now it is soon found again.
-        self._find_again()
-        return self._read()
-
     @property
     def inherits(self) -> bool:
         """Whether it knows of trees found at another λ."""
         return bool(self.archive.records)
 
-    def _cost(self, shape: Shape) -> int:
-        tree = self.problem.grow(shape)
-        return self.prices.cost(tree.errors, tree.splits)
+    def find_again(self) -> None:
+        """Search for a tree of the cost achieved; all bounds on costs stay as they are.
 
-    def _find_again(self) -> None:
-        """Search for a tree of the cost achieved; all bounds on costs stay as they are."""
+        The root may have the cost of a tree found at another λ, of which a part has since made way
+        for one that was better there. With all that is proven it is soon found again.
+        """
         goal, end = self.achieved, self.iterations + _LONGEST_SEARCH_AGAIN
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
@@ -289,7 +279,8 @@ class ThresholdEngine:
             if self.step(64, goal) == kernels.FULL:
                 self.grow(None)
 
-    def _read(self) -> Shape:
+    def shape(self) -> Shape:
+        """The best tree of the search itself."""
         parts = [Part(np.arange(len(self.table.labels)), (), 0, self.rules.budgets - 1)]
         splits: list[tuple[int, int]] = []  # feature, and number of its first child
         # A list and no recursion: an optimal tree can be a chain of thousands of splits.

@@ -74,7 +74,10 @@ class Engine(Protocol):
 
     @property
     def inherits(self) -> bool:
-        """Whether it knows of trees found at another λ."""
+        """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
+
+    def find_again(self) -> None:
+        """Make :meth:`shape` a tree of the cost achieved, though that is a tree of another λ."""
 
     def state(self) -> dict[str, NDArray[Any]] | None:
         """Everything that a new engine needs to go on exactly here; None if it cannot."""
@@ -139,8 +142,7 @@ class Search:
     def offer(self, tree: Tree) -> None:
         """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
         if self._allowed(tree):
-            cost = self.prices.cost(tree.errors, tree.splits)
-            self.offered.append(Offer(cost, self._objective(tree), tree))
+            self.offered.append(Offer(self._cost(tree), self._objective(tree), tree))
 
     def _objective(self, tree: Tree) -> Fraction:
         return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)
@@ -199,8 +201,8 @@ class Search:
 
     def _offer_found(self) -> None:
         """Offer the engine's own tree if it is better than the engine knows."""
-        tree = self.problem.grow(self.engine.shape())
-        if self.prices.cost(tree.errors, tree.splits) < self.engine.achieved:
+        tree = self._own_tree()
+        if self._cost(tree) < self.engine.achieved:
             self.offer(tree)
 
     def _ended(self, watch: Watch) -> Status | None:
@@ -251,7 +253,17 @@ class Search:
     def tree(self) -> Tree:
         """The best tree known; the search's own at a tie."""
         best = self._best_offer()
-        return self.problem.grow(self.engine.shape()) if best is None else best.tree
+        return self._own_tree() if best is None else best.tree
+
+    def _own_tree(self) -> Tree:
+        tree = self.problem.grow(self.engine.shape())
+        if self.engine.inherits and self._cost(tree) > self.engine.achieved:
+            self.engine.find_again()
+            tree = self.problem.grow(self.engine.shape())
+        return tree
+
+    def _cost(self, tree: Tree) -> int:
+        return self.prices.cost(tree.errors, tree.splits)
 
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""

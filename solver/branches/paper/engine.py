@@ -98,6 +98,9 @@ class PaperEngine:
         """Never."""
         return False
 
+    def find_again(self) -> None:
+        """Nothing: it has no trees of another λ."""
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """None: this search cannot go on elsewhere."""
         return None
