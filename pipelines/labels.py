@@ -19,7 +19,9 @@ def telling_options(
 
     These are all in which the namesakes differ. Where these are more than two, they are only
     those that are unlike the default: a sweep that switches off one option at a time would have
-    names that nobody reads. ``["defaults"]`` then stands for none.
+    names that nobody reads. ``["defaults"]`` then stands for none. A solver that finds a whole
+    λ-path beside runs at single λ is told by ``path``, one asked for proofs by ``proof`` where
+    nothing else differs.
 
     Parameters
     ----------
@@ -30,6 +32,8 @@ def telling_options(
     namesakes : sequence of mapping
         Those of all choices of this name, itself included.
     """
+    asked = _asked(own, namesakes)
+    own, namesakes = _plain(own), [_plain(other) for other in namesakes]
     keys = sorted({key for other in namesakes for key in other})
     differing = [key for key in keys if len({json.dumps(o.get(key)) for o in namesakes}) > 1]
     shown = differing
@@ -37,8 +41,23 @@ def telling_options(
         usual = _defaults(name)
         shown = [k for k in differing if json.dumps(own.get(k)) != json.dumps(usual.get(k))]
     if differing and not shown:
-        return ["defaults"]
-    return [f"{key}={_word(own.get(key))}" for key in shown]
+        return ["defaults", *asked]
+    return [*(f"{key}={_word(own.get(key))}" for key in shown), *asked]
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is asked of a solver beside its options."""
+    return {key: value for key, value in options.items() if key not in ("lam", "proof")}
+
+
+def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> list[str]:
+    words = []
+    if own.get("lam") and any(not other.get("lam") for other in namesakes):
+        words.append(str(own["lam"]))
+    alike = [other for other in namesakes if {**other, "proof": 0} == {**own, "proof": 0}]
+    if own.get("proof") and any(not other.get("proof") for other in alike):
+        words.append("proof")
+    return words
 
 
 def _defaults(name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,6 +13,11 @@ import pandas as pd
 from pipelines.report import formats
 from pipelines.report.comparison import encoding_facts
 from pipelines.report.paths import Path, PathTree, complete
+
+_VALIDATE = (
+    "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file and run "
+    "it again. Until then, take the tree whose size you can live with."
+)
 
 _MANY_SOLVERS = 5
 """Of more, those that have proven all their trees are counted and not named."""
@@ -36,6 +42,8 @@ class Answer:
         The tree to look at.
     warnings : tuple of str
         What may change the answer.
+    menu : bool
+        Whether to show all trees of the path, as the choice is the reader's.
     """
 
     dataset: str
@@ -45,6 +53,7 @@ class Answer:
     key: str | None = None
     tree: PathTree | None = None
     warnings: tuple[str, ...] = field(default=())
+    menu: bool = False
 
     @property
     def point(self) -> pd.Series[Any] | None:
@@ -62,15 +71,25 @@ class _Candidate(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.path.encoding} with {self.path.solver} at λ = {self.point['lam_text']}"
+        return f"{self.path.encoding} with {self.path.solver} at {_lam(self.point)}"
 
-    def simplicity(self) -> tuple[float, float, float, float, float]:
-        """Fewest leaves first; then accuracy, proofs, the larger λ, and time.
+    def simplicity(self) -> tuple[float, ...]:
+        """Fewest leaves first; then accuracy, proofs, an exact path, the larger λ, and time.
 
         Time varies from run to run, so it must not choose among the λ of one path.
         """
         p = self.point
-        return p["leaves"], -p["test_accuracy"], -p["optimal"], -p["lam"], p["seconds"]
+        seconds = p["seconds"] if formats.is_number(p["seconds"]) else 0.0
+        exact = bool(self.path.stairs)
+        return p["leaves"], -p["test_accuracy"], -p["optimal"], not exact, -p["lam"], seconds
+
+
+def _lam(point: pd.Series[Any]) -> str:
+    """``λ = 0.05``, ``any λ from 0.01 to 0.02``, ``any λ of 0.25 or more``."""
+    text = str(point["lam_text"])
+    if point["lam_start_exact"] is None:
+        return f"λ = {text}"
+    return f"any λ {'from' if point['lam_end_exact'] else 'of'} {text}"
 
 
 def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:
@@ -129,10 +148,12 @@ def _by_validation(dataset: str, paths: Sequence[Path], candidates: list[_Candid
                        "it has fewer leaves.")  # fmt: skip
     else:
         reasons.append("No other choice has a better mean.")
-    reasons += [_proof(taken), *_rivals(taken, candidates)]
+    reasons += [_proof(taken), *_exactness(taken), *_rivals(taken, candidates)]
     key = str(taken.point["lam_key"])
     tree = taken.path.fold_trees.get(key, ())
     shown = tree[0] if tree else _tree_at(taken.path, str(taken.point["lam_text"]))
+    if taken.path.whole is not None:
+        shown = next(tree for tree in taken.path.trees if (tree.start or 0) <= Fraction(key))
     return Answer(
         dataset,
         f"Take {taken.name}.",
@@ -173,11 +194,24 @@ def _proof(taken: _Candidate) -> str:
         return f"{taken.path.solver} is a heuristic: nothing is proven about its trees."
     if proven == runs:
         what = "Its tree is" if runs == 1 else f"All {runs} trees are"
-        return f"{what} proven optimal for this λ."
+        where = "this λ" if taken.path.stairs == () else "all these λ"
+        return f"{what} proven optimal for {where}."
     return (
         f"{proven} of {runs} trees are proven optimal for this λ; the others hit a limit with a "
         f"gap of at most {formats.short(p['gap_max'])}."
     )
+
+
+def _exactness(taken: _Candidate) -> list[str]:
+    """That no λ was left out, which a grid cannot say."""
+    table = taken.path.table
+    if not taken.path.stairs:
+        return []
+    low = formats.short(table["lam"].min())
+    return [
+        f"No λ was left out: validation compared the whole path from λ = {low} up, which has "
+        f"{formats.plural(len(table), 'interval')} without a breakpoint in any fold."
+    ]
 
 
 def _rivals(taken: _Candidate, candidates: list[_Candidate]) -> list[str]:
@@ -189,7 +223,7 @@ def _rivals(taken: _Candidate, candidates: list[_Candidate]) -> list[str]:
         other = max((c for c in candidates if c.path.solver == solver), key=lambda c: c.accuracy)
         parts.append(
             f"{solver} {formats.percent(other.accuracy)} ({other.path.encoding}, "
-            f"λ = {other.point['lam_text']}, {_leaves(other.point)})"
+            f"{_lam(other.point)}, {_leaves(other.point)})"
         )
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
@@ -200,8 +234,8 @@ def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> lis
     at_end = len(full) > 1 and best.point["lam_key"] == full.iloc[-1]["lam_key"]
     if at_end and best.accuracy < 1 and best.point["lam"] > 0:
         notes.append(
-            f"The best mean lies at the end of the grid (λ = {best.point['lam_text']}): smaller λ "
-            "may be better still."
+            f"The best mean lies at the end of the {'path' if best.path.stairs else 'grid'} "
+            f"({_lam(best.point)}): smaller λ may be better still."
         )
     lacking = sum(len(path.table) - len(complete(path.table)) for path in paths)
     if lacking:
@@ -234,7 +268,7 @@ def _by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) 
         reasons.insert(
             0, f"{len(all_proven)} of {len(solvers)} solvers have proven all their trees optimal."
         )
-    if comparison["lam_key"].nunique() == 1:
+    if comparison["lam_key"].nunique() == 1 and not any(path.stairs for path in paths):
         return _single_lambda(dataset, paths, reasons)
     fact = encoding_facts(comparison).get(dataset)
     if fact is not None:
@@ -243,22 +277,75 @@ def _by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) 
             f"{fact['lams']} λ."
         )
     taken = min(paths, key=lambda path: _standing(path, comparison, fact))
+    steady = _steadiest(taken)
+    if steady is not None:
+        return _by_steps(dataset, taken, steady, reasons)
     return Answer(
         dataset,
         f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
         ("A smaller λ always fits the training rows better.", *(r for r in reasons if r)),
         taken,
-        warnings=(
-            "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file "
-            "and run it again. Until then, take the tree whose size you can live with.",
-        ),
+        warnings=(_VALIDATE,),
+    )
+
+
+def _steadiest(path: Path) -> PathTree | None:
+    """Of an exact path the tree with a split that is best over the widest range of λ, by ratio.
+
+    The first step takes part only if it is the only one: where it begins was the user's choice.
+    """
+    if len(path.stairs) != 1:
+        return None
+    low = path.stairs[0].steps[0].start
+    widths = [
+        (tree.start > low, float(tree.end / tree.start), tree)
+        for tree in path.trees
+        if tree.start and tree.end is not None
+    ]
+    return max(widths, key=lambda width: width[:2])[2] if widths else None
+
+
+def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> Answer:
+    """Without validation an exact path still shows which tree lasts longest as λ changes."""
+    start, end = tree.start, tree.end
+    assert start is not None
+    assert end is not None
+    key = str(start)
+    point = path.point(key)
+    best = "proven best" if tree.proven else "the best known"
+    why = [
+        f"It is {best} for every λ from {point['lam_text']}, a factor of "
+        f"{formats.factor(float(end / start))}: the widest step of the path. It gets "
+        f"{formats.percent(point['train_accuracy'])} of the training rows right, with "
+        f"{_leaves(point)}."
+    ]
+    share = formats.percent(float(end))
+    gains = f"Each split that the next simpler tree lacks puts {share} of the rows"
+    if start == path.stairs[0].steps[0].start:
+        why.append(f"{gains} right on average. The path ends here: what smaller λ give is open.")
+    else:
+        why.append(
+            f"{gains} right on average; each further one of the next larger tree only "
+            f"{formats.percent(float(start))}."
+        )
+    splits = formats.plural(tree.tree.splits, "split")
+    return Answer(
+        dataset,
+        f"Without held-out rows, look first at the tree of {splits}: {path.encoding} with "
+        f"{path.solver} at {_lam(point)}.",
+        (*why, *(reason for reason in reasons if reason)),
+        path,
+        key,
+        tree,
+        (_VALIDATE,),
+        menu=True,
     )
 
 
 def _standing(
     path: Path, comparison: pd.DataFrame, fact: dict[str, Any] | None
-) -> tuple[bool, float, float, float]:
-    """The best first: its encoding, its distance to the best, its proofs, its time."""
+) -> tuple[float, ...]:
+    """The best first: its encoding, its distance to the best, its proofs, exactness, its time."""
     own = comparison[
         (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
     ]
@@ -266,6 +353,7 @@ def _standing(
         fact is not None and path.encoding != fact["encoding"],
         float(own["excess"].mean()),
         -float(own["optimal"].sum()),
+        not path.stairs,
         float(own["seconds"].sum()),
     )
 

@@ -116,15 +116,22 @@ class LambdaAxis:
     ----------
     lams : sequence of float
         All λ of the chart.
+    log : bool
+        Whether it is logarithmic in any case; there are two λ above 0 then.
     """
 
-    def __init__(self, lams: Sequence[float]) -> None:
+    def __init__(self, lams: Sequence[float], *, log: bool = False) -> None:
         positive = sorted({lam for lam in lams if lam > 0})
-        self.log = len(positive) > 2 and positive[-1] / positive[0] > 8
+        self.log = log or (len(positive) > 2 and positive[-1] / positive[0] > 8)
         self.has_zero = any(lam == 0 for lam in lams)
         self._positive = positive
         step = 0.15 * np.log10(positive[-1] / positive[0]) if self.log else 0.0
         self._zero = np.log10(positive[0]) - max(step, 0.25) if self.log else 0.0
+
+    @property
+    def high(self) -> float:
+        """The largest λ."""
+        return self._positive[-1]
 
     def place(self, lams: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Positions of λ."""
@@ -151,11 +158,13 @@ class LambdaAxis:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten between two logarithms, or powers alone where that is many."""
+    """1, 2 and 5 times powers of ten between two logarithms, or as many as make a good scale."""
     powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
-    for steps in ((1, 2, 5), (1,)):
+    found = []
+    for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
         ticks = [s * 10.0**p for p in powers for s in steps]
-        ticks = [t for t in ticks if low - 1e-9 <= np.log10(t) <= high + 1e-9]
-        if len(ticks) <= 9:
-            break
-    return ticks
+        found.append([t for t in ticks if low - 1e-9 <= np.log10(t) <= high + 1e-9])
+    fine, usual, powers_alone = found
+    if len(usual) < 3:
+        return fine
+    return usual if len(usual) <= 9 else powers_alone

@@ -1,4 +1,4 @@
-"""The report's charts. λ-paths are drawn as what they are: points of a grid."""
+"""The report's charts. Runs at single λ are drawn as what they are: points of a grid."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from pipelines.report.axes import LambdaAxis, new_figure
+from pipelines.report.exactchart import draw_objective, draw_stairs, lambda_axis, spans
 from pipelines.report.palette import CHOSEN, FAINT, TEST, Dash, encoding_dashes, encoding_marks
 from pipelines.report.paths import Path
 
@@ -175,7 +176,8 @@ def _name_choice(axes: Axes, path: Path, axis: LambdaAxis) -> None:
 def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[str, ...]) -> Figure:
     """All encodings and solvers of a dataset: objective and test (or train) accuracy against λ."""
     tables = [path.table[path.table["runs"] > 0] for path in paths]
-    axis = LambdaAxis([lam for table in tables for lam in table["lam"]])
+    exact = any(path.stairs for path in paths)
+    axis = lambda_axis(paths) if exact else LambdaAxis([lam for t in tables for lam in t["lam"]])
     tested = any(table["test_accuracy"].notna().any() for table in tables)
     figure = new_figure(10, 3.6)
     left, right = figure.subplots(1, 2)
@@ -183,15 +185,23 @@ def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[s
     for path, table in zip(paths, tables, strict=True):
         mark, dash = marks[path.encoding], dashes[path.encoding]
         colour, name = colours[path.solver], f"{path.encoding}, {path.solver}"
+        column = "test_accuracy" if tested else "train_accuracy"
+        if path.stairs:
+            drawn = spans(path, axis.high)
+            values = [float(getattr(span.row, column)) for span in drawn]
+            draw_objective(left, drawn, axis, colour, dash=dash, label=name)
+            draw_stairs(right, drawn, axis, values, colour, dash=dash)
+            continue
         unproven = table["optimal"] < table["runs"]
         _series(left, table, axis, "objective", colour, name, mark=mark, dash=dash, hollow=unproven)
-        column = "test_accuracy" if tested else "train_accuracy"
         _series(right, table, axis, column, colour, mark=mark, dash=dash)
     left.set_title("Objective (training); hollow: not all proven")
     right.set_title("Test accuracy (mean over folds)" if tested else "Training accuracy")
     right.yaxis.set_major_formatter(_PERCENT)
     for axes in (left, right):
         axis.prepare(axes)
+        if exact:
+            axes.set_xlim(right=axis.place([axis.high])[0])
     if len(paths) > 1:
         figure.legend(loc="outside lower center", ncols=min(len(paths), 3), handlelength=2.4)
     return figure

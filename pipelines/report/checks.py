@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from pipelines.report.stairs import at_breakpoints
 from solver.solution import Status
 
 COLUMNS = ["dataset", "encoding", "lam", "fold", "kind", "claim", "against", "difference"]
@@ -37,6 +38,8 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
       tree has an objective at every λ (loss + λ·splits), bounds of other λ are held against it too,
     * ``own figures``: a run is optimal with a gap, or its objective is below its own bound.
 
+    A path cell claims something at each of its breakpoints and wherever it has proven a bound.
+
     Parameters
     ----------
     rows : DataFrame
@@ -49,6 +52,7 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
         ``against`` and the exact ``difference``.
     """
     found: list[dict[str, Any]] = []
+    rows = at_breakpoints(rows)
     for _, group in rows[rows["ok"]].groupby("problem", sort=False):
         first = group.iloc[0]
         about = {

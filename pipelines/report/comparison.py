@@ -43,11 +43,11 @@ def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
     ----------
     paths : list of Path
     excess : DataFrame
-        From :func:`add_excess`.
+        From :func:`add_excess` of ``Results.at_grid``, as an exact path is compared at every λ.
     """
     if not paths:
         return pd.DataFrame()
-    table = pd.concat([path.table for path in paths], ignore_index=True)
+    table = pd.concat([path.grid for path in paths], ignore_index=True)
     by = ["dataset", "encoding_label", "solver_label", "lam_key"]
     means = excess.groupby(by).agg(
         excess=("excess", "mean"), excess_max=("excess", "max"), compared=("solvers", "max")
@@ -77,7 +77,8 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     missing = results.missing.groupby(by).size().to_dict() if len(results.missing) else {}
     trees = dict(list(excess.groupby(by, sort=False)))
     for cell, group in results.rows.groupby(by, sort=False):
-        good = trees.get(cell, excess.iloc[:0])
+        # Costs are those of runs: an exact path is one run that is compared at many λ.
+        good, ran = trees.get(cell, excess.iloc[:0]), group[group["ok"]]
         compared = good[good["solvers"] > 1]
         status = group["status"]
         records.append(
@@ -88,18 +89,18 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
                 "heuristic": int((status == Status.HEURISTIC.value).sum()),
                 "limit": int(status.isin([s.value for s in Status if s.is_limit]).sum()),
                 "stopped": int((status == Status.STOPPED.value).sum()),
-                "failed": len(group) - len(good),
+                "failed": len(group) - len(ran),
                 "missing": int(missing.get(cell, 0)),
                 "gap_max": good["gap"].max() if len(good) else math.nan,
                 "compared": len(compared),
                 "best": int((compared["excess"] == 0).sum()),
                 "excess": compared["excess"].mean() if len(compared) else math.nan,
                 "excess_max": compared["excess"].max() if len(compared) else math.nan,
-                "seconds_median": good["seconds"].median() if len(good) else math.nan,
-                "seconds_total": good["seconds"].sum() if len(good) else math.nan,
-                "iterations_median": good["iterations"].median() if len(good) else math.nan,
-                "nodes_median": good["nodes"].median() if len(good) else math.nan,
-                "peak_bytes": good["peak_bytes"].max() if len(good) else math.nan,
+                "seconds_median": ran["seconds"].median() if len(ran) else math.nan,
+                "seconds_total": ran["seconds"].sum() if len(ran) else math.nan,
+                "iterations_median": ran["iterations"].median() if len(ran) else math.nan,
+                "nodes_median": ran["nodes"].median() if len(ran) else math.nan,
+                "peak_bytes": ran["peak_bytes"].max() if len(ran) else math.nan,
             }
         )
     columns = [*by, "runs", "optimal", "heuristic", "limit", "stopped", "failed", "missing"]

@@ -56,11 +56,21 @@ def _datasets(results: Results) -> str:
 
 def _lambdas(results: Results) -> str:
     both = pd.concat([results.rows, results.missing], ignore_index=True)
+    exact = both["exact"].astype(bool)
+    words = []
+    if exact.any():
+        ends = list(dict.fromkeys(both[exact].sort_values("lam")["lam_text"]))
+        start = ends[0].removeprefix("path from ")
+        words.append(f"every λ from {start}{' or more' if len(ends) > 1 else ''} up")
+        both = both[~exact]
+    if both.empty:
+        return words[0]
     lams = both.groupby("lam_key").agg(lam=("lam", "mean"), text=("lam_text", "first"))
     texts = lams.sort_values("lam", ascending=False)["text"].tolist()
-    if len(texts) <= 8:
-        return ", ".join(texts)
-    return f"{len(texts)} values from {texts[0]} down to {texts[-1]}"
+    single = ", ".join(texts)
+    if len(texts) > 8:
+        single = f"{len(texts)} values from {texts[0]} down to {texts[-1]}"
+    return "; ".join([*words, f"single λ {single}" if words else single])
 
 
 def _solvers(rows: pd.DataFrame) -> str:
@@ -166,6 +176,9 @@ def train_command(
     parts += ["--solver", row["solver"]]
     usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
     for name, value in json.loads(row["solver_options"]).items():
+        # What a sweep asks of a solver beside its options: a whole path, a proof.
+        if name in ("lam", "proof"):
+            continue
         if name not in usual or usual[name].default != value:
             parts += ["--option", f"{name}={value}"]
     names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}

@@ -118,3 +118,28 @@ def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
     if not values or None in values:
         return None
     return sum((v for v in values if v is not None), Fraction(0)) / len(values)
+
+
+def interval(start: Fraction, end: Fraction | None) -> str:
+    """λ from a breakpoint to the next, with as many digits as it takes to tell them apart."""
+    if end is None:
+        return f"{float(start):.4g} or more"
+    for digits in range(4, 17):
+        low, high = (f"{float(value):.{digits}g}" for value in (start, end))
+        if low != high:
+            return f"{low} to {high}"
+    return f"{start} to {end}"
+
+
+def plain_between(start: Fraction, end: Fraction | None) -> str:
+    """The λ > 0 of fewest decimals in an interval (without its end), nearest to its middle."""
+    middle = start if end is None else (start + end) / 2
+    digits = 0
+    while True:
+        scale = 10**digits
+        for number in (round(middle * scale), math.ceil(start * scale)):
+            value = Fraction(number, scale)
+            if value > 0 and start <= value and (end is None or value < end):
+                whole_part, rest = divmod(number, scale)
+                return f"{whole_part}.{rest:0{digits}}" if digits else str(number)
+        digits += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
@@ -17,11 +18,13 @@ from pipelines.report.answers import Answer
 from pipelines.report.charts import dataset_chart, path_chart, profile_chart
 from pipelines.report.checks import failure_groups
 from pipelines.report.comparison import encoding_facts, proof_times, rank
+from pipelines.report.exactchart import exact_chart
+from pipelines.report.exactpage import exact_section
 from pipelines.report.facts import describe_sweep, train_command
 from pipelines.report.palette import solver_colours
 from pipelines.report.paths import Path, PathTree
 from pipelines.report.results import Results
-from solver.export import export_text
+from pipelines.report.trees import tree_card
 from sweep.datasets.reference import DatasetRef
 
 MOST_ROWS = 30
@@ -135,19 +138,29 @@ def _answer(answer: Answer, material: Material, album: Album) -> dict[str, Any]:
         # Without a λ to take: the trees to choose from.
         "menu": [],
     }
-    if path is not None and point is None:
-        shown["menu"] = [_tree(tree, path, album) for tree in path.trees]
+    if path is not None and (point is None or answer.menu):
+        shown["menu"] = [tree_card(tree, path, album) for tree in path.trees]
     if path is not None and point is not None and tree is not None:
-        shown["tree"] = _tree(tree, path, album)
+        shown["tree"] = tree_card(tree, path, album)
         shown["tree_words"] = _agreement(tree)
         row = _row_of(material.results, path, answer.key)
         reference = material.references.get(answer.dataset)
         if tree.fold is not None:
-            shown["command"] = train_command(row, reference, str(point["lam_text"]))
+            shown["command"] = train_command(row, reference, _lam_to_train_at(point))
     return shown
 
 
+def _lam_to_train_at(point: pd.Series[Any]) -> str:
+    """The λ that was chosen, or a plain one of the interval that was."""
+    start, end = point["lam_start_exact"], point["lam_end_exact"]
+    if start is None:
+        return str(point["lam_text"])
+    return formats.plain_between(Fraction(start), None if end is None else Fraction(end))
+
+
 def _row_of(results: Results, path: Path, key: str | None) -> dict[str, Any]:
+    if path.stairs:
+        return path.stairs[0].row
     rows = results.ok
     same = (
         (rows["dataset"] == path.dataset)
@@ -169,36 +182,6 @@ def _agreement(tree: PathTree) -> str:
     if runs == 1:
         return f"The {of} folds grow {of} different trees; this is that of fold {tree.fold + 1}."
     return f"{runs} of {of} folds grow this tree; the counts are those of fold {tree.fold + 1}."
-
-
-def _tree(tree: PathTree, path: Path, album: Album) -> dict[str, Any]:
-    size = (
-        f"{formats.plural(tree.tree.splits, 'split')}, "
-        f"{'1 leaf' if tree.tree.leaves == 1 else f'{tree.tree.leaves} leaves'}, "
-        f"depth {tree.tree.depth}"
-    )
-    lams = tree.lams
-    label = f"λ = {lams[0]}" if len(lams) == 1 else f"λ = {lams[0]} to {lams[-1]}"
-    words = (path.dataset, path.encoding, path.solver, lams[-1])
-    picture = album.tree(
-        tree.tree, f"{path.dataset}, {path.encoding}, {path.solver}, {label}", *words
-    )
-    least, most = min(tree.runs), max(tree.runs)
-    folds = ""
-    if max(tree.of) > 1:
-        folds = f"{least if least == most else f'{least} to {most}'} of {max(tree.of)} folds"
-    return {
-        "label": label,
-        "lams": lams,
-        "size": size,
-        "folds": folds,
-        "proven": tree.proven,
-        "between": tree.proven and len(lams) > 1 and max(tree.of) == 1,
-        "accuracy": 1 - tree.errors / tree.total_weight,
-        "test_accuracy": tree.test_accuracy,
-        "picture": picture,
-        "rules": export_text(tree.tree, merge=True),
-    }
 
 
 def _verdicts(published: pd.DataFrame | None) -> str:
@@ -318,14 +301,21 @@ def _path(
     path: Path, answer: dict[str, Any], material: Material, album: Album, colours: dict[str, str]
 ) -> dict[str, Any]:
     chart = None
-    if (path.table["runs"] > 0).sum() > 1:
-        label = f"λ-path of {path.dataset}, {path.encoding}, {path.solver}"
-        words = ("path", path.dataset, path.encoding, path.solver)
+    label = f"λ-path of {path.dataset}, {path.encoding}, {path.solver}"
+    words = ("path", path.dataset, path.encoding, path.solver)
+    if path.stairs:
+        others = [
+            other for other in material.paths
+            if (other.dataset, other.encoding) == (path.dataset, path.encoding)
+            and other is not path and other.trees
+        ]  # fmt: skip
+        chart = album.chart(exact_chart(path, others, colours), label, *words)
+    elif (path.table["runs"] > 0).sum() > 1:
         chart = album.chart(path_chart(path, colours[path.solver]), label, *words)
     table, of = _thin(path.table)
     folds = [
         {"lam": path.point(key)["lam_text"], "why": path.point(key)["chosen"],
-         "trees": [_tree(tree, path, album) for tree in trees]}
+         "trees": [tree_card(tree, path, album) for tree in trees]}
         for key, trees in path.fold_trees.items()
         if trees[0].of[0] > 1
     ]  # fmt: skip
@@ -334,10 +324,11 @@ def _path(
         "encoding": path.encoding,
         "solver": path.solver,
         "taken": taken,
+        "exact": exact_section(path, album) if path.stairs else None,
         "chart": chart,
         "table": table.to_dict("records"),
         "lams": (len(table), of),
         "spread": bool(path.table["test_spread"].notna().any()),
-        "trees": [_tree(tree, path, album) for tree in path.trees],
+        "trees": [] if path.stairs else [tree_card(tree, path, album) for tree in path.trees],
         "fold_trees": folds,
     }

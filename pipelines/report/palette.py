@@ -20,10 +20,28 @@ DASHES: tuple[Dash, ...] = (
 )
 
 INK, FAINT, GRID, TEST, CHOSEN = "#1F2733", "#5A6472", "#E3E7EC", "#2B2F36", "#7A2E8E"
+PROVEN, OPEN, OPEN_LINE = "#E7F4EE", "#FFF3DF", "#EFCF98"
 
 
 def solver_colours(solvers: Sequence[str]) -> dict[str, str]:
-    """A colour for each solver, by its place in the sweep; the first ones are always the same."""
+    """A colour for each solver, by its place in the sweep; the first ones are always the same.
+
+    One that finds a path beside its runs at single λ has a darker tone of its colour there.
+    """
+    plain = {name: name.replace(", path)", ")").removesuffix(" (path)") for name in solvers}
+    colours = _colours(list(dict.fromkeys(plain.values())))
+    return {
+        name: colours[base] if base == name else _darker(colours[base])
+        for name, base in plain.items()
+    }
+
+
+def _darker(colour: str) -> str:
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(0.55 * part):02X}" for part in parts)
+
+
+def _colours(solvers: Sequence[str]) -> dict[str, str]:
     usual = {"branches": COLOURS[0], "cart": COLOURS[1]}
     free = [colour for colour in COLOURS if colour not in {usual.get(name) for name in solvers}]
     colours: dict[str, str] = {}

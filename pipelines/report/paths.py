@@ -7,13 +7,16 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pandas as pd
 
+from pipelines import crossval
 from pipelines.report.formats import is_number, mean_fraction
 from pipelines.report.results import Results
+from pipelines.report.stairs import Stairs, at_intervals, read_stairs
 from solver.solution import Status
 from solver.tree import Tree
 
@@ -24,7 +27,8 @@ _NUMBERS = (
     "iterations", "peak_bytes",
 )  # fmt: skip
 _USED = [
-    "dataset", "encoding_label", "solver_label", "lam", "lam_key", "lam_text", "ok", "status",
+    "dataset", "encoding_label", "solver_label", "lam", "lam_key", "lam_text", "lam_exact",
+    "lam_end_exact", "ok", "status",
     "objective_exact", "lower_bound_exact", "errors", "total_weight", "tree", "fold", "repeat",
     *_NUMBERS,
 ]  # fmt: skip
@@ -42,7 +46,7 @@ class PathTree:
     signature : str
         Equal for trees that ask and answer the same, whatever their counts.
     lams : tuple of str
-        The grid's λ at which it was found, from large to small.
+        The grid's λ, or the intervals, at which it was found, from large to small.
     runs, of : tuple of int
         At each λ, in how many folds this tree was found, and how many folds gave a tree.
     fold : int or None
@@ -53,6 +57,9 @@ class PathTree:
         On the training rows of the run shown.
     test_accuracy : float or None
         Mean over the folds that found it.
+    start, end : Fraction or None
+        On an exact path the λ from which and up to which it was found; no end is infinity. On a
+        grid nobody knows: no start.
     """
 
     tree: Tree
@@ -65,6 +72,8 @@ class PathTree:
     errors: int
     total_weight: int
     test_accuracy: float | None
+    start: Fraction | None = None
+    end: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,9 @@ class Path:
     dataset, encoding, solver : str
         As in :class:`pipelines.report.results.Results`.
     table : DataFrame
-        One row a λ, from large to small, see :func:`_point`.
+        One row a λ, from large to small, see :func:`_point`. On an exact path one row an interval
+        between two breakpoints of any fold, where all of its figures but the objective are
+        constant; the objective is that at its start.
     trees : tuple of PathTree
         Along the path. Where there are folds: at each λ the tree that most folds found.
     fold_trees : dict
@@ -84,6 +95,12 @@ class Path:
     minimum, one_se : str or None
         Key of the λ of best mean test accuracy, and of the largest λ within one standard error of
         it; None without validation or where no λ has all its folds.
+    grid : DataFrame
+        The same at single λ only: those that other cells of the dataset were run at.
+    stairs : tuple of Stairs
+        The exact path of each run; none where the solver was run at single λ.
+    whole : Stairs or None
+        Where folds were held out: the path of the whole table, if that was found as well.
     """
 
     dataset: str
@@ -94,6 +111,14 @@ class Path:
     fold_trees: dict[str, tuple[PathTree, ...]]
     minimum: str | None
     one_se: str | None
+    grid: pd.DataFrame
+    stairs: tuple[Stairs, ...] = ()
+    whole: Stairs | None = None
+
+    @property
+    def proves(self) -> bool:
+        """Whether an exact path's solver proves anything."""
+        return any(one.bounds is not None for one in self.stairs)
 
     def point(self, key: str) -> pd.Series[Any]:
         """The row of a λ."""
@@ -108,9 +133,11 @@ def make_paths(results: Results) -> list[Path]:
         cell: {str(key): int(count) for key, count in group["lam_key"].value_counts().items()}
         for cell, group in planned.groupby(by)
     }
-    groups = dict(list(results.rows.groupby(by, sort=False)))
+    groups, grids = (
+        dict(list(rows.groupby(by, sort=False))) for rows in (results.rows, results.at_grid)
+    )
     return [
-        make_path(groups[cell], expected[cell])
+        make_path(groups[cell], expected[cell], grids.get(cell, groups[cell]))
         for dataset in results.datasets
         for encoding in results.encodings
         for solver in results.solvers
@@ -118,21 +145,63 @@ def make_paths(results: Results) -> list[Path]:
     ]
 
 
-def make_path(rows: pd.DataFrame, expected: dict[str, int]) -> Path:
+def make_path(rows: pd.DataFrame, expected: dict[str, int], at_grid: pd.DataFrame) -> Path:
     """The path of the rows of one dataset, encoding and solver.
 
     Parameters
     ----------
     expected : dict
         For each λ (its key) the number of planned runs.
+    at_grid : DataFrame
+        The same rows from ``Results.at_grid``.
     """
+    stairs = read_stairs(rows)
+    if not stairs:
+        return _path(rows, expected, _table(_by_lambda(rows), expected))
+    whole = None
+    planned = sum(expected.values())
+    if len({one.fold is None for one in stairs}) == 2:
+        whole = next(one for one in stairs if one.fold is None)
+        stairs = [one for one in stairs if one.fold is not None]
+        planned -= int(rows["fold"].isna().sum())
+        rows = rows[rows["fold"].notna()]
+    points = at_intervals(rows, stairs)
+    grid = _table(_by_lambda(at_grid), dict.fromkeys(at_grid["lam_key"], planned))
+    path = _path(points, dict.fromkeys(points["lam_key"], planned), grid, _choice(stairs, planned))
+    path = replace(path, stairs=tuple(stairs), whole=whole)
+    if whole is not None:
+        own = _by_lambda(at_intervals(rows.iloc[:0], [whole]))
+        path = replace(path, trees=_along([_trees(own[key], 1)[0] for key in reversed(own)]))
+    return path
+
+
+def _by_lambda(rows: pd.DataFrame) -> dict[str, list[_Row]]:
+    """The rows at each λ."""
     # Plain records: a path may have thousands of rows, and slicing tables is slow.
     at: dict[str, list[_Row]] = {}
-    for row in rows[_USED].sort_values(["repeat", "fold"], kind="stable").to_dict("records"):
+    used = [name for name in _USED if name in rows]
+    for row in rows[used].sort_values(["repeat", "fold"], kind="stable").to_dict("records"):
         at.setdefault(str(row["lam_key"]), []).append({str(k): v for k, v in row.items()})
+    return at
+
+
+def _table(at: dict[str, list[_Row]], expected: dict[str, int]) -> pd.DataFrame:
     points = [_point(group, expected[key]) for key, group in at.items()]
-    table = pd.DataFrame(points).sort_values("lam", ascending=False, ignore_index=True)
-    minimum, one_se = choose(table)
+    return pd.DataFrame(points).sort_values("lam", ascending=False, ignore_index=True)
+
+
+_Choice: TypeAlias = tuple[str | None, str | None]
+
+
+def _path(
+    rows: pd.DataFrame,
+    expected: dict[str, int],
+    grid: pd.DataFrame,
+    chosen: _Choice | None = None,
+) -> Path:
+    at = _by_lambda(rows)
+    table = _table(at, expected)
+    minimum, one_se = chosen or choose(table)
     table["chosen"] = [
         " + ".join(w for w, k in ((MINIMUM, minimum), (ONE_SE, one_se)) if k == key)
         for key in table["lam_key"]
@@ -149,7 +218,22 @@ def make_path(rows: pd.DataFrame, expected: dict[str, int]) -> Path:
         fold_trees={key: _trees(good[key]) for key in (minimum, one_se) if key is not None},
         minimum=minimum,
         one_se=one_se,
+        grid=grid,
     )
+
+
+def _choice(stairs: Sequence[Stairs], planned: int) -> _Choice:
+    """What cross-validation picks on exact paths, by exact figures; nothing if a fold lacks."""
+    folds = [
+        crossval.Fold(one.starts, losses)
+        for one in stairs
+        if (losses := one.test_losses) is not None
+    ]
+    if len(folds) < planned:
+        return None, None
+    intervals, scores = crossval.cross_validate(folds)
+    minimum, one_se = crossval.choose(scores)
+    return str(intervals[minimum].start), None if one_se is None else str(intervals[one_se].start)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -179,6 +263,7 @@ def _point(group: list[_Row], expected: int) -> dict[str, Any]:
         "lam": _mean([row["lam"] for row in group]),
         "lam_key": first["lam_key"],
         "lam_text": first["lam_text"],
+        **_interval(first),
         "runs": len(good),
         "failed": len(group) - len(good),
         "expected": expected,
@@ -207,6 +292,19 @@ def _point(group: list[_Row], expected: int) -> dict[str, Any]:
         "seconds_max": max(values["seconds"], default=math.nan),
         "iterations": _mean(values["iterations"]),
         "peak_bytes": max(values["peak_bytes"], default=math.nan),
+    }
+
+
+def _interval(row: _Row) -> dict[str, Any]:
+    """Where an interval of λ begins and ends; nothing for a single λ."""
+    if "lam_end_exact" not in row:
+        return {"lam_start_exact": None, "lam_end": math.nan, "lam_end_exact": None}
+    end = row["lam_end_exact"]
+    known = isinstance(end, str)
+    return {
+        "lam_start_exact": row["lam_exact"],
+        "lam_end": float(Fraction(end)) if known else math.inf,
+        "lam_end_exact": end if known else None,
     }
 
 
@@ -254,6 +352,8 @@ def _trees(rows: list[_Row], most: int | None = None) -> tuple[PathTree, ...]:
 def _tree(name: str, same: list[_Row], of: int) -> PathTree:
     first = same[0]
     tests = [row["test_accuracy"] for row in same if is_number(row["test_accuracy"])]
+    interval = _interval(first)
+    start, end = interval["lam_start_exact"], interval["lam_end_exact"]
     return PathTree(
         tree=Tree.from_json(first["tree"]),
         signature=name,
@@ -265,6 +365,8 @@ def _tree(name: str, same: list[_Row], of: int) -> PathTree:
         errors=int(first["errors"]),
         total_weight=int(first["total_weight"]),
         test_accuracy=_mean(tests) if tests else None,
+        start=None if start is None else Fraction(start),
+        end=None if end is None else Fraction(end),
     )
 
 
@@ -282,5 +384,6 @@ def _along(trees: Sequence[PathTree]) -> tuple[PathTree, ...]:
             runs=last.runs + tree.runs,
             of=last.of + tree.of,
             proven=last.proven and tree.proven,
+            start=tree.start,
         )
     return tuple(joined)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from pipelines.labels import telling_options
+from pipelines.report import stairs
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
@@ -37,7 +39,8 @@ class Results:
         * ``lam_key``: equal for what is one λ of the sweep; ``2/n`` is one λ over all folds,
         * ``lam_text``: λ as it is shown,
         * ``problem``: equal where objectives can be compared exactly, apart from λ,
-        * ``ok``: whether the run gave a tree.
+        * ``ok``: whether the run gave a tree,
+        * ``exact``: whether it is the run of a path cell, which stands for all λ from its own up.
     missing : DataFrame
         Planned tasks without a row, under the same names.
     impossible : DataFrame
@@ -69,6 +72,11 @@ class Results:
     def failed(self) -> pd.DataFrame:
         """The rows without one."""
         return self.rows[~self.rows["ok"]]
+
+    @cached_property
+    def at_grid(self) -> pd.DataFrame:
+        """The rows for comparisons at equal λ: those of path cells at the λ of the others."""
+        return stairs.at_grid(self.rows, self.missing)
 
     @property
     def n_impossible(self) -> int:
@@ -123,6 +131,7 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         From :func:`sweep.planfile.read_plan`.
     """
     unplanned = 0
+    rows = rows.assign(**{name: None for name in stairs.COLUMNS if name not in rows})
     if plan is None:
         wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
         impossible = pd.DataFrame(columns=["dataset", "encoding", "encoding_options", "solver",
@@ -246,15 +255,20 @@ def _labelled(
     per_row = frame["lam_label"].str.endswith("/n").fillna(False).astype(bool)
     key = frame["lam_exact"].where(~per_row, frame["lam_label"])
     first = frame.assign(key=key).drop_duplicates("key").set_index("key")["lam_label"]
+    exact = frame["solver_options"].map(stairs.asks_for_path).astype(bool)
+    if "status" in frame:
+        good = {status.value for status in Status if status.has_tree}
+        frame = frame.assign(ok=frame["status"].isin(good))
+        # A row without its path, whatever the reason, is one of its λ only.
+        exact &= frame["path"].notna() | ~frame["ok"]
     added: dict[str, Any] = {
+        "exact": exact,
         "encoding_label": [encodings[pair] for pair in pairs],
         "solver_label": [solvers[triple] for triple in triples],
         "lam_key": key,
-        "lam_text": key.map(first),
+        "lam_text": key.map(first).where(~exact, "path from " + key.map(first)),
     }
     if "status" in frame:
-        good = {status.value for status in Status if status.has_tree}
-        added["ok"] = frame["status"].isin(good)
         shapes = {text: _shape(text) for text in frame["limits"].unique()}
         columns = ["dataset", "data_hash", "encoding", "encoding_options", "validation"]
         # str() of each value: a missing fold has to be a text as well.

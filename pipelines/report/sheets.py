@@ -21,7 +21,9 @@ def run_table(results: Results, excess: pd.DataFrame) -> pd.DataFrame:
     """Every run, with what its objective is above the best one of the same problem."""
     rows = results.sort(results.rows)
     above = excess.drop_duplicates("key").set_index("key")
-    dropped = ["trace", "tree", "ok", "problem", "lam_key", "lam_text"]
+    dropped = [
+        "trace", "tree", "path", "path_points", "ok", "exact", "problem", "lam_key", "lam_text",
+    ]  # fmt: skip
     return rows.drop(columns=dropped).assign(
         excess=rows["key"].map(above["excess"]), excess_exact=rows["key"].map(above["excess_exact"])
     )

@@ -100,7 +100,7 @@ def gather(
 ) -> Material:
     """Work out all that a report says."""
     paths = make_paths(results)
-    excess = add_excess(results.rows)
+    excess = add_excess(results.at_grid)
     comparison = compare(paths, excess)
     answers = []
     for dataset in results.datasets:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 import solver
 from solver.exact import as_lambda
@@ -114,11 +115,77 @@ def run_row(
     }
 
 
+@cache
+def _solve_path(
+    encoding: str, n_folds: int, fold: int | None, name: str, lam: str, nodes: int | None
+) -> dict[str, Any]:
+    problem, test = _problem(encoding, n_folds, fold)
+    path = solver.regularization_path(problem, lam, name, solver.Limits(nodes=nodes))
+    steps = []
+    for step in path.steps:
+        wrong = None
+        if fold is not None:
+            wrong = int((step.tree.predict(test) != test["class"].to_numpy()).sum())
+        steps.append(
+            {
+                "lam": str(step.start),
+                "lam_end": None if step.end is None else str(step.end),
+                "errors": step.errors,
+                "splits": step.splits,
+                "leaves": step.tree.leaves,
+                "depth": step.tree.depth,
+                "proven": step.proven,
+                "test_errors": wrong,
+                "tree": step.tree.to_json(),
+            }
+        )
+    points = [
+        {"lam": str(lam), "lower_bound": None if bound is None else str(bound)}
+        for lam, bound in path.points
+    ]
+    first, low = path.steps[0], path.lower_bound_at(path.lam_min)
+    objective = path.objective_at(path.lam_min)
+    gap = None if low is None else objective - low
+    exact = {"objective": objective, "lower_bound": low, "gap": gap}
+    return {
+        **{key: None if value is None else float(value) for key, value in exact.items()},
+        **{f"{k}_exact": None if value is None else str(value) for k, value in exact.items()},
+        **{key: steps[0][key] for key in ("errors", "splits", "leaves", "depth", "tree")},
+        "path": steps,
+        "path_points": points,
+        "status": path.status.value,
+        "train_accuracy": 1 - first.errors / path.total_weight,
+        "test_errors": steps[0]["test_errors"],
+        "test_accuracy": None if fold is None else 1 - steps[0]["test_errors"] / len(test),
+        "seconds": path.seconds,
+        "iterations": path.iterations,
+        "nodes": path.nodes,
+        "peak_bytes": path.peak_bytes,
+    }
+
+
+def path_row(
+    dataset: str = "toy",
+    encoding: str = "onehot",
+    name: str = "branches",
+    lam: str = "0.01",
+    *,
+    fold: int | None = None,
+    n_folds: int = 3,
+    nodes: int | None = None,
+) -> dict[str, Any]:
+    """The row of a path cell."""
+    row = run_row(dataset, encoding, name, lam, fold=fold, n_folds=n_folds, nodes=nodes)
+    found = _solve_path(encoding, n_folds, fold, name, lam, nodes)
+    return row | found | {"solver_options": '{"lam":"path"}', "key": f"{row['key']}/path"}
+
+
 def failed(
     row: dict[str, Any], status: str = "error", error: str = "Boom: no luck"
 ) -> dict[str, Any]:
     """The row of the same task where nothing came out."""
     lost = [
+        "path", "path_points",
         "objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact",
         "errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits",
         "leaves", "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes",
@@ -149,8 +216,6 @@ def sweep_rows(
 
 def as_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Rows as :func:`sweep.results.read_results` gives them, types and nulls included."""
-    import pyarrow as pa
-
     plain = [{name: row.get(name) for name in NAMES} for row in rows]
     return pa.Table.from_pylist(plain, schema=SCHEMA).to_pandas()
 
@@ -159,8 +224,6 @@ def as_plan(
     rows: Sequence[dict[str, Any]], impossible: Sequence[dict[str, Any]] = ()
 ) -> pd.DataFrame:
     """A plan of the tasks of these rows, as :func:`sweep.planfile.read_plan` gives it."""
-    import pyarrow as pa
-
     from sweep.planfile import SCHEMA as PLAN_SCHEMA
 
     tasks = [

@@ -1,0 +1,125 @@
+"""What the page shows of an exact λ-path: its breakpoints, its trees, and what validation picks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.report import formats
+from pipelines.report.album import Album
+from pipelines.report.changes import Change, find_change
+from pipelines.report.paths import Path, PathTree
+from pipelines.report.trees import tree_card
+
+_MOST_CHANGES = 6
+"""So many changed splits are named for each tree; the pictures have all."""
+
+
+def exact_section(path: Path, album: Album) -> dict[str, Any]:
+    """The parts of an exact path's section, from large λ to small."""
+    return {
+        "summary": _summary(path),
+        "validation": _validation(path),
+        "steps": [_step(row) for row in path.table.to_dict("records")],
+        "gallery": gallery(path, path.trees, album),
+        "proves": path.proves,
+        "of_whole": path.whole is not None or len(path.stairs) == 1,
+    }
+
+
+def _summary(path: Path) -> str:
+    """How long the path is, what is proven and what it cost."""
+    table = path.table
+    intervals, paths = len(table), len(path.stairs)
+    proven = int((table["optimal"] == table["runs"]).sum())
+    low = formats.short(table["lam"].min())
+    if paths == 1:
+        words = [f"Every λ from {low} up, not a grid: {formats.plural(intervals, 'tree')}"]
+    else:
+        words = [
+            f"Every λ from {low} up, not a grid: the paths of {paths} folds, cut into "
+            f"{formats.plural(intervals, 'interval')} at the breakpoints of all of them"
+        ]
+    if not path.proves:
+        words.append("a heuristic's, so nothing is proven")
+    elif proven == intervals:
+        words.append("all proven optimal, at every λ")
+    else:
+        gap = formats.short(table["gap_max"].max())
+        words.append(f"{formats.share(proven, intervals)} proven, elsewhere a gap of at most {gap}")
+    seconds = [float(one.row["seconds"]) for one in path.stairs]
+    each = "" if paths == 1 else f" for all {paths} paths"
+    return f"{'; '.join(words)}. {formats.seconds(math.fsum(seconds))} of search{each}."
+
+
+def _validation(path: Path) -> list[str]:
+    """What cross-validation says, in sentences."""
+    if path.minimum is None:
+        return []
+    best = path.point(path.minimum)
+    error = best["test_error"]
+    folds = int(best["runs"])
+    least = 1 - best["test_accuracy"]
+    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
+    found = [
+        f"Least {'mean ' if folds > 1 else ''}loss on held-out rows: {formats.percent(least)}"
+        f"{spread}, for every λ of the interval {best['lam_text']}."
+    ]
+    if path.one_se is not None:
+        simple = path.point(path.one_se)
+        same = path.one_se == path.minimum
+        found.append(
+            f"One-standard-error rule: the largest λ with a mean of at most "
+            f"{formats.percent(least + float(error))} are those of "
+            f"{'the same interval' if same else 'the interval ' + str(simple['lam_text'])}"
+            + (
+                "." if same else
+                f": {formats.percent(1 - simple['test_accuracy'])} with "
+                f"{formats.mean_count(simple['splits'])} splits instead of "
+                f"{formats.mean_count(best['splits'])}."
+            )
+        )  # fmt: skip
+    return found
+
+
+def _step(row: dict[Any, Any]) -> dict[str, Any]:
+    start, end = row["lam_start_exact"], row["lam_end_exact"]
+    return {str(key): value for key, value in row.items()} | {
+        "exact_interval": f"{start} ≤ λ" + (f" < {end}" if isinstance(end, str) else ""),
+        "loss": 1 - row["train_accuracy"],
+        "test_loss": 1 - row["test_accuracy"],
+        "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),
+    }
+
+
+def gallery(path: Path, trees: Sequence[PathTree], album: Album) -> list[dict[str, Any]]:
+    """The trees from large λ to small, each with what it asks that the one before did not."""
+    cards = []
+    for i, tree in enumerate(trees):
+        card = tree_card(tree, path, album)
+        change = find_change(trees[i - 1].tree, tree.tree) if i else None
+        cards.append(card | {"change": None if change is None else change_words(change)})
+    return cards
+
+
+def change_words(change: Change) -> dict[str, Any]:
+    """A change as lines of a sign, a question and a place, and in short."""
+    lines = [
+        {"sign": sign, "asks": split.asks, "place": split.place}
+        for sign, splits in (("−", change.removed), ("+", change.added), ("↷", change.moved))
+        for split in splits
+    ]
+    parts = [
+        f"{len(splits)} {word}"
+        for word, splits in (
+            ("added", change.added), ("removed", change.removed), ("moved", change.moved),
+        )
+        if splits
+    ]  # fmt: skip
+    kept = f"{change.kept} kept"
+    return {
+        "lines": lines[:_MOST_CHANGES],
+        "more": max(len(lines) - _MOST_CHANGES, 0),
+        "short": ", ".join([*parts, kept]) if parts else "same splits, other predictions",
+    }

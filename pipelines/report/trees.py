@@ -1,0 +1,49 @@
+"""A tree of a path as the page shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.report import formats
+from pipelines.report.album import Album
+from pipelines.report.paths import Path, PathTree
+from solver.export import export_text
+
+
+def lam_label(tree: PathTree) -> str:
+    """Where a tree is best: ``λ = 0.1 to 0.02``, ``λ = 0.25 or more``."""
+    lams = tree.lams
+    if tree.start is not None:
+        return f"λ = {formats.interval(tree.start, tree.end)}"
+    return f"λ = {lams[0]}" if len(lams) == 1 else f"λ = {lams[0]} to {lams[-1]}"
+
+
+def tree_card(tree: PathTree, path: Path, album: Album) -> dict[str, Any]:
+    """The picture of a tree, its rules, and what is known of it."""
+    size = (
+        f"{formats.plural(tree.tree.splits, 'split')}, "
+        f"{'1 leaf' if tree.tree.leaves == 1 else f'{tree.tree.leaves} leaves'}, "
+        f"depth {tree.tree.depth}"
+    )
+    lams, label = tree.lams, lam_label(tree)
+    words = (path.dataset, path.encoding, path.solver, lams[-1])
+    picture = album.tree(
+        tree.tree, f"{path.dataset}, {path.encoding}, {path.solver}, {label}", *words
+    )
+    least, most = min(tree.runs), max(tree.runs)
+    folds = ""
+    if max(tree.of) > 1:
+        folds = f"{least if least == most else f'{least} to {most}'} of {max(tree.of)} folds"
+    on_grid = tree.start is None
+    return {
+        "label": label,
+        "lams": lams,
+        "size": size,
+        "folds": folds,
+        "proven": tree.proven,
+        "between": tree.proven and on_grid and len(lams) > 1 and max(tree.of) == 1,
+        "accuracy": 1 - tree.errors / tree.total_weight,
+        "test_accuracy": tree.test_accuracy,
+        "picture": picture,
+        "rules": export_text(tree.tree, merge=True),
+    }
