@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import column_or_1d
+from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -22,12 +22,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from solver.catalogue import solve
+from solver.catalogue import regularization_path, solve
 from solver.columns import Override
 from solver.encodings import fit_encoder
 from solver.errors import InputError
 from solver.exact import as_lambda, integer_weights
 from solver.limits import Limits
+from solver.path import Path
 from solver.problem import Problem
 from solver.solution import Status
 
@@ -66,6 +67,9 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
     node_limit : int, optional
         Branches that the search may hold. Unlike the time limit, this and the memory limit end
         the search at the same tree on every machine.
+    lam_min : float, str or Fraction, optional
+        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
+        time limit is then that of the whole path, the other limits hold for each of its solves.
 
     Attributes
     ----------
@@ -88,10 +92,14 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         Proven: no tree of these tests and limits has a smaller objective.
     status_ : Status
         ``optimal`` or the limit that ended the search.
+    lam_path_ : Bunch
+        Only with ``lam_min``: what :meth:`regularization_path` returns. ``tree_`` is that of its
+        trees which is the best at ``lam``.
 
     See Also
     --------
     solver.solve : The search itself.
+    solver.regularization_path : The search for a path.
 
     Notes
     -----
@@ -107,7 +115,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = BranchesClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves()
-    ('optimal', 3)
+    ('optimal', 4)
     """
 
     def __init__(
@@ -124,6 +132,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         time_limit: float | None = 60.0,
         memory_limit: int | None = 2**30,
         node_limit: int | None = None,
+        lam_min: float | str | Fraction | None = None,
     ) -> None:
         self.lam = lam
         self.encoding = encoding
@@ -136,6 +145,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.node_limit = node_limit
+        self.lam_min = lam_min
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -170,8 +180,8 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
             If a limit ended the search before the proof.
         """
         frame, labels = self._validate(X, y)
-        lam = as_lambda(self.lam)
-        weights, smallest = _whole_weights(sample_weight, frame, lam, self.min_leaf_size)
+        lam, least = self._read_lams()
+        weights, smallest = _whole_weights(sample_weight, frame, least, self.min_leaf_size)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         frame, codes, weights = frame[weights > 0], codes[weights > 0], weights[weights > 0]
         encoding, options = self.encoding, self.encoding_options or {}
@@ -205,14 +215,75 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
             splits=self.max_splits,
             min_leaf_size=smallest,
         )
-        self.solution_ = solve(problem, lam, "branches", limits, mode=self.mode)
+        vars(self).pop("lam_path_", None)  # of an earlier fit
+        if self.lam_min is None:
+            self.solution_ = solve(problem, lam, "branches", limits, mode=self.mode)
+        else:
+            path = regularization_path(problem, least, "branches", limits, mode=self.mode)
+            self.lam_path_ = _as_bunch(path)
+            self.solution_ = path.solution_at(lam)
         self.tree_ = self.solution_.tree
         self.objective_ = self.solution_.objective
         self.lower_bound_ = self.solution_.lower_bound
         self.status_ = self.solution_.status
-        if self.status_ is not Status.OPTIMAL:
-            self._warn()
+        self._warn_unless_proven()
         return self
+
+    def regularization_path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        lam_min: float | str | Fraction | None = None,
+    ) -> Bunch:
+        """Every tree that is optimal for some λ; nothing is fitted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        lam_min : float, str or Fraction, optional
+            The smallest λ; by default the estimator's ``lam_min``, and ``lam`` without one.
+
+        Returns
+        -------
+        Bunch
+            One entry a tree, from ``lam_min`` up, in ``lams`` (where it begins to be the best,
+            exact Fractions), ``losses`` (training loss, Fractions), ``splits``, ``trees`` and
+            ``proven`` (whether no tree is better up to the next λ); the last tree is a leaf.
+            ``status`` is ``optimal`` if all are proven, else the limit that ended the search;
+            ``path`` is the :class:`solver.Path`, with lower bounds at every λ.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data cannot be used; one line says why.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from solver import BranchesClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> path = BranchesClassifier().regularization_path(X, y, lam_min=0.02)
+        >>> [str(lam) for lam in path.lams], path.splits.tolist(), path.status.value
+        (['1/50', '1/30', '37/150', '1/3'], [3, 2, 1, 0], 'optimal')
+        """
+        if lam_min is None:
+            lam_min = self.lam if self.lam_min is None else self.lam_min
+        model = clone(self).set_params(lam=lam_min, lam_min=lam_min)
+        path: Bunch = model.fit(X, y, sample_weight).lam_path_
+        return path
+
+    def _read_lams(self) -> tuple[Fraction, Fraction]:
+        """λ, and the least λ that is solved."""
+        lam = as_lambda(self.lam)
+        least = lam if self.lam_min is None else as_lambda(self.lam_min)
+        if lam < least:
+            raise InputError(
+                f"lam = {self.lam} is below lam_min = {self.lam_min}, where the path begins; "
+                "lower lam_min or raise lam"
+            )
+        return lam, least
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row: the majority at its leaf, the first label at a tie.
@@ -289,22 +360,45 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         table: pd.DataFrame = X.set_axis(self._names, axis="columns")
         return table
 
-    def _warn(self) -> None:
-        gap = self.solution_.gap
-        assert gap is not None
-        warnings.warn(
-            f"the search ended by its {self.status_.replace('_', ' ')}; the objective "
-            f"{float(self.objective_):.6g} is at most {float(gap):.6g} above the optimum; raise "
-            "the limit, λ, or use fewer bins (encoding_options={'k': …})",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    def _warn_unless_proven(self) -> None:
+        """Say how far the tree, or the path, may be from optimal."""
+        found = self.solution_ if self.lam_min is None else self.lam_path_
+        if found.status is Status.OPTIMAL:
+            return
+        ended = f"the search ended by its {found.status.replace('_', ' ')}"
+        remedy = "or use fewer bins (encoding_options={'k': …})"
+        if self.lam_min is None:
+            gap = self.solution_.gap
+            assert gap is not None
+            message = (
+                f"{ended}; the objective {float(self.objective_):.6g} is at most "
+                f"{float(gap):.6g} above the optimum; raise the limit, λ, {remedy}"
+            )
+        else:
+            proven = f"{found.proven.sum()} of {len(found.lams)} steps of the λ-path are proven"
+            message = f"{ended}; {proven}; raise the limit, lam_min, {remedy}"
+            if found.status is Status.STOPPED:  # and nobody can stop it
+                message = f"{proven}; the others need weights of fewer digits"
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _as_bunch(path: Path) -> Bunch:
+    """A path in the form of scikit-learn's ``cost_complexity_pruning_path``."""
+    return Bunch(
+        lams=np.array(path.lams, dtype=object),
+        losses=np.array(path.losses, dtype=object),
+        splits=np.array(path.splits),
+        trees=path.trees,
+        proven=np.array([step.proven for step in path.steps]),
+        status=path.status,
+        path=path,
+    )
 
 
 def _whole_weights(

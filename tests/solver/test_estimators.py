@@ -47,7 +47,14 @@ class Measured(BranchesClassifier):
 
 
 # A subclass without an __init__ of its own has the parameters of its parent.
-@parametrize_with_checks([BranchesClassifier(), Measured(), BranchesClassifier(mode="paper")])
+@parametrize_with_checks(
+    [
+        BranchesClassifier(),
+        Measured(),
+        BranchesClassifier(mode="paper"),
+        BranchesClassifier(lam=0.02, lam_min=0.01),
+    ]
+)
 def test_scikit_learn_contract(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
@@ -259,6 +266,8 @@ def test_clone_and_pickle() -> None:
         ({"min_leaf_size": -1}, "limit min_leaf_size = -1"),
         ({"mode": "fast"}, "option mode = 'fast'"),
         ({"time_limit": "1h"}, "limit seconds = '1h'"),
+        ({"lam_min": "low"}, "λ = 'low' is not a number"),
+        ({"lam": 0.001, "lam_min": 0.01}, "lam = 0.001 is below lam_min = 0.01.*lower lam_min"),
     ],
 )
 def test_bad_parameters(options: dict[str, Any], message: str) -> None:
@@ -294,3 +303,78 @@ def test_limits_of_solve_and_of_the_estimator_agree() -> None:
     solution = solver.solve(problem, 0.001, limits=Limits(depth=2))
     model = BranchesClassifier(lam=0.001, max_depth=2).fit(IRIS_X, IRIS_Y)
     assert model.tree_.nodes == solution.tree.nodes
+
+
+def test_path_is_what_the_solver_finds_and_fits_nothing() -> None:
+    model = BranchesClassifier(encoding="quantiles", encoding_options={"k": 4})
+    before = dict(vars(model))
+    found = model.regularization_path(IRIS_X, NAMED, lam_min="0.002")
+    assert vars(model) == before
+    problem = Problem.from_table(IRIS_X.assign(species=NAMED), "species", "quantiles", k=4)
+    path = solver.regularization_path(problem, "0.002")
+    assert found.status is path.status is Status.OPTIMAL
+    assert tuple(found.lams) == path.lams
+    assert tuple(found.losses) == path.losses
+    assert tuple(found.splits) == path.splits
+    assert len(path.steps) > 4
+    assert found.proven.all()
+    for tree, loss in zip(found.trees, found.losses, strict=True):
+        wrong = tree.predict(IRIS_X) != NAMED
+        assert Fraction(int(wrong.sum()), 150) == loss
+    assert found.path.step_at(Fraction(1, 10)).splits == 2
+
+
+def test_path_begins_at_lam_if_nothing_else_is_said() -> None:
+    model = BranchesClassifier(lam="0.05")
+    assert model.regularization_path(IRIS_X, NAMED).lams[0] == Fraction(1, 20)
+    model.set_params(lam_min="0.04")
+    assert model.regularization_path(IRIS_X, NAMED).lams[0] == Fraction(1, 25)
+    # λ may be above lam_min in the call, whatever the estimator's own λ is.
+    assert model.regularization_path(IRIS_X, NAMED, lam_min="0.1").lams[0] == Fraction(1, 10)
+
+
+def test_fit_with_a_path_has_the_tree_of_its_lambda() -> None:
+    plain = BranchesClassifier(lam="0.1").fit(IRIS_X, NAMED)
+    assert not hasattr(plain, "lam_path_")
+    model = BranchesClassifier(lam="0.1", lam_min="0.01").fit(IRIS_X, NAMED)
+    path = model.lam_path_
+    assert path.status == "optimal"
+    assert len(path.trees) > 3
+    assert model.tree_ in path.trees
+    assert model.objective_ == model.lower_bound_ == plain.objective_
+    assert model.get_n_leaves() == plain.get_n_leaves() < path.trees[0].leaves
+    # It stores well, is forgotten by a fit without it, and clones as a parameter.
+    again = pickle.loads(pickle.dumps(model))
+    assert again.lam_path_.path == path.path
+    assert clone(model).get_params()["lam_min"] == "0.01"
+    assert not hasattr(model.set_params(lam_min=None).fit(IRIS_X, NAMED), "lam_path_")
+
+
+def test_path_with_weights_of_many_digits() -> None:
+    weights = np.random.RandomState(0).uniform(0.1, 1, len(IRIS_Y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = BranchesClassifier().regularization_path(IRIS_X, NAMED, weights, lam_min=0.005)
+    assert found.status is Status.OPTIMAL
+    wrong = found.trees[0].predict(IRIS_X) != NAMED
+    assert float(found.losses[0]) == pytest.approx(weights[wrong].sum() / weights.sum(), rel=1e-6)
+    middle = ((found.lams[1] + found.lams[2]) / 2).limit_denominator(1000)
+    model = BranchesClassifier(lam=middle).fit(IRIS_X, NAMED, sample_weight=weights)
+    assert model.get_n_leaves() == found.trees[1].leaves
+
+
+def test_lambdas_of_a_path_are_a_grid_to_search() -> None:
+    lams = BranchesClassifier().regularization_path(IRIS_X, NAMED, lam_min=0.02).lams
+    search = GridSearchCV(BranchesClassifier(), {"lam": lams}, cv=3).fit(IRIS_X, NAMED)
+    assert search.best_params_["lam"] in lams
+    assert search.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("limit", [{"time_limit": 0}, {"node_limit": 3}])
+def test_warns_when_the_path_is_not_proven(limit: dict[str, Any]) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="limit; 0 of . steps of the λ-path are proven; "):
+        model = BranchesClassifier(lam=0.01, lam_min=0.01, **limit).fit(X, y)
+    assert model.lam_path_.status.is_limit
+    assert model.status_.is_limit
+    assert model.lower_bound_ < model.objective_
