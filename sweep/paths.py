@@ -43,11 +43,20 @@ class Claimed(NamedTuple):
 
 
 def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
-    """The steps and points of a stored row, for :func:`check_steps`."""
+    """The steps and points of a stored row, for :func:`check_steps`.
+
+    Raises
+    ------
+    TypeError, ValueError or ZeroDivisionError
+        If they are not what :func:`path_columns` has written.
+    """
     claims = []
     for step in row["path"]:
         start, end = Fraction(step["lam"]), as_fraction(step["lam_end"])
-        claims.append(Claimed(start, end, step["errors"], step["splits"], step["proven"]))
+        errors, splits, proven = step["errors"], step["splits"], step["proven"]
+        if None in (errors, splits, proven, step["tree"]):
+            raise TypeError(f"the step at λ = {start} is not complete")
+        claims.append(Claimed(start, end, errors, splits, proven))
     points = [Point(Fraction(p["lam"]), as_fraction(p["lower_bound"])) for p in row["path_points"]]
     return claims, points
 

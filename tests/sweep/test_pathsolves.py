@@ -1,0 +1,129 @@
+"""Tests of sweep/pathsolves.py."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import solver
+from solver.base import Watch
+from solver.branches import Branches
+from solver.path import find_path
+from solver.solution import Solution, Status
+from sweep.paths import path_columns
+from sweep.pathsolves import ResumedSeries, Solved, dump_solves, parse_solves, solves_of
+
+LAM = Fraction(1, 100)
+
+
+@pytest.fixture(scope="module")
+def problem() -> solver.Problem:
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, 2, (60, 5))
+    target = (codes[:, 0] & codes[:, 1]) | (codes[:, 2] & (generator.random(60) < 0.8))
+    return solver.Problem.from_codes(codes, target)
+
+
+class Counted:
+    """A series of solves that counts, and is stopped after some."""
+
+    def __init__(self, problem: solver.Problem, most: int = 10**6) -> None:
+        self.own, self.most = Branches().series(problem), most
+        self.lams: list[Fraction] = []
+        self.starts: list[Any] = []
+
+    def __call__(self, lam: Fraction, *given: Any) -> Solution:
+        self.lams.append(lam)
+        self.starts.append(given[1])
+        return self.own(lam, *given)
+
+    def is_stopped(self) -> bool:
+        return len(self.lams) >= self.most
+
+
+def series(problem: solver.Problem, own: Counted, known: list[Solved]) -> ResumedSeries:
+    return ResumedSeries(problem, own, known, "branches", "2")
+
+
+def test_a_path_goes_on_from_where_it_was_stopped(problem: solver.Problem) -> None:
+    whole = Counted(problem)
+    expected = find_path(problem, LAM, series(problem, whole, []))
+    first = Counted(problem, most=3)
+    begun = series(problem, first, [])
+    stopped = find_path(problem, LAM, begun, watch=Watch(first.is_stopped))
+    assert stopped.status is Status.STOPPED
+    known = parse_solves(begun.dump())
+    assert [one.lam for one in known] == first.lams
+    second = Counted(problem)
+    found = find_path(problem, LAM, series(problem, second, known))
+    proven = {p.lam for p in stopped.points if p.lower_bound == stopped.objective_at(p.lam)}
+    assert len(proven) > 1
+    assert not proven & set(second.lams)
+    assert len(second.lams) < len(whole.lams)
+    assert (found.lams, found.splits, found.losses) == (
+        expected.lams, expected.splits, expected.losses,
+    )  # fmt: skip
+    assert found.status is Status.OPTIMAL
+
+
+def test_a_finished_path_costs_nothing(problem: solver.Problem) -> None:
+    begun = series(problem, Counted(problem), [])
+    path = find_path(problem, LAM, begun)
+    again = Counted(problem)
+    found = find_path(problem, LAM, series(problem, again, parse_solves(begun.dump())))
+    assert again.lams == []
+    assert (found.seconds, found.iterations) == (0, 0)
+    assert found.lams == path.lams
+
+
+def test_the_row_of_a_stopped_path_says_the_same(problem: solver.Problem) -> None:
+    first = Counted(problem, most=3)
+    path = find_path(problem, LAM, series(problem, first, []), watch=Watch(first.is_stopped))
+    text = solves_of(path_columns(path, [None] * len(path.steps)))
+    known = parse_solves(text)
+    assert [(one.lam, one.lower_bound) for one in known] == [tuple(p) for p in path.points]
+    assert [one.tree for one in known] == [path.step_at(p.lam).tree for p in path.points]
+    second = Counted(problem)
+    find_path(problem, LAM, series(problem, second, known))
+    proven = {p.lam for p in path.points if p.lower_bound == path.objective_at(p.lam)}
+    assert len(proven) > 1
+    assert not proven & set(second.lams)
+    assert solves_of({"path": None}) is None
+
+
+def test_what_is_not_proven_starts_from_the_best_tree_and_bound(problem: solver.Problem) -> None:
+    best = solver.solve(problem, LAM)
+    weak = Solved(LAM, best.objective / 2, best.tree)
+    own = Counted(problem)
+    limits = solver.Limits(nodes=0)
+    found = series(problem, own, [weak])(LAM, limits, problem.grow(-1), None)
+    assert own.starts == [best.tree]
+    assert found.lower_bound is not None
+    assert found.lower_bound >= best.objective / 2
+    assert found.objective == best.objective
+    # A bound that reaches the objective is a proof, whoever gave it.
+    other = Solved(LAM, best.objective, problem.grow(-1))
+    assert series(problem, own, [other, weak])(LAM, limits).status is not Status.OPTIMAL
+    proven = series(problem, own, [weak, other])(LAM, limits, best.tree)
+    assert (proven.status, proven.gap) == (Status.OPTIMAL, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "{", "7", '[{"lam": "1/100"}]', '[{"lam": "x", "lower_bound": "1", "tree": "{}"}]'],
+)
+def test_what_is_damaged_is_as_good_as_nothing(text: str | None) -> None:
+    assert parse_solves(text) == []
+
+
+def test_solves_come_back_as_they_were(problem: solver.Problem) -> None:
+    solves = [
+        Solved(LAM, None, problem.grow(-1)),
+        Solved(Fraction(1, 3), LAM, problem.grow((0, (-1, -1)))),
+    ]
+    assert parse_solves(dump_solves(solves)) == solves
+    assert json.loads(dump_solves([])) == []
