@@ -24,8 +24,6 @@ from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Shape, Tree
 
-_PROOF_SLACK = 64.0  # whoever knows the optimum wastes nothing by following a split to its end
-
 
 class Branches(Solver):
     """BRANCHES: dynamic programming over branches with purification bounds.
@@ -144,7 +142,7 @@ class Branches(Solver):
             If a claim is not true, the limits are such that no certificate can be written, or it
             was stopped.
         """
-        settings = {**self.check_options({}), "slack": _PROOF_SLACK}
+        settings = self.check_options({})
         return certify(problem, claims, limits or Limits(), settings, watch or Watch())
 
     def series(self, problem: Problem) -> Solve:
