@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from solver.tree import Tree
 
@@ -20,6 +20,21 @@ class Line(NamedTuple):
     errors: int
     splits: int
     tree: Tree
+
+
+class HasLine(Protocol):
+    """Anything with errors and splits."""
+
+    @property
+    def errors(self) -> int:
+        """Misclassified weight."""
+
+    @property
+    def splits(self) -> int:
+        """Splits of the tree."""
+
+
+AnyLine = TypeVar("AnyLine", bound=HasLine)
 
 
 class Point(NamedTuple):
@@ -106,14 +121,14 @@ class Envelope:
 
 
 def best_lines(
-    lines: Iterable[Line], lam_min: Fraction, weight: int
-) -> list[tuple[Line, Fraction]]:
+    lines: Iterable[AnyLine], lam_min: Fraction, weight: int
+) -> list[tuple[AnyLine, Fraction]]:
     """The lines that are least somewhere from ``lam_min`` on, and from which λ.
 
     At a λ where two lines meet, the one of fewer splits begins; one that is least at a single λ
     only is left out.
     """
-    kept: list[tuple[Line, Fraction]] = []
+    kept: list[tuple[AnyLine, Fraction]] = []
     for line in sorted(lines, key=lambda line: (-line.splits, line.errors)):
         start = lam_min
         while kept:

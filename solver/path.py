@@ -20,6 +20,7 @@ from solver.errors import InputError
 from solver.exact import objective
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.pruning import Pruned, prunings
 from solver.solution import Solution, Status
 from solver.tree import Tree
 
@@ -313,9 +314,17 @@ class PathSearch:
         if bound is not None:
             self.bounds.add(lam, bound)
         line = Line(solution.errors, solution.splits, solution.tree)
-        # What is known comes first: of equal lines the first stays.
-        lines = [*(known for known, _ in self.kept), line]
-        self.kept = best_lines(lines, self.lam_min, self.weight)
+        if any(line[:2] == known[:2] for known, _ in self.kept):
+            return  # of equal lines the first stays
+        # Often a pruning of a new tree is the next optimal tree, which then needs a proof only.
+        lines = [*(known for known, _ in self.kept), line, *prunings(line.tree)]
+        self.kept = [
+            (line if isinstance(line, Line) else self._grow(line), start)
+            for line, start in best_lines(lines, self.lam_min, self.weight)
+        ]
+
+    def _grow(self, pruned: Pruned) -> Line:
+        return Line(pruned.errors, pruned.splits, self.problem.grow(pruned.shape))
 
     def _line_at(self, lam: Fraction) -> Line:
         return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
@@ -325,18 +334,22 @@ class PathSearch:
         line = self._line_at(lam)
         return objective(line.errors, line.splits, self.weight, lam) - self.bounds.at(lam)
 
-    def _is_closed(self, lam: Fraction) -> bool:
-        """Whether a corner is proven. One that is stays so as long as it is a corner."""
-        if lam in self.closed:
-            return True
-        gap = self._gap(lam)
-        if lam in self.unreachable and 0 < gap < self._grid(lam):
-            bound = self.points[lam] = self.bounds.at(lam) + gap
-            self.bounds.add(lam, bound)
-            gap = Fraction(0)
-        if gap == 0:
-            self.closed.add(lam)
-        return gap == 0
+    def _open(self) -> dict[Fraction, Fraction]:
+        """The corners that are not proven, and their gaps."""
+        gaps = {}
+        for _, lam in self.kept:
+            # One that is proven stays so as long as it is a corner.
+            if lam not in self.closed:
+                gap = self._gap(lam)
+                if lam in self.unreachable and 0 < gap < self._grid(lam):
+                    bound = self.points[lam] = self.bounds.at(lam) + gap
+                    self.bounds.add(lam, bound)
+                    gap = Fraction(0)
+                if gap > 0:
+                    gaps[lam] = gap
+                else:
+                    self.closed.add(lam)
+        return gaps
 
     def _grid(self, lam: Fraction) -> Fraction:
         """The objective of every tree at a λ is a whole multiple of this."""
@@ -358,13 +371,12 @@ class PathSearch:
         """
         if not self.points:
             return self.lam_min
-        corners = [start for _, start in self.kept]
         if not self.proves:
-            return next((lam for lam in corners if self._is_new(lam)), None)
-        open_ = [lam for lam in corners if not self._is_closed(lam)]
+            return next((lam for _, lam in self.kept if self._is_new(lam)), None)
+        open_ = self._open()
         ready = [lam for lam in open_ if lam not in self.unreachable and self._may_go_on(lam)]
         if ready:
-            return max(ready, key=lambda lam: (lam not in self.ended, self._gap(lam), lam))
+            return max(ready, key=lambda lam: (lam not in self.ended, open_[lam], lam))
         return next((near for lam in open_ for near in self._near(lam) if self._is_new(near)), None)
 
     def _is_new(self, lam: Fraction) -> bool:
@@ -391,8 +403,8 @@ class PathSearch:
         return left if left < 0.1 else left / 2
 
     def _path(self) -> Path:
-        corners = [start for _, start in self.kept]
-        proven = [self.proves and self._is_closed(start) for start in corners]
+        corners, open_ = [start for _, start in self.kept], self._open()
+        proven = [self.proves and start not in open_ for start in corners]
         # At infinity the last step, the tree without a split, is proven.
         ends: list[Fraction | None] = [*corners[1:], None]
         ends_proven = [*proven[1:], True]

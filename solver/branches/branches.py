@@ -152,10 +152,11 @@ class Branches(Solver):
 
     @classmethod
     def warm_up(cls) -> None:
-        """Compile the kernels of both modes on a problem of four rows."""
+        """Compile the kernels of both modes, and of proofs, on a problem of four rows."""
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
         for mode in ("full", "paper"):
             cls(mode=mode).solve(problem, Fraction(1, 20))
+        cls().certify(problem, [Claim(Fraction(1, 20), 0, 2)])
 
 
 class _Carrying(Branches):

@@ -46,7 +46,7 @@ from solver.problem import Problem
 from solver.tree import Shape
 
 _LARGEST_STEP = 32 * 2**20
-_LONGEST_SEARCH_AGAIN = 20_000
+_LONGEST_SEARCH_AGAIN = 2_000
 
 
 class Part(NamedTuple):
@@ -95,6 +95,7 @@ class ThresholdEngine:
         self.scratch: Scratch = new_scratch(self.table, self.rules, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
         self.archive = Archive()
+        self._stale = False
         self.compile_seconds = self._compile()
         if state is None:
             kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
@@ -128,6 +129,7 @@ class ThresholdEngine:
         self.prices, self.scope, self.compile_seconds = prices, scope, 0.0
         self.rules = rules_of(self.problem, prices, scope, self.settings, self.unit)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
+        self._stale = True
         kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
 
     def aim(self, bound: int) -> None:
@@ -268,14 +270,18 @@ class ThresholdEngine:
         """Search for a tree of the cost achieved; all bounds on costs stay as they are.
 
         The root may have the cost of a tree found at another λ, of which a part has since made way
-        for one that was better there. With all that is proven it is soon found again.
+        for one that was better there. With what is proven it is soon found again; where little is
+        proven, the best tree that is found in a while has to do.
         """
+        if not self._stale:
+            return
+        self._stale = False
         goal, end = self.achieved, self.iterations + _LONGEST_SEARCH_AGAIN
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
         kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
-        while self.achieved > goal and self.iterations < end:
+        while self.achieved > goal and (self.proven >= goal or self.iterations < end):
             if self.step(64, goal) == kernels.FULL:
                 self.grow(None)
 

@@ -256,11 +256,9 @@ class Search:
         return self._own_tree() if best is None else best.tree
 
     def _own_tree(self) -> Tree:
-        tree = self.problem.grow(self.engine.shape())
-        if self.engine.inherits and self._cost(tree) > self.engine.achieved:
+        if self.engine.inherits:
             self.engine.find_again()
-            tree = self.problem.grow(self.engine.shape())
-        return tree
+        return self.problem.grow(self.engine.shape())
 
     def _cost(self, tree: Tree) -> int:
         return self.prices.cost(tree.errors, tree.splits)
