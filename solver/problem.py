@@ -297,32 +297,43 @@ class Problem:
 
         Predictions are the majority classes, the first one at a tie.
         """
-        drafts: list[Node] = []
+        features: list[int | None] = []
         children: list[list[int]] = []
-        used: dict[int, NodeTest] = {}
+        counts: list[tuple[int, ...]] = []
+        empty: list[bool] = []
         # A stack and no recursion: a chain of one-hot tests can be thousands of splits deep.
-        pending: list[tuple[Shape, NDArray[np.int64], int, int]] = [
-            (shape, np.arange(len(self.codes)), 0, -1)
+        pending: list[tuple[Shape, NDArray[np.int64], int]] = [
+            (shape, np.arange(len(self.codes)), -1)
         ]
         while pending:
-            part, rows, inherited, parent = pending.pop()
-            position = len(drafts)
+            part, rows, parent = pending.pop()
+            position = len(features)
             if parent >= 0:
                 children[parent].append(position)
-            counts = self.counts[rows].sum(axis=0)
-            prediction = int(counts.argmax()) if len(rows) else inherited
-            feature = part[0] if isinstance(part, tuple) else None
-            drafts.append(Node(tuple(counts.tolist()), prediction, feature))
             children.append([])
+            empty.append(len(rows) == 0)
             if isinstance(part, tuple):
-                used[part[0]] = self.tests[part[0]]
-                codes = self.codes[rows, part[0]]
-                below = [
-                    (child, rows[codes == code], prediction, position)
-                    for code, child in enumerate(part[1])
-                ]
-                pending += reversed(below)
-        nodes = (replace(d, children=tuple(c)) for d, c in zip(drafts, children, strict=True))
+                feature, shapes = part
+                features.append(feature)
+                counts.append(())
+                codes = self.codes[rows, feature]
+                pending += reversed(
+                    [(child, rows[codes == c], position) for c, child in enumerate(shapes)]
+                )
+            else:
+                features.append(None)
+                counts.append(tuple(self.counts[rows].sum(axis=0).tolist()))
+        for position in reversed(range(len(features))):  # children come after their parents
+            if features[position] is not None:
+                below = (counts[child] for child in children[position])
+                counts[position] = tuple(map(sum, zip(*below, strict=True)))
+        predictions = [max(range(len(c)), key=c.__getitem__) for c in counts]
+        for position, below_it in enumerate(children):
+            for child in below_it:
+                if empty[child]:
+                    predictions[child] = predictions[position]
+        nodes = map(Node, counts, predictions, features, map(tuple, children))
+        used = {feature: self.tests[feature] for feature in features if feature is not None}
         read = {test.column for test in used.values()}
         columns = {name: spec for name, spec in self.columns.items() if name in read}
         return Tree(tuple(nodes), used, self.classes, columns, self.target)
