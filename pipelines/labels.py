@@ -8,6 +8,7 @@ from typing import Any
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
+from sweep.asks import asks_path, asks_proof, own_options
 
 _FEW = 2
 
@@ -33,7 +34,7 @@ def telling_options(
         Those of all choices of this name, itself included.
     """
     asked = _asked(own, namesakes)
-    own, namesakes = _plain(own), [_plain(other) for other in namesakes]
+    own, namesakes = own_options(own), [own_options(other) for other in namesakes]
     keys = sorted({key for other in namesakes for key in other})
     differing = [key for key in keys if len({json.dumps(o.get(key)) for o in namesakes}) > 1]
     shown = differing
@@ -45,17 +46,12 @@ def telling_options(
     return [*(f"{key}={_word(own.get(key))}" for key in shown), *asked]
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is asked of a solver beside its options."""
-    return {key: value for key, value in options.items() if key not in ("lam", "proof")}
-
-
 def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> list[str]:
     words = []
-    if own.get("lam") and any(not other.get("lam") for other in namesakes):
-        words.append(str(own["lam"]))
+    if asks_path(own) and not all(map(asks_path, namesakes)):
+        words.append("path")
     alike = [other for other in namesakes if {**other, "proof": 0} == {**own, "proof": 0}]
-    if own.get("proof") and any(not other.get("proof") for other in alike):
+    if asks_proof(own) and not all(map(asks_proof, alike)):
         words.append("proof")
     return words
 

@@ -79,7 +79,9 @@ def exact_chart(path: Path, others: Sequence[Path], colours: dict[str, str]) -> 
     drawn = spans(path, axis.high)
     colour = colours[path.solver]
     figure = new_figure(10, 7.4)
-    panels = figure.subplots(3, 1, sharex=True, height_ratios=(1.25, 1, 0.8))
+    tested = bool(path.table["test_accuracy"].notna().any())
+    heights = (1, 1.3, 0.7) if tested else (1.25, 1, 0.8)
+    panels = figure.subplots(3, 1, sharex=True, height_ratios=heights)
     for axes in panels:
         axis.prepare(axes)
         axes.set_xlim(right=axis.place([axis.high])[0])
@@ -105,7 +107,12 @@ def _shade(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, *, n
     """What is proven, and the breakpoints."""
     styles: dict[bool, dict[str, Any]] = {
         True: {"facecolor": PROVEN, "label": "proven: no tree is better"},
-        False: {"facecolor": OPEN, "edgecolor": OPEN_LINE, "hatch": "///", "label": "open"},
+        False: {
+            "facecolor": OPEN,
+            "edgecolor": OPEN_LINE,
+            "hatch": "///",
+            "label": "open: between the line and its bound",
+        },
     }
     for span in drawn if path.proves else ():
         x0, x1 = axis.place([span.start, span.end])

@@ -13,6 +13,7 @@ import pandas as pd
 from pipelines.report import formats
 from pipelines.report.results import Results
 from solver.catalogue import SOLVERS
+from sweep.asks import own_options
 from sweep.datasets.reference import DatasetRef
 
 
@@ -175,10 +176,7 @@ def train_command(
         parts += ["--encoding-option", f"{name}={value}"]
     parts += ["--solver", row["solver"]]
     usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
-    for name, value in json.loads(row["solver_options"]).items():
-        # What a sweep asks of a solver beside its options: a whole path, a proof.
-        if name in ("lam", "proof"):
-            continue
+    for name, value in own_options(json.loads(row["solver_options"])).items():
         if name not in usual or usual[name].default != value:
             parts += ["--option", f"{name}={value}"]
     names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}

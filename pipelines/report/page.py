@@ -77,6 +77,7 @@ def _page(material: Material, album: Album) -> dict[str, Any]:
         "planned": results.planned,
         "unplanned": results.unplanned,
         "validated": results.validated,
+        "has_paths": any(path.stairs for path in material.paths),
         "answers": answers,
         "ranking": ranking.to_dict("records"),
         "profile": _profile(material, album, colours),

@@ -20,7 +20,7 @@ DASHES: tuple[Dash, ...] = (
 )
 
 INK, FAINT, GRID, TEST, CHOSEN = "#1F2733", "#5A6472", "#E3E7EC", "#2B2F36", "#7A2E8E"
-PROVEN, OPEN, OPEN_LINE = "#E7F4EE", "#FFF3DF", "#EFCF98"
+PROVEN, OPEN, OPEN_LINE = "#E7F4EE", "#FFF7E8", "#F3DDB4"
 
 
 def solver_colours(solvers: Sequence[str]) -> dict[str, str]:

@@ -255,7 +255,8 @@ def _labelled(
     per_row = frame["lam_label"].str.endswith("/n").fillna(False).astype(bool)
     key = frame["lam_exact"].where(~per_row, frame["lam_label"])
     first = frame.assign(key=key).drop_duplicates("key").set_index("key")["lam_label"]
-    exact = frame["solver_options"].map(stairs.asks_for_path).astype(bool)
+    asking = {text: stairs.asks_for_path(text) for text in frame["solver_options"].unique()}
+    exact = frame["solver_options"].map(asking).astype(bool)
     if "status" in frame:
         good = {status.value for status in Status if status.has_tree}
         frame = frame.assign(ok=frame["status"].isin(good))

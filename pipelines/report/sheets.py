@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,6 +11,7 @@ from pipelines.report.answers import Answer
 from pipelines.report.paths import Path, PathTree
 from pipelines.report.results import Results
 from solver.export import export_text
+from solver.tree import Tree
 
 _TREE_COLUMNS = [
     "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
@@ -35,6 +37,37 @@ def path_table(paths: Sequence[Path]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"dataset": []})
 
 
+def step_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """The steps of every exact path, each fold's on its own."""
+    records = []
+    for path in paths:
+        for one in (*path.stairs, *([path.whole] if path.whole else [])):
+            losses = one.test_losses
+            for i, step in enumerate(one.steps):
+                facts = step._asdict()
+                tree = facts.pop("tree")
+                start, end = facts.pop("start"), facts.pop("end")
+                records.append(
+                    {
+                        "dataset": path.dataset,
+                        "encoding": path.encoding,
+                        "solver": path.solver,
+                        "repeat": one.row["repeat"],
+                        "fold": one.fold,
+                        "lam": float(start),
+                        "lam_exact": str(start),
+                        "lam_end": math.inf if end is None else float(end),
+                        "lam_end_exact": None if end is None else str(end),
+                        **facts,
+                        "total_weight": one.total_weight,
+                        "test_accuracy": None if losses is None else float(1 - losses[i]),
+                        "rules": export_text(Tree.from_json(tree)),
+                        "tree": tree,
+                    }
+                )
+    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+
+
 def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFrame:
     """For each path what validation picks, and which of them is the answer for its dataset."""
     taken = {id(answer.path): answer for answer in answers if answer.path is not None}
@@ -47,7 +80,15 @@ def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFra
         }
         for name, key in (("minimum", path.minimum), ("one_se", path.one_se)):
             point = None if key is None else path.point(key)
-            for column in ("lam_text", "test_accuracy", "test_error", "leaves", "splits"):
+            for column in (
+                "lam_text",
+                "lam_start_exact",
+                "lam_end_exact",
+                "test_accuracy",
+                "test_error",
+                "leaves",
+                "splits",
+            ):
                 record[f"{name}_{column}"] = None if point is None else point[column]
         own = taken.get(id(path))
         record["answer"] = own is not None

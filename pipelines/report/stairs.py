@@ -20,6 +20,7 @@ from pipelines.report.formats import is_number
 from solver.exact import objective
 from solver.path import Envelope, Point
 from solver.solution import Status
+from sweep.asks import asks_path
 
 Row: TypeAlias = dict[str, Any]
 
@@ -188,7 +189,7 @@ def _both(name: str, value: Fraction | None) -> Row:
 
 def asks_for_path(options: Any) -> bool:
     """Whether a cell's ``solver_options`` ask for a whole path."""
-    return isinstance(options, str) and '"lam"' in options and bool(json.loads(options).get("lam"))
+    return isinstance(options, str) and asks_path(json.loads(options))
 
 
 def read_stairs(rows: pd.DataFrame) -> list[Stairs]:

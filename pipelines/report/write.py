@@ -125,6 +125,7 @@ def _tables(material: Material) -> dict[str, pd.DataFrame]:
     tables = {
         "runs": sheets.run_table(results, material.excess),
         "paths": sheets.path_table(material.paths),
+        "steps": sheets.step_table(material.paths),
         "choices": sheets.choice_table(material.answers, material.paths),
         "trees": sheets.tree_table(material.paths),
         "comparison": material.comparison.drop(columns="lam_key", errors="ignore"),

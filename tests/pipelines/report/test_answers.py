@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 from pipelines.report.answers import Answer
 from pipelines.report.results import label_results
 from pipelines.report.write import gather
-from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
+from tests.pipelines.report.frames import as_frame, as_plan, failed, path_row, run_row, sweep_rows
 
 
 def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None) -> Answer:
@@ -96,3 +97,56 @@ def test_time_does_not_choose_among_lambdas_with_the_same_trees() -> None:
     assert found.point is not None
     assert found.point["lam_text"] == "0.011"
     assert found.key == found.path.minimum
+
+
+def test_validation_of_exact_paths_answers_with_an_interval() -> None:
+    rows = [path_row(fold=fold) for fold in range(3)]
+    found = answer([*rows, *sweep_rows(encodings=("onehot",), solvers=("cart",), n_folds=3,
+                                       lams=("0.2", "0.1"))])  # fmt: skip
+    assert found.path is not None
+    assert found.path.stairs
+    assert found.point is not None
+    assert f"at any λ from {found.point['lam_text']}." in found.headline
+    start, end = (Fraction(found.point[name]) for name in ("lam_start_exact", "lam_end_exact"))
+    assert start < end
+    for fold in rows:
+        assert not any(start < Fraction(step["lam"]) < end for step in fold["path"])
+    assert any("No λ was left out" in reason for reason in found.reasons)
+    assert any("proven optimal for all these λ" in reason for reason in found.reasons)
+    assert not found.menu
+
+
+def test_where_all_is_alike_an_exact_path_is_taken_before_a_grid() -> None:
+    grid = sweep_rows(encodings=("onehot",), solvers=("branches",), lams=("0.02",), n_folds=3)
+    found = answer([*grid, *(path_row(fold=fold) for fold in range(3))])
+    assert found.path is not None
+    assert found.path.stairs
+
+
+def test_a_path_of_the_whole_table_gives_the_tree_of_the_chosen_interval() -> None:
+    rows = [path_row(), *(path_row(fold=fold) for fold in range(3))]
+    (found,) = gather(label_results(as_frame(rows), None)).answers
+    assert found.tree is not None
+    assert found.tree.fold is None
+    assert found.key is not None
+    assert found.tree.start is not None
+    assert found.tree.start <= Fraction(found.key)
+    assert found.tree.end is None or Fraction(found.key) < found.tree.end
+
+
+def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
+    row = path_row(encoding="categorical", lam="0.001")
+    found = answer([row])
+    widths = [(Fraction(s["lam_end"]) / Fraction(s["lam"]), s["splits"]) for s in row["path"][1:-1]]
+    assert found.tree is not None
+    assert found.tree.tree.splits == max(widths)[1]
+    assert found.menu
+    assert "look first at" in found.headline
+    assert any("proven best for every λ" in reason for reason in found.reasons)
+    assert any("validation: {kind: kfold" in note for note in found.warnings)
+
+
+def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() -> None:
+    found = answer([path_row(lam="0.9")])
+    assert found.tree is None
+    assert found.headline.startswith("Take onehot with branches")

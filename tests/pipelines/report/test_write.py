@@ -20,6 +20,7 @@ from tests.pipelines.report.frames import (
     as_frame,
     as_plan,
     failed,
+    path_row,
     refused,
     run_row,
     sweep_rows,
@@ -207,6 +208,59 @@ def test_the_published_table(tmp_path: Path) -> None:
     assert "1 same, 1 not run" in html
     table = pd.read_csv(report.folder / "tables" / "published.csv")
     assert table["verdict"].tolist() == ["same", "not run"]
+
+
+def test_exact_paths_with_folds(tmp_path: Path) -> None:
+    rows = [*(path_row(fold=fold) for fold in range(3)), *sweep_rows(n_folds=3)]
+    html, reader = make(tmp_path, rows, as_plan(rows))
+    text = " ".join(" ".join(reader.words).split())
+    for words in ("Exact λ-path: onehot", "Breakpoints", "Least mean loss on held-out rows",
+                  "One-standard-error rule: the largest λ", "every λ from 0.01 up; single λ",
+                  "all proven optimal, at every λ", "A λ-path is one run"):  # fmt: skip
+        assert words in text
+    assert html.count('<details class="step">') > 1
+    steps = pd.read_parquet(tmp_path / "tables" / "steps.parquet")
+    assert len(steps) == sum(len(row["path"] or []) for row in rows if "path" in row)
+    assert steps["lam_end_exact"].isna().sum() == 3
+    choices = pd.read_parquet(tmp_path / "tables" / "choices.parquet")
+    assert choices["minimum_lam_start_exact"].notna().sum() == 1
+    assert "path" not in pd.read_parquet(tmp_path / "tables" / "runs.parquet")
+
+
+def test_an_exact_path_without_folds_names_what_changes_from_tree_to_tree(tmp_path: Path) -> None:
+    rows = [path_row(), *sweep_rows(encodings=("onehot",))]
+    _, reader = make(tmp_path, rows)
+    text = " ".join(" ".join(reader.words).split())
+    assert "look first at the tree of" in text
+    assert "at the root" in text
+    assert "1 added, 0 kept" in text
+    assert (tmp_path / "charts" / "path-toy-onehot-branches-path.svg").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"nodes": 2}, {"name": "cart"}, {"lam": "0"}, {"lam": "0.9"}, {"fold": 0}],
+    ids=["open", "heuristic", "from zero", "no split", "held out once"],
+)
+def test_paths_of_all_kinds_are_drawn(tmp_path: Path, options: dict[str, Any]) -> None:
+    row = path_row(**options)
+    _, reader = make(tmp_path, [row], as_plan([row]))
+    text = " ".join(" ".join(reader.words).split())
+    assert "Breakpoints" in text
+    assert ("open: between the line and its bound" in text) == (row["status"] == "node_limit")
+    assert ("nothing is proven" in text) == (row["status"] == "heuristic")
+
+
+def test_the_report_of_a_real_sweep_of_paths(tmp_path: Path) -> None:
+    spec = parse_spec(
+        "name: real\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05, {per-row: 4}]\n"
+        "solvers: [{solver: branches, lam: path}, cart]\nvalidation: {kind: kfold, folds: 2}\n"
+    )
+    run_sweep(spec, tmp_path / "store")
+    html = write_report(tmp_path / "store").page.read_text(encoding="utf-8")
+    assert "Exact λ-path" in html
+    assert "treesweep solve monks-1 --encoding onehot" in html
+    assert "None: on the same problems" in html
 
 
 def test_the_report_of_a_real_store(tmp_path: Path) -> None:
