@@ -123,6 +123,8 @@ class Search:
         self.prices = Prices.build(lam, problem.total_weight, problem.leaf_errors, most)
         self.scope = Scope.of(problem, lam, limits)
         self.engine = make_engine(problem, self.prices, self.scope)
+        # What was done at another λ does not count, what was done before a stop does.
+        self.before = self.engine.iterations if self.engine.inherits else 0
         self.compile_seconds = self.engine.compile_seconds + compile_greedy()
         self.began += self.compile_seconds
         self.enough = -1
@@ -280,7 +282,7 @@ class Search:
             objective=self._objective(tree),
             lower_bound=self._bounds()[1],
             seconds=self.seconds,
-            iterations=self.engine.iterations,
+            iterations=self.engine.iterations - self.before,
             nodes=self.engine.nodes,
             state=self.state,
         )
@@ -304,7 +306,7 @@ class Search:
             solver=name,
             version=version,
             compile_seconds=self.compile_seconds,
-            iterations=self.engine.iterations,
+            iterations=self.engine.iterations - self.before,
             nodes=self.engine.nodes,
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),
