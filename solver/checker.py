@@ -283,6 +283,8 @@ class _Branch:
         pays = error * weight - lows - largest_gain > split
         value = np.where(pays, np.maximum(value, split + lows), _INFINITE)
         self.lower = np.maximum(self.lower, np.minimum(self.child_leaf, value.min(axis=0)))
+        similar = self.lower[:, None] - error * (weight[:, None] - self.shared)
+        self.lower = np.maximum(self.lower, similar.max(axis=0))  # Theorem 6
 
     def raise_child(self, child: int, bound: int) -> None:
         """Take a proven bound of a child, and what it proves of similar ones (Theorem 6)."""
@@ -356,10 +358,11 @@ class _Replay:
             if child not in branch.names:
                 part = self._part(branch.points, int(branch.columns[child]))
                 branch.names[child] = self._name(branch.level + 1, part)
-            name = branch.names[child]
-            if name in self.claims:
-                branch.raise_child(child, self.claims[name])
-                self.claims[name] = int(branch.lower[child])
+        known = {at: name for at, name in branch.names.items() if name in self.claims}
+        for child, name in known.items():
+            branch.raise_child(child, self.claims[name])
+        for child, name in known.items():
+            self.claims[name] = int(branch.lower[child])
 
     def _learn(self, level: int, points: Ints, bound: int) -> None:
         """Keep what is proven of a set of points."""
