@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
+from solver.branches import Branches
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.exact import objective
@@ -238,6 +239,36 @@ class Counter(_Leaf):
         return replace(found, iterations=int(done[0]), nodes=int(done[0]))
 
 
+class Walker(Branches):
+    """BRANCHES, taking half a second at each λ of a path and leaving a mark."""
+
+    name: ClassVar[str] = "walker"
+    series = Solver.series  # what one search knows is of no use to the next
+
+    @classmethod
+    def warm_up(cls) -> None:
+        Branches.warm_up()
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        _mark(f"at-{lam.numerator}-{lam.denominator}")
+        _mark("walked")
+        began = time.perf_counter()
+        while time.perf_counter() - began < 0.5:
+            if watch.stop():
+                break
+            time.sleep(0.02)
+        found = super()._solve(problem, lam, limits, start, watch, state)
+        return replace(found, seconds=time.perf_counter() - began)
+
+
 def _mark(name: str) -> None:
     folder = os.environ.get(SCRATCH)
     if folder:
@@ -262,5 +293,5 @@ def dask_setup(worker: Any) -> None:
         _kill_on_load(os.environ[KILL_LOAD])
 
 
-for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper, Counter):
+for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper, Counter, Walker):
     SOLVERS.setdefault(_solver.name, _solver)

@@ -15,6 +15,7 @@ from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Outcome, Progress, Silent
 from sweep.plan import Plan
 from sweep.planfile import read_plan
+from sweep.proofs import CONTENT
 from sweep.results import read_results
 from sweep.schema import SCHEMA
 from sweep.spec import parse_spec
@@ -135,3 +136,37 @@ def test_separate_processes_give_the_same_rows(
     expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()
     pd.testing.assert_frame_equal(alike(found), alike(expected))
     assert 1 <= found["worker"].nunique() <= 2
+
+
+PATHS = """
+name: paths
+datasets: [monks-1, balance-scale]
+encodings: [onehot]
+lambdas: [0.05, 0.02]
+solvers: [{solver: branches, lam: path, proof: true}, {solver: cart, lam: path}]
+validation: {kind: holdout}
+"""
+
+
+def test_paths_and_their_proofs_come_from_workers(tmp_path: Path, rowmaker: Any) -> None:
+    sweep, heard = parse_spec(PATHS), Heard()
+    outcome = run_sweep(sweep, tmp_path / "out", Local(workers=1), listener=heard)
+    assert (outcome.ran, outcome.failed) == (4, 0)
+    found = read_results(tmp_path / "out")
+    expected = rowmaker.make_rows(sweep)
+    sizes = {row["key"]: row["proof_bytes"] for row in expected}
+    for row in expected:
+        row.pop(CONTENT, None)
+    frame = pa.Table.from_pylist(expected, schema=SCHEMA).to_pandas()
+    times = ["proof_seconds"]
+    pd.testing.assert_frame_equal(
+        alike(found).drop(columns=times), alike(frame).drop(columns=times)
+    )
+    proven = found[found["solver"] == "branches"]
+    for key, name in zip(proven["key"], proven["proof"], strict=True):
+        assert (tmp_path / "out" / name).stat().st_size == sizes[key]
+    verified = verify_sweep(tmp_path / "out", proof=True)
+    assert (verified.proofs, verified.findings) == (2, [])
+    assert run_sweep(sweep, tmp_path / "out").ran == 0
+    status = sweep_status(tmp_path / "out")
+    assert (status.total, status.done, status.statuses) == (4, 4, {"optimal": 2, "heuristic": 2})

@@ -537,3 +537,53 @@ def test_a_run_that_a_limit_ended_goes_on_under_a_larger_one(
     assert _starts(tmp_path) == sorted([0, 0, *ended["iterations"]])
     assert (tmp_path / "steps").stat().st_size == 160
     assert not any((drive.out / "states").iterdir())
+
+
+PATH = """
+name: path
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.01]
+solvers: [{solver: walker, lam: path}]
+"""
+
+
+def _walked(folder: Path, steps: int) -> None:
+    """Wait until a path has been at so many λ."""
+    deadline = time.monotonic() + 300
+    while len(_marks(folder).get("walked", "")) < steps:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _marks(folder: Path) -> dict[str, str]:
+    names = [*folder.glob("at-*"), *folder.glob("walked")]
+    return {path.name: path.read_text() for path in names}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how: int) -> None:
+    drive = Drive(tmp_path, workers=1, checkpoint=0.2)
+    with drive.start("run", PATH) as process:
+        _walked(tmp_path, 3)
+        time.sleep(0.35)  # so that what comes before is in a checkpoint, whatever ends it
+        process.send_signal(how)
+        process.communicate(timeout=60)
+    before = _marks(tmp_path)
+    status = sweep_status(drive.out)
+    assert (status.done, status.unfinished) == (0, 1)
+    assert drive.finish("resume")["code"] == 0
+    after = _marks(tmp_path)
+    (row,) = drive.rows().to_dict("records")
+    assert row["status"] == "optimal"
+    assert row["seconds"] >= 0.5 * len(row["path_points"])
+    # At most the λ at which it was interrupted is solved twice.
+    assert len(before["walked"]) >= 3
+    assert sum(len(times) - 1 for name, times in after.items() if name != "walked") <= 1
+    single = drive.finish("run", PATH.replace("walker, lam: path", "branches, lam: path"))
+    assert single["code"] == 0
+    rows = drive.rows().set_index("solver")
+    names = ("lam", "lam_end", "errors", "splits", "proven")
+    found = [[[step[n] for n in names] for step in path] for path in rows["path"]]
+    assert found[0] == found[1]
+    assert sweep_status(drive.out).unfinished == 0

@@ -20,7 +20,7 @@ from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
-from sweep import files, parts, schema
+from sweep import files, parts, proofs, schema
 from sweep import store as stores
 from sweep.plan import make_plan
 from sweep.planfile import read_plan, survey
@@ -341,6 +341,48 @@ def test_stores_of_version_1_can_be_read() -> None:
     assert len(frame) == 24
     assert set(frame["status"]) == {Status.OPTIMAL, Status.HEURISTIC}
     assert len(read_plan(FIXTURE)) == 24
+
+
+def with_certificate(row: dict[str, Any], content: bytes) -> dict[str, Any]:
+    return {**row, "proof": proofs.relative_path(row["key"]), proofs.CONTENT: content}
+
+
+def test_a_certificate_is_on_the_disk_before_its_row(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = with_certificate(small_rows[0], b"proof")
+    path = store.root / row["proof"]
+    there: list[bool] = []
+    append = store.parts.append
+    monkeypatch.setattr(store.parts, "append", lambda t: there.append(path.exists()) or append(t))
+    store.add(row)
+    assert not path.exists()
+    store.flush()
+    assert there == [True]
+    assert path.read_bytes() == b"proof"
+    assert read_results(store.root)["proof"].tolist() == [row["proof"]]
+
+
+def test_a_certificate_for_which_there_is_no_room_is_written_later(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [with_certificate(row, row["key"].encode()) for row in small_rows[:3]]
+    for row in rows:
+        store.add(dict(row))
+
+    def full(path: Path, content: bytes) -> None:
+        if content == rows[1]["key"].encode():
+            raise OSError(28, "No space left on device")
+        path.write_bytes(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(proofs, "_write", full)
+        with pytest.raises(InputError, match=r"No space left on device; make room"):
+            store.flush()
+    assert len(read_results(store.root)) == 0
+    store.flush()
+    assert len(read_results(store.root)) == 3
+    assert all((store.root / row["proof"]).read_bytes() == row[proofs.CONTENT] for row in rows)
 
 
 UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
