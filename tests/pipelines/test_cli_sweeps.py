@@ -327,3 +327,39 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 4096)
     except OSError:
         return b""
+
+
+PATHS = """\
+name: paths
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.05, 0.02, 0.01]
+solvers: [cart, branches, {solver: branches, lam: path, proof: true}]
+"""
+
+
+def test_paths_and_proofs_are_planned_run_and_verified(tmp_path: Path) -> None:
+    (tmp_path / "paths.yaml").write_text(PATHS)
+    (tmp_path / "cluster.yaml").write_text(LOCAL)
+    planned = run("run", tmp_path / "paths.yaml", "--dry-run")
+    lines = [" ".join(line.split()) for line in planned.stdout.splitlines()]
+    assert "monks-1 onehot cart 0.05 … 0.01 3" in lines
+    assert any(line.endswith("path from 0.01 1") for line in lines)
+    ran = run(
+        "run", tmp_path / "paths.yaml", "--out", tmp_path / "out",
+        "--cluster", tmp_path / "cluster.yaml",
+    )  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    plain, proven = run("verify", tmp_path / "out"), run("verify", tmp_path / "out", "--proof")
+    assert (plain.exit_code, proven.exit_code) == (0, 0)
+    assert plain.stdout.startswith("7 rows checked, ")
+    assert proven.stdout.endswith(" scored anew, 1 proof checked: all is well.\n")
+    assert "checking the certificate of" in proven.stderr
+    (proof,) = (tmp_path / "out" / "proofs").iterdir()
+    proof.write_bytes(proof.read_bytes()[:-9] + b"dishonest")
+    found = run("verify", tmp_path / "out", "--proof")
+    assert found.exit_code == 1
+    assert "λ = path from 0.01" in found.stdout
+    assert "is damaged" in found.stdout
+    proof.unlink()
+    assert "is not there" in run("verify", tmp_path / "out").stdout

@@ -16,6 +16,7 @@ from pipelines.progress import (
     LiveDisplay,
     LogDisplay,
     describe,
+    describe_failure,
     describe_outcome,
     make_display,
     show_bytes,
@@ -138,6 +139,11 @@ def test_only_the_first_failures_are_named() -> None:
     assert len(lines) == 6
     assert lines[0].endswith("x: error: car, onehot, λ = 2/n, branches, fold 2: MemoryError: no. 0")
     assert "further failures" in lines[5]
+
+
+def test_the_failure_of_a_path_says_so() -> None:
+    row = {**failure(1), "solver_options": '{"lam":"path"}'}
+    assert "λ = path from 2/n" in describe_failure(row)
 
 
 def test_a_reader_that_leaves_does_not_stop_the_sweep() -> None:
