@@ -2,7 +2,7 @@
 
 A certificate is the script of a proof: the branches that a search had to open, in that order, each
 with a lower bound on what every tree costs there. This module opens them anew, derives what
-counting proves of each, and refuses the first claim that does not follow. It takes nothing from a
+counting proves of each, and refuses the first claim that does not follow; it takes nothing from a
 certificate but where to look next. The theorems are in ``docs/proofs.md``.
 
 A cost is the integer ``e·errors + q·splits`` with λ = p/d, ``e = d`` and ``q = p·W``, W the total
@@ -16,16 +16,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 FORMAT, VERSION = "treesweep-certificate", 1
 SPLITS, COUNTS, KNOWN = RULES = ("splits", "counts", "known")
+_FRACTION = re.compile("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?")
 _INFINITE = 2**62  # beyond every cost, depth and weight
 
 Ints = NDArray[np.int64]
+Script = dict[str, list[Any]]  # the columns of a certificate, and ``column`` of each row's test
 Floats = NDArray[Any]  # float32 where all sums of weights are exact in it, else float64
 
 
@@ -49,10 +51,8 @@ def check(
 
     Parameters
     ----------
-    codes : array of int, shape (points, features)
+    codes, arities : arrays of int, shapes (points, features) and (features,)
         The code of a feature is the branch of its test that the point takes.
-    arities : array of int, shape (features,)
-        Number of codes of each feature.
     counts : array of int, shape (points, classes)
         Weight of each class at each point.
     columns, meta : mapping
@@ -74,10 +74,10 @@ def check(
     data = _read_data(codes, arities, counts)
     data = data._replace(depth=_read_depth(meta, data.total))
     script = _read_script(columns, data)
-    begins = [row for row, level in enumerate(script.level) if level == 0]
+    begins = [row for row, level in enumerate(script["level"]) if level == 0]
     proven: dict[Fraction, Fraction] = {}
-    for begin, end in zip(begins, [*begins[1:], len(script.level)], strict=True):
-        lam = script.lam[begin]
+    for begin, end in zip(begins, [*begins[1:], len(script["level"])], strict=True):
+        lam = script["lam"][begin]
         data = data._replace(error=lam.denominator, split=lam.numerator * data.total)
         most_splits = max(len(data.hot), data.counts.shape[1] + 4)
         if data.error * data.total + data.split * most_splits >= 2**61:
@@ -89,7 +89,7 @@ def check(
                 progress(row)
         while replay.open:
             replay.leave()
-        bound = Fraction(script.bound[begin], data.error * data.total)
+        bound = Fraction(script["bound"][begin], data.error * data.total)
         proven[lam] = max(bound, proven.get(lam, bound))
     return proven
 
@@ -108,18 +108,6 @@ class _Data(NamedTuple):
     split: int = 0
 
 
-class _Script(NamedTuple):
-    """The rows of a certificate."""
-
-    lam: list[Fraction]
-    level: list[int]
-    feature: list[int]
-    code: list[int]
-    column: list[int]
-    bound: list[int]
-    rule: list[str]
-
-
 class _Branch:
     """An open branch, and what is proven of the children of its live splits.
 
@@ -128,8 +116,11 @@ class _Branch:
     of many codes come first, so each plane is as long as the number of features that reach it.
     """
 
-    def __init__(self, data: _Data, points: Ints, level: int, live: Ints) -> None:
-        self.data, self.points, self.level = data, points, level
+    def __init__(
+        self, data: _Data, row: int, name: str, points: Ints, level: int, live: Ints, known: int
+    ) -> None:
+        self.data, self.row, self.name, self.points, self.level = data, row, name, points, level
+        self.least = known  # what it costs at least, however its children are bounded
         counts = data.counts[points]
         self.counts = counts[:, counts.any(axis=0)]
         totals = self.counts.sum(axis=0).astype(np.int64)
@@ -172,8 +163,10 @@ class _Branch:
         """Bound all children by their class weights, by equivalent points, and by pairs."""
         self._bound_by_classes(by_class, np.zeros_like(self.columns))
         hot, by_class = self._drop(hot, by_class)
-        self.unavoidable, floor = self._find_unavoidable(hot)
-        if self.unavoidable > 0:
+        if self.planes[0] == 0:
+            return hot
+        floor = self._find_unavoidable(hot)
+        if floor.any():
             self._bound_by_classes(by_class, floor)
             hot, by_class, floor = self._drop(hot, by_class, floor)
         if self.planes[0] and self.level + 2 <= self.data.depth:
@@ -207,9 +200,8 @@ class _Branch:
         return tuple(array[..., keep] for array in arrays)
 
     def bound(self) -> int:
-        """What is proven of the branch: it is a leaf, or split at best (Theorems 1 and 4)."""
-        best = min(self.leaf, int(self.splits().min(initial=_INFINITE)))
-        return max(best, self.data.error * self.unavoidable)
+        """What is proven of the branch: it is a leaf, or split at best (Theorem 1)."""
+        return max(self.least, min(self.leaf, int(self.splits().min(initial=_INFINITE))))
 
     def _bound_by_classes(self, by_class: Ints, floor: Ints) -> None:
         """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
@@ -225,18 +217,17 @@ class _Branch:
             errors = np.maximum(floor, self.child_weight - kept[most - 1])
             self.lower = np.minimum(self.lower, splits * split + error * errors)
 
-    def _find_unavoidable(self, hot: Floats) -> tuple[int, Ints]:
-        """Errors on points that no live feature tells apart, here and in each child (Theorem 4)."""
+    def _find_unavoidable(self, hot: Floats) -> Ints:
+        """Errors of each child on points that no live feature tells apart (Theorem 4)."""
         bits = np.packbits(hot > 0, axis=1)
-        words = np.zeros((len(bits), bits.shape[1] // 8 + 1), np.uint64)
-        words.view(np.uint8)[:, : bits.shape[1]] = bits
-        order = np.lexsort(words.T)
-        words = words[order]
-        new = (words[1:] != words[:-1]).any(axis=1)
+        order = np.lexsort(bits.T)
+        new = (bits[order[1:]] != bits[order[:-1]]).any(axis=1)
         starts = np.concatenate([[0], np.flatnonzero(new) + 1])
         groups = np.add.reduceat(self.counts[order], starts, axis=0)
         lost = groups.sum(axis=1) - groups.max(axis=1)
-        return int(lost.sum()), (lost @ hot[order[starts]]).astype(np.int64)
+        self.least = max(self.least, self.data.error * int(lost.sum()))
+        floor: Ints = (lost @ hot[order[starts]]).astype(np.int64)
+        return floor
 
     def _count_cells(self, hot: Floats) -> tuple[Ints, Ints, Ints]:
         """Of every pair of columns: weight, errors as a leaf, and least errors after one split."""
@@ -298,52 +289,51 @@ class _Branch:
 class _Replay:
     """One script in progress: the branches that are open, and what is proven of sets of points."""
 
-    def __init__(self, data: _Data, script: _Script) -> None:
+    def __init__(self, data: _Data, script: Script) -> None:
         self.data, self.script = data, script
-        self.open: list[tuple[int, _Branch, int]] = []  # row, branch, what was known before
+        self.open: list[_Branch] = []
         self.seen: set[int] = set()  # sums of keys: only to find sets of points quickly
         self.claims: dict[bytes, int] = {}
 
     def enter(self, row: int) -> None:
         """Open the branch of a row, unless its claim is known to be true already."""
-        data, script, known = self.data, self.script, 0
+        data, column, name, known = self.data, self.script["column"][row], "all points", 0
         points, live = np.arange(len(data.hot)), np.arange(len(data.feature))
-        while len(self.open) > script.level[row]:
+        level = self.script["level"][row]
+        while len(self.open) > level:
             self.leave()
-        if self.open:
-            above = self.open[-1][1]
+        if level > 0:
+            above = self.open[-1]
             self._look_up(above)
-            points = self._part(above.points, script.column[row])
+            name = f"{above.name} ∧ " if level > 1 else ""
+            name += f"x{self.script['feature'][row]}={self.script['code'][row]}"
+            points = self._part(above.points, column)
             if len(points) == 0:
-                self._refuse(row, "no point is in this branch")
-            for child in np.flatnonzero(above.columns == script.column[row]):
+                raise Refused(row, f"{name}: no point is in this branch")
+            for child in np.flatnonzero(above.columns == column):
                 known = int(above.lower[child])
-            if script.rule[row] == KNOWN and script.bound[row] <= known:
-                self._learn(above.level + 1, points, known)
+            if self.script["rule"][row] == KNOWN and self.script["bound"][row] <= known:
+                self._learn(level, points, known)
                 return
             live = above.columns[above.paying()]
-        self.open.append((row, _Branch(data, points, len(self.open), live), known))
+        self.open.append(_Branch(data, row, name, points, level, live, known))
 
     def leave(self) -> None:
         """Check the claim of the branch opened last."""
-        row, branch, known = self.open.pop()
+        branch = self.open.pop()
         self._look_up(branch)
-        bound, claim = max(known, branch.bound()), self.script.bound[row]
+        bound, claim = branch.bound(), self.script["bound"][branch.row]
         if claim > bound:
-            rule = self.script.rule[row]
-            self._refuse(row, f"the claim is {claim} ({rule}), but only {bound} follows")
+            rule = self.script["rule"][branch.row]
+            why = f"the claim is {claim} ({rule}), but only {bound} follows"
+            raise Refused(branch.row, f"{branch.name}: {why}")
         self._learn(branch.level, branch.points, bound)
-        if self.open:
-            above = self.open[-1][1]
-            for child in np.flatnonzero(above.columns == self.script.column[row]):
+        for above in self.open[-1:]:
+            for child in np.flatnonzero(above.columns == self.script["column"][branch.row]):
                 above.raise_child(int(child), bound)
 
-    def _refuse(self, row: int, why: str) -> NoReturn:
-        rows = [*(above for above, _, _ in self.open[1:]), *[row][: len(self.open)]]
-        tests = [f"x{self.script.feature[at]}={self.script.code[at]}" for at in rows]
-        raise Refused(row, f"{' ∧ '.join(tests) or 'all points'}: {why}")
-
     def _part(self, points: Ints, column: int) -> Ints:
+        """The points that have a code."""
         part: Ints = points[self.data.hot[points, column] > 0]
         return part
 
@@ -375,75 +365,68 @@ def _whole(values: Any, name: str, n_axes: int) -> Ints:
     """Read an array of integers."""
     try:
         array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        array = np.empty(0, object)
-    if array.ndim != n_axes or (array.dtype.kind not in "iu" and array.size):
-        raise Refused(-1, f"{name}: not an array of integers with {n_axes} axes")
-    if array.size and not -1 <= int(array.min()) <= int(array.max()) < _INFINITE:
-        raise Refused(-1, f"{name}: a value is below −1 or beyond 62 bits")
-    return array.astype(np.int64)
+        if array.ndim == n_axes and (array.dtype.kind in "iu" or array.size == 0):
+            if array.size == 0 or -1 <= int(array.min()) <= int(array.max()) < _INFINITE:
+                return array.astype(np.int64)
+    except (ValueError, TypeError):
+        pass
+    raise Refused(-1, f"{name} must be integers from −1 to 2^62, with {n_axes} axes")
 
 
 def _read_data(codes: Any, arities: Any, counts: Any) -> _Data:
     """The points of positive weight."""
     codes, counts = _whole(codes, "codes", 2), _whole(counts, "counts", 2)
-    arities = _whole(arities, "arities", 1)
-    if codes.shape != (len(counts), len(arities)):
-        raise Refused(-1, f"codes {codes.shape} fit neither arities nor counts {counts.shape}")
-    if min(codes.min(initial=0), counts.min(initial=0)) < 0 or (codes >= arities).any():
-        raise Refused(-1, "a weight is negative, or a code is beyond the arity of its feature")
-    total = sum(map(int, counts.ravel()))
-    if not (0 < total < 2**53 and len(codes) < 2**31 and max(arities, default=0) < 2**20):
-        raise Refused(-1, "the weights are all 0 or too large, or there are too many codes")
+    arities, total = _whole(arities, "arities", 1), sum(map(int, counts.ravel()))
+    if counts.min(initial=0) < 0 or not 0 < total < 2**53:
+        raise Refused(-1, "weights must be 0 or more, and add up to less than 2^53, but not to 0")
+    if codes.shape != (len(counts), len(arities)) or not ((codes >= 0) & (codes < arities)).all():
+        raise Refused(-1, "codes fit neither counts nor arities")
     codes, counts = codes[counts.any(axis=1)], counts[counts.any(axis=1)]
     exact = np.float32 if total < 2**24 else np.float64
-    hot = np.zeros((len(codes), int(arities.sum())), exact)
+    arity, feature = max([2, *arities.tolist()]), np.repeat(np.arange(len(arities)), arities)
+    hot = np.zeros((len(codes), len(feature)), exact)
     np.put_along_axis(hot, np.cumsum(arities) - arities + codes, 1, axis=1)
-    feature = np.repeat(np.arange(len(arities)), arities)
     keys = np.random.default_rng(1).integers(0, 2**64, len(codes), np.uint64)
-    return _Data(hot, counts.astype(exact), feature, keys, max([2, *arities.tolist()]), total)
+    return _Data(hot, counts.astype(exact), feature, keys, arity, total)
 
 
 def _read_depth(meta: Any, total: int) -> int:
     """The limit on depth of a certificate for this version and these data."""
     meta = meta if isinstance(meta, Mapping) else {}
-    if (meta.get("format"), meta.get("version")) != (FORMAT, VERSION):
-        raise Refused(-1, f"this is no {FORMAT} of version {VERSION}")
-    if meta.get("total_weight") != total:
-        claimed = meta.get("total_weight")
-        raise Refused(-1, f"it is for a total weight of {claimed}, the data have {total}")
+    for name, wanted in (("format", FORMAT), ("version", VERSION), ("total_weight", total)):
+        if meta.get(name) != wanted:
+            raise Refused(-1, f"its {name} is {meta.get(name)!r}, not {wanted!r}")
     depth = meta.get("depth", -1)
     if depth is not None and (type(depth) is not int or not 0 <= depth < _INFINITE):
         raise Refused(-1, f"the limit on depth is {depth!r}; it must be null, or 0 or more")
     return _INFINITE if depth is None else depth
 
 
-def _read_script(columns: Any, data: _Data) -> _Script:
+def _read_script(columns: Any, data: _Data) -> Script:
     """The rows, if each has a place in the proof."""
-    names = ["level", "feature", "code", "bound"]
-    if not isinstance(columns, Mapping) or not {*names, "lam", "rule"} <= set(columns):
-        raise Refused(-1, f"one of the columns lam, rule, {', '.join(names)} is absent")
-    lam, rule = list(columns["lam"]), list(columns["rule"])
-    level, feature, code, bound = (_whole(columns[name], name, 1).tolist() for name in names)
-    if not lam or len({len(c) for c in (lam, rule, level, feature, code, bound)}) > 1:
+    names = ("lam", "rule", "level", "feature", "code", "bound")
+    if not isinstance(columns, Mapping) or not set(names) <= set(columns):
+        raise Refused(-1, f"one of the columns {', '.join(names)} is absent")
+    lam, rule = (np.array([*columns[name], None], object)[:-1] for name in names[:2])
+    level, feature, code, bound = (_whole(columns[name], name, 1) for name in names[2:])
+    if not len(lam) or len({len(c) for c in (lam, rule, level, feature, code, bound)}) > 1:
         raise Refused(-1, "the columns of the certificate are empty, or of different lengths")
-    lams: dict[str, Fraction] = {}
-    first = np.searchsorted(data.feature, data.feature)
-    owners = zip(data.feature.tolist(), (np.arange(len(first)) - first).tolist(), strict=True)
-    tests = {test: column for column, test in enumerate(owners)}
-    column, deepest = [], 0
-    for row, test in enumerate(zip(feature, code, strict=True)):
-        if not 0 <= level[row] <= min(deepest, data.depth, len(data.hot)):
-            raise Refused(row, f"level {level[row]} does not follow from the row above")
-        if (test != (-1, -1)) if level[row] == 0 else (test not in tests):
-            raise Refused(row, f"there is no test x{test[0]}={test[1]} at level {level[row]}")
-        if bound[row] < 0 or rule[row] not in RULES:
-            raise Refused(row, f"bound {bound[row]} by rule {rule[row]!r} is no claim")
-        text, deepest = lam[row], level[row] + (rule[row] == SPLITS)
-        if not isinstance(text, str) or not re.fullmatch("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?", text):
-            raise Refused(row, f"λ = {text!r} is no fraction such as 1/100")
-        if level[row] > 0 and text != lam[row - 1]:
-            raise Refused(row, "λ changes within a proof")
-        lams[text] = lams.get(text) or Fraction(text)
-        column.append(tests.get(test, -1))
-    return _Script([lams[text] for text in lam], level, feature, code, column, bound, rule)
+    column = np.searchsorted(data.feature, feature) + code
+    test = (code >= 0) & (column < len(data.feature))
+    test[test] = data.feature[column[test]] == feature[test]
+    deepest = np.minimum(np.roll(level + (rule == SPLITS), 1), min(data.depth, len(data.hot)))
+    deepest[0] = 0
+    faults = {
+        "its level does not follow from the row above": (level < 0) | (level > deepest),
+        "there is no such test": np.where(level == 0, (feature != -1) | (code != -1), ~test),
+        "its bound or its rule is no claim": (bound < 0) | [name not in RULES for name in rule],
+        "its λ is no fraction like 1/100": [not _FRACTION.fullmatch(str(text)) for text in lam],
+        "its λ is not that of the row above": (level > 0) & (np.roll(lam, 1) != lam),
+    }
+    for why, wrong in faults.items():
+        if np.any(wrong):
+            raise Refused(int(np.argmax(wrong)), why)
+    lams = {text: Fraction(text) for text in set(lam)}
+    table = zip(names[2:], (level, feature, code, bound), strict=True)
+    script: Script = {name: values.tolist() for name, values in table}
+    return script | {"lam": [lams[t] for t in lam], "rule": [*rule], "column": column.tolist()}
