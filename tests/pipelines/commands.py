@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,13 @@ class Terminal:
 
     def finish(self) -> str:
         """What it wrote to stdout."""
-        self.read_until(None)
+        # Both are read at once: it would wait for whoever leaves one of them unread.
+        with ThreadPoolExecutor(1) as pool:
+            stderr = pool.submit(self.read_until, None)
+            try:
+                stdout: str = self.process.communicate(timeout=120)[0]
+            finally:
+                self.process.kill()  # or the reader would wait for ever
+            stderr.result(timeout=120)
         os.close(self._ours)
-        return self.process.communicate(timeout=120)[0]
+        return stdout
