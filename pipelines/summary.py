@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.report import formats
-from pipelines.report.answers import Answer
+from pipelines.report.answer import Answer
 from pipelines.report.checks import failure_groups
 from pipelines.report.comparison import rank
 from pipelines.report.page import Material

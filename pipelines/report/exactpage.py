@@ -20,6 +20,7 @@ def exact_section(path: Path, album: Album) -> dict[str, Any]:
     """The parts of an exact path's section, from large λ to small."""
     return {
         "summary": _summary(path),
+        "certificates": _certificates(path),
         "validation": _validation(path),
         "steps": [_step(row) for row in path.table.to_dict("records")],
         "gallery": gallery(path, path.trees, album),
@@ -33,7 +34,7 @@ def _summary(path: Path) -> str:
     table = path.table
     intervals, paths = len(table), len(path.stairs)
     proven = int((table["optimal"] == table["runs"]).sum())
-    low = formats.short(table["lam"].min())
+    low = formats.lam(table["lam"].min())
     if paths == 1:
         words = [f"Every λ from {low} up, not a grid: {formats.plural(intervals, 'tree')}"]
     else:
@@ -51,6 +52,17 @@ def _summary(path: Path) -> str:
     seconds = [float(one.row["seconds"]) for one in path.stairs]
     each = "" if paths == 1 else f" for all {paths} paths"
     return f"{'; '.join(words)}. {formats.seconds(math.fsum(seconds))} of search{each}."
+
+
+def _certificates(path: Path) -> str:
+    """Whether others can check what is proven, and how; empty if they cannot."""
+    files = sum(isinstance(one.row["proof"], str) for one in path.stairs)
+    if not files:
+        return ""
+    what = "Its certificate is" if len(path.stairs) == 1 else (
+        f"Certificates of {formats.share(files, len(path.stairs))} paths are"
+    )  # fmt: skip
+    return f"{what} in the sweep's folder proofs; anybody can check what is proven with"
 
 
 def _validation(path: Path) -> list[str]:
@@ -88,7 +100,6 @@ def _step(row: dict[Any, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in row.items()} | {
         "exact_interval": f"{start} ≤ λ" + (f" < {end}" if isinstance(end, str) else ""),
         "loss": 1 - row["train_accuracy"],
-        "test_loss": 1 - row["test_accuracy"],
         "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),
     }
 

@@ -120,10 +120,15 @@ def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
     return sum((v for v in values if v is not None), Fraction(0)) / len(values)
 
 
+def lam(value: Any) -> str:
+    """A λ with four significant digits."""
+    return f"{float(value):.4g}"
+
+
 def interval(start: Fraction, end: Fraction | None) -> str:
     """λ from a breakpoint to the next, with as many digits as it takes to tell them apart."""
     if end is None:
-        return f"{float(start):.4g} or more"
+        return f"{lam(start)} or more"
     for digits in range(4, 17):
         low, high = (f"{float(value):.{digits}g}" for value in (start, end))
         if low != high:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from pipelines.report import formats
 from pipelines.report.album import Album
-from pipelines.report.answers import Answer
+from pipelines.report.answer import Answer
 from pipelines.report.charts import dataset_chart, path_chart, profile_chart
 from pipelines.report.checks import failure_groups
 from pipelines.report.comparison import encoding_facts, proof_times, rank

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from pipelines.report.answers import Answer
+from pipelines.report.answer import Answer
 from pipelines.report.paths import Path, PathTree
 from pipelines.report.results import Results
 from solver.export import export_text

@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from pipelines.report.answers import Answer
+from pipelines.report.answer import Answer
 from pipelines.report.results import label_results
 from pipelines.report.write import gather
 from tests.pipelines.report.frames import as_frame, as_plan, failed, path_row, run_row, sweep_rows

@@ -45,8 +45,20 @@ def test_at_each_lambda_the_path_is_what_a_run_there_finds(fold: int | None) -> 
     one = stairs(path_row(fold=fold))
     for lam in LAMS:
         run, found = run_row(lam=lam, fold=fold), one.row_at(Fraction(lam))
-        same = ("status", "objective_exact", "lower_bound_exact", "gap_exact", "splits", "errors",
-                "leaves", "lam_exact", "train_accuracy", "lam", "test_errors", "test_accuracy")
+        same = (
+            "status",
+            "objective_exact",
+            "lower_bound_exact",
+            "gap_exact",
+            "splits",
+            "errors",
+            "leaves",
+            "lam_exact",
+            "train_accuracy",
+            "lam",
+            "test_errors",
+            "test_accuracy",
+        )
         if Fraction(lam) not in one.starts:
             assert {name: found[name] for name in same} == {name: run[name] for name in same}
         assert found["seconds"] is None

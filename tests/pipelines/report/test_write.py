@@ -237,6 +237,12 @@ def test_an_exact_path_without_folds_names_what_changes_from_tree_to_tree(tmp_pa
     assert (tmp_path / "charts" / "path-toy-onehot-branches-path.svg").exists()
 
 
+def test_a_path_with_a_certificate_says_how_to_check_it(tmp_path: Path) -> None:
+    html, _ = make(tmp_path, [path_row() | {"proof": "proofs/0.parquet"}])
+    assert "Its certificate is in the sweep" in html
+    assert "treesweep verify --proof" in html
+
+
 @pytest.mark.parametrize(
     "options",
     [{"nodes": 2}, {"name": "cart"}, {"lam": "0"}, {"lam": "0.9"}, {"fold": 0}],

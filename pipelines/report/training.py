@@ -1,0 +1,182 @@
+"""The short answer for a dataset without held-out rows: all but the choice of λ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from pipelines.report import formats
+from pipelines.report.answer import Answer, lam_words, leaves_words
+from pipelines.report.comparison import encoding_facts
+from pipelines.report.paths import Path, PathTree
+
+_VALIDATE = (
+    "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file and run "
+    "it again. Until then, take the tree whose size you can live with."
+)
+
+_STEADY = 1.3
+"""A tree that is best over a narrower range of λ than this ratio does not stand out."""
+
+_MANY_SOLVERS = 5
+"""Of more, those that have proven all their trees are counted and not named."""
+
+
+def by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:
+    """Without validation λ stays open, but not the solver."""
+    solvers = list(dict.fromkeys(path.solver for path in paths))
+    reasons = []
+    all_proven = []
+    for solver in solvers:
+        own = [path.table for path in paths if path.solver == solver]
+        points = pd.concat(own)
+        runs, proven = int(points["runs"].sum()), int(points["optimal"].sum())
+        if 0 < runs == proven and len(solvers) > _MANY_SOLVERS:
+            all_proven.append(solver)
+        elif points["heuristic"].sum() == runs:
+            reasons.append(_behind(solver, comparison))
+        else:
+            reasons.append(
+                f"{solver} has proven {formats.share(proven, runs)} of its trees optimal"
+                + ("." if proven == runs else
+                   f"; its largest gap is {formats.short(points['gap_max'].max())}.")
+            )  # fmt: skip
+    if all_proven:
+        reasons.insert(
+            0, f"{len(all_proven)} of {len(solvers)} solvers have proven all their trees optimal."
+        )
+    if comparison["lam_key"].nunique() == 1 and not any(path.stairs for path in paths):
+        return _single_lambda(dataset, paths, reasons)
+    fact = encoding_facts(comparison).get(dataset)
+    if fact is not None:
+        reasons.append(
+            f"The smallest objective is that of {fact['encoding']} at {fact['wins']} of "
+            f"{fact['lams']} λ."
+        )
+    taken = min(paths, key=lambda path: _standing(path, comparison, fact))
+    steady = _steadiest(taken)
+    if steady is not None:
+        return _by_steps(dataset, taken, steady, reasons)
+    return Answer(
+        dataset,
+        f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
+        ("A smaller λ always fits the training rows better.", *(r for r in reasons if r)),
+        taken,
+        warnings=(_VALIDATE,),
+    )
+
+
+def _steadiest(path: Path) -> PathTree | None:
+    """Of an exact path the tree with a split that is best over the widest range of λ, by ratio.
+
+    The first step takes part only if it is the only one: where it begins was the user's choice.
+    """
+    if len(path.stairs) != 1:
+        return None
+    low = path.stairs[0].steps[0].start
+    widths = [
+        (tree.start > low, float(tree.end / tree.start), tree)
+        for tree in path.trees
+        if tree.start and tree.end is not None
+    ]
+    if not widths:
+        return None
+    _, width, tree = max(widths, key=lambda width: width[:2])
+    return tree if width >= _STEADY else None
+
+
+def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> Answer:
+    """Without validation an exact path still shows which tree lasts longest as λ changes."""
+    start, end = tree.start, tree.end
+    assert start is not None
+    assert end is not None
+    key = str(start)
+    point = path.point(key)
+    best = "proven best" if tree.proven else "the best known"
+    why = [
+        f"It is {best} for every λ from {point['lam_text']}, a factor of "
+        f"{formats.factor(float(end / start))}: the widest step of the path. It gets "
+        f"{formats.percent(point['train_accuracy'])} of the training rows right, with "
+        f"{leaves_words(point)}."
+    ]
+    share = formats.percent(float(end))
+    gains = f"Each split that the next simpler tree lacks puts {share} of the rows"
+    if start == path.stairs[0].steps[0].start:
+        why.append(f"{gains} right on average. The path ends here: what smaller λ give is open.")
+    else:
+        why.append(
+            f"{gains} right on average; each further one of the next larger tree only "
+            f"{formats.percent(float(start))}."
+        )
+    splits = formats.plural(tree.tree.splits, "split")
+    return Answer(
+        dataset,
+        f"Without held-out rows, look first at the tree of {splits}: {path.encoding} with "
+        f"{path.solver} at {lam_words(point)}.",
+        (*why, *(reason for reason in reasons if reason)),
+        path,
+        key,
+        tree,
+        (_VALIDATE,),
+        menu=True,
+    )
+
+
+def _standing(
+    path: Path, comparison: pd.DataFrame, fact: dict[str, Any] | None
+) -> tuple[float, ...]:
+    """The best first: its encoding, its distance to the best, its proofs, exactness, its time."""
+    own = comparison[
+        (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
+    ]
+    return (
+        fact is not None and path.encoding != fact["encoding"],
+        float(own["excess"].mean()),
+        -float(own["optimal"].sum()),
+        not path.stairs,
+        float(own["seconds"].sum()),
+    )
+
+
+def _behind(solver: str, comparison: pd.DataFrame) -> str:
+    own = comparison[(comparison["solver"] == solver) & (comparison["compared"] > 1)]
+    if own.empty:
+        return f"{solver} is a heuristic and had nothing to be compared with."
+    worst = own.sort_values("excess_max", kind="stable").iloc[-1]
+    if worst["excess_max"] == 0:
+        return f"{solver}, a heuristic, found the best known tree everywhere."
+    return (
+        f"{solver}, a heuristic, is above the best known objective by "
+        f"{formats.short(own['excess'].mean())} on average and by "
+        f"{formats.short(worst['excess_max'])} at worst ({worst['encoding']}, "
+        f"λ = {worst['lam_text']})."
+    )
+
+
+def _single_lambda(dataset: str, paths: Sequence[Path], reasons: list[str]) -> Answer:
+    """One λ and no validation: the user has chosen λ, so the best objective is the answer."""
+    least = min(float(path.table["objective"].min()) for path in paths)
+    taken = min(
+        (path for path in paths if float(path.table["objective"].min()) <= least + 1e-12),
+        key=lambda path: (-int(path.table["optimal"].sum()), float(path.table["seconds"].min())),
+    )
+    point = taken.table.iloc[0]
+    head = (
+        f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
+        f"objective, {formats.objective(point['objective'])}."
+    )
+    about = (
+        f"It gets {formats.percent(point['train_accuracy'])} of the training rows right, with "
+        f"{leaves_words(point)} and {formats.mean_count(point['splits'])} splits."
+    )
+    return Answer(
+        dataset,
+        head,
+        (about, *(r for r in reasons if r)),
+        taken,
+        str(point["lam_key"]),
+        taken.trees[0],
+        ("Nothing was held out: how well this predicts new rows is not known.",),
+    )
