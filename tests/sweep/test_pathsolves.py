@@ -17,14 +17,16 @@ from solver.solution import Solution, Status
 from sweep.paths import path_columns
 from sweep.pathsolves import ResumedSeries, Solved, dump_solves, parse_solves, solves_of
 
-LAM = Fraction(1, 100)
+LAM = Fraction(1, 200)
 
 
 @pytest.fixture(scope="module")
 def problem() -> solver.Problem:
+    """Of a path that takes about a dozen solves."""
     generator = np.random.default_rng(3)
-    codes = generator.integers(0, 2, (60, 5))
-    target = (codes[:, 0] & codes[:, 1]) | (codes[:, 2] & (generator.random(60) < 0.8))
+    codes = generator.integers(0, 2, (150, 8))
+    noise = codes[:, 4] & (generator.random(150) < 0.7)
+    target = (codes[:, 0] ^ codes[:, 1]) & (codes[:, 2] | codes[:, 3]) ^ noise
     return solver.Problem.from_codes(codes, target)
 
 
