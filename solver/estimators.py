@@ -215,7 +215,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
             splits=self.max_splits,
             min_leaf_size=smallest,
         )
-        vars(self).pop("lam_path_", None)  # of an earlier fit
+        self.__dict__.pop("lam_path_", None)  # of an earlier fit
         if self.lam_min is None:
             self.solution_ = solve(problem, lam, "branches", limits, mode=self.mode)
         else:
@@ -362,10 +362,10 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn_unless_proven(self) -> None:
         """Say how far the tree, or the path, may be from optimal."""
-        found = self.solution_ if self.lam_min is None else self.lam_path_
-        if found.status is Status.OPTIMAL:
+        status = self.status_ if self.lam_min is None else self.lam_path_.status
+        if status is Status.OPTIMAL:
             return
-        ended = f"the search ended by its {found.status.replace('_', ' ')}"
+        ended = f"the search ended by its {status.replace('_', ' ')}"
         remedy = "or use fewer bins (encoding_options={'k': …})"
         if self.lam_min is None:
             gap = self.solution_.gap
@@ -375,9 +375,10 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
                 f"{float(gap):.6g} above the optimum; raise the limit, λ, {remedy}"
             )
         else:
-            proven = f"{found.proven.sum()} of {len(found.lams)} steps of the λ-path are proven"
+            steps = self.lam_path_.proven
+            proven = f"{steps.sum()} of {len(steps)} steps of the λ-path are proven"
             message = f"{ended}; {proven}; raise the limit, lam_min, {remedy}"
-            if found.status is Status.STOPPED:  # and nobody can stop it
+            if status is Status.STOPPED:  # and nobody can stop it
                 message = f"{proven}; the others need weights of fewer digits"
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
