@@ -317,7 +317,8 @@ class PathSearch:
         if any(line[:2] == known[:2] for known, _ in self.kept):
             return  # of equal lines the first stays
         # Often a pruning of a new tree is the next optimal tree, which then needs a proof only.
-        lines = [*(known for known, _ in self.kept), line, *prunings(line.tree)]
+        lines: list[Line | Pruned] = [*(known for known, _ in self.kept), line]
+        lines += prunings(line.tree)
         self.kept = [
             (line if isinstance(line, Line) else self._grow(line), start)
             for line, start in best_lines(lines, self.lam_min, self.weight)

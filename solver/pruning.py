@@ -39,7 +39,8 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
     while True:
         below, splits = _sum_up(nodes, errors, alive)
         # What a branch gains, as gained / splits.
-        gained, by, weakest = 0, 1, []
+        gained, by = 0, 1
+        weakest: list[int] = []
         for i, kept in enumerate(alive):
             gain = errors[i] - below[i]
             if not kept or (weakest and gain * by > gained * splits[i]):
