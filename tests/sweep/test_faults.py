@@ -541,9 +541,9 @@ def test_a_run_that_a_limit_ended_goes_on_under_a_larger_one(
 
 PATH = """
 name: path
-datasets: [monks-1]
+datasets: [monks-2]
 encodings: [onehot]
-lambdas: [0.01]
+lambdas: [0.005]
 solvers: [{solver: walker, lam: path}]
 """
 
