@@ -5,10 +5,9 @@ with a lower bound on what every tree costs there. This module opens them anew, 
 counting proves of each, and refuses the first claim that does not follow; it takes nothing from a
 certificate but where to look next. The theorems are in ``docs/proofs.md``.
 
-A cost is the integer ``e·errors + q·splits`` with λ = p/d, ``e = d`` and ``q = p·W``, W the total
-weight; divided by ``d·W`` it is the objective. ``f(b)`` is the least cost of a tree for branch
-``b`` within the limit on depth, and ``gain(b) = e·weight(b) − f(b)``. Bounds of ``f`` are from
-below, so gains are from above.
+With λ = p/d and W the total weight, a cost is the integer ``e·errors + q·splits``, ``e = d`` and
+``q = p·W``; divided by ``d·W`` it is the objective. A tree for a branch gains, on one that errs
+everywhere, ``e·weight − cost``; bounds on costs are from below, so those on gains from above.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from numpy.typing import NDArray
 
 FORMAT, VERSION = "treesweep-certificate", 1
 SPLITS, COUNTS, KNOWN = RULES = ("splits", "counts", "known")
-_FRACTION = re.compile("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?")
 _INFINITE = 2**62  # beyond every cost, depth and weight
 
 Ints = NDArray[np.int64]
-Script = dict[str, list[Any]]  # the columns of a certificate, and ``column`` of each row's test
-Floats = NDArray[Any]  # float32 where all sums of weights are exact in it, else float64
+Floats = NDArray[np.floating]  # float32 where all sums of weights are exact in it, else float64
+Table = Mapping[str, Any]
+Progress = Callable[[int], None] | None
 
 
 class Refused(ValueError):
@@ -40,12 +39,7 @@ class Refused(ValueError):
 
 
 def check(
-    codes: Any,
-    arities: Any,
-    counts: Any,
-    columns: Mapping[str, Any],
-    meta: Mapping[str, Any],
-    progress: Callable[[int], None] | None = None,
+    codes: Any, arities: Any, counts: Any, columns: Table, meta: Table, progress: Progress = None
 ) -> dict[Fraction, Fraction]:
     """Verify a certificate against the data.
 
@@ -71,27 +65,14 @@ def check(
     Refused
         At the first row whose claim does not follow from the data and the rows before it.
     """
-    data = _read_data(codes, arities, counts)
-    data = data._replace(depth=_read_depth(meta, data.total))
-    script = _read_script(columns, data)
-    begins = [row for row, level in enumerate(script["level"]) if level == 0]
-    proven: dict[Fraction, Fraction] = {}
-    for begin, end in zip(begins, [*begins[1:], len(script["level"])], strict=True):
-        lam = script["lam"][begin]
-        data = data._replace(error=lam.denominator, split=lam.numerator * data.total)
-        most_splits = max(len(data.hot), data.counts.shape[1] + 4)
-        if data.error * data.total + data.split * most_splits >= 2**61:
-            raise Refused(begin, f"λ = {lam} and these weights need integers beyond 64 bits")
-        replay = _Replay(data, script)
-        for row in range(begin, end):
-            replay.enter(row)
-            if progress is not None and row % 256 == 0:
-                progress(row)
-        while replay.open:
-            replay.leave()
-        bound = Fraction(script["bound"][begin], data.error * data.total)
-        proven[lam] = max(bound, proven.get(lam, bound))
-    return proven
+    data = _read_data(codes, arities, counts, meta)
+    replay = _Replay(data, _read_script(columns, data))
+    for row in range(len(replay.script["level"])):
+        replay.enter(row)
+        if progress is not None and row % 256 == 0:
+            progress(row)
+    replay.leave(0)
+    return replay.proven
 
 
 class _Data(NamedTuple):
@@ -104,8 +85,8 @@ class _Data(NamedTuple):
     arity: int  # the largest, at least 2
     total: int  # W
     depth: int = _INFINITE
-    error: int = 1  # what an error costs, and a split
-    split: int = 0
+    error: int = 1  # price of an error
+    split: int = 0  # price of a split
 
 
 class _Branch:
@@ -120,12 +101,13 @@ class _Branch:
         self, data: _Data, row: int, name: str, points: Ints, level: int, live: Ints, known: int
     ) -> None:
         self.data, self.row, self.name, self.points, self.level = data, row, name, points, level
+        self.error, self.split = data.error, data.split
         self.least = known  # what it costs at least, however its children are bounded
         counts = data.counts[points]
         self.counts = counts[:, counts.any(axis=0)]
         totals = self.counts.sum(axis=0).astype(np.int64)
         self.weight = int(totals.sum())
-        self.leaf = data.error * (self.weight - int(totals.max()))
+        self.leaf = self.error * (self.weight - int(totals.max()))
         self.shared: Ints | None = None  # weight of every pair of children
         if level >= data.depth or self.leaf == 0:
             live = live[:0]
@@ -134,8 +116,7 @@ class _Branch:
         order = self._arrange(data.feature[live], by_class.any(axis=0))
         self.columns, hot, by_class = live[order], hot[:, order], by_class[:, order]
         self.child_weight: Ints = by_class.sum(axis=0)
-        self.child_leaf: Ints = data.error * (self.child_weight - by_class.max(axis=0))
-        self.lower = np.zeros_like(self.columns)
+        self.child_leaf: Ints = self.error * (self.child_weight - by_class.max(axis=0))
         hot = self._open(hot, by_class)
         self.keys: list[int] = (data.keys[points] @ hot.astype(np.uint64)).tolist()
         self.names: dict[int, bytes] = {}  # of children that may be known
@@ -144,12 +125,10 @@ class _Branch:
         """The planes of the occupied columns of features that are not constant."""
         n_codes = np.bincount(feature[occupied], minlength=int(feature.max(initial=0)) + 1)
         chosen = np.flatnonzero(occupied & (n_codes[feature] > 1))
-        chosen = chosen[np.argsort(feature[chosen], kind="stable")]
         owner = feature[chosen]
         plane = np.arange(len(chosen)) - np.searchsorted(owner, owner)
         self.planes: list[int] = np.bincount(plane, minlength=1).tolist()
-        order: Ints = chosen[np.lexsort((owner, -n_codes[owner], plane))]
-        return order
+        return chosen[np.lexsort((owner, -n_codes[owner], plane))]
 
     def _fold(self, combine: np.ufunc, values: Ints) -> Ints:
         """Combine what the children of each feature have."""
@@ -163,8 +142,6 @@ class _Branch:
         """Bound all children by their class weights, by equivalent points, and by pairs."""
         self._bound_by_classes(by_class, np.zeros_like(self.columns))
         hot, by_class = self._drop(hot, by_class)
-        if self.planes[0] == 0:
-            return hot
         floor = self._find_unavoidable(hot)
         if floor.any():
             self._bound_by_classes(by_class, floor)
@@ -174,14 +151,22 @@ class _Branch:
             (hot,) = self._drop(hot)
         return hot
 
+    def _bound_by_classes(self, by_class: Ints, floor: Ints) -> None:
+        """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
+        self.lower, n_classes = self.child_leaf, len(by_class)
+        kept = np.cumsum(-np.sort(-by_class, axis=0), axis=0)
+        for splits in range(1, max(2, n_classes) if self.level + 1 < self.data.depth else 1):
+            most = min(n_classes, splits * (self.data.arity - 1) + 1)
+            errors = np.maximum(floor, self.child_weight - kept[most - 1])
+            self.lower = np.minimum(self.lower, splits * self.split + self.error * errors)
+
     def splits(self) -> Ints:
         """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
-        error, split = self.data.error, self.data.split
         sums = self._fold(np.add, self.lower)
-        largest_gain = self._fold(np.maximum, error * self.child_weight - self.lower)
+        largest_gain = self._fold(np.maximum, self.error * self.child_weight - self.lower)
         # The weights of the children sum up to that of the branch.
-        pays = error * self.weight - sums - largest_gain > split
-        return np.where(pays, split + sums, _INFINITE)
+        pays = self.error * self.weight - sums - largest_gain > self.split
+        return np.where(pays, self.split + sums, _INFINITE)
 
     def paying(self) -> NDArray[np.bool_]:
         """Columns of the features that may pay, here or in a branch below (Theorem 2)."""
@@ -191,8 +176,7 @@ class _Branch:
     def _drop(self, *arrays: Any) -> tuple[Any, ...]:
         """Drop the features that cannot pay."""
         keep = self.paying()
-        ends = np.cumsum(self.planes)
-        self.planes = [int(part.sum()) for part in np.split(keep, ends[:-1])]
+        self.planes = [int(p.sum()) for p in np.split(keep, np.cumsum(self.planes)[:-1])]
         self.columns, self.lower = self.columns[keep], self.lower[keep]
         self.child_weight, self.child_leaf = self.child_weight[keep], self.child_leaf[keep]
         if self.shared is not None:
@@ -203,68 +187,49 @@ class _Branch:
         """What is proven of the branch: it is a leaf, or split at best (Theorem 1)."""
         return max(self.least, min(self.leaf, int(self.splits().min(initial=_INFINITE))))
 
-    def _bound_by_classes(self, by_class: Ints, floor: Ints) -> None:
-        """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
-        split, error, arity = self.data.split, self.data.error, self.data.arity
-        self.lower = self.child_leaf
-        if self.level + 1 >= self.data.depth:
-            return
-        kept = np.cumsum(-np.sort(-by_class, axis=0), axis=0)
-        splits, most = 0, 0
-        while most < len(by_class):
-            splits += 1
-            most = min(len(by_class), splits * (arity - 1) + 1)
-            errors = np.maximum(floor, self.child_weight - kept[most - 1])
-            self.lower = np.minimum(self.lower, splits * split + error * errors)
-
     def _find_unavoidable(self, hot: Floats) -> Ints:
         """Errors of each child on points that no live feature tells apart (Theorem 4)."""
         bits = np.packbits(hot > 0, axis=1)
-        order = np.lexsort(bits.T)
-        new = (bits[order[1:]] != bits[order[:-1]]).any(axis=1)
-        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
+        order = np.lexsort((self.points, *bits.T))
+        starts = np.flatnonzero(np.append(True, (bits[order[1:]] != bits[order[:-1]]).any(axis=1)))
         groups = np.add.reduceat(self.counts[order], starts, axis=0)
         lost = groups.sum(axis=1) - groups.max(axis=1)
-        self.least = max(self.least, self.data.error * int(lost.sum()))
-        floor: Ints = (lost @ hot[order[starts]]).astype(np.int64)
-        return floor
+        self.least = max(self.least, self.error * int(lost.sum()))
+        return np.asarray(lost @ hot[order[starts]], np.int64)
 
     def _count_cells(self, hot: Floats) -> tuple[Ints, Ints, Ints]:
         """Of every pair of columns: weight, errors as a leaf, and least errors after one split."""
         n, n_classes, arity = hot.shape[1], self.counts.shape[1], self.data.arity
         weight = np.zeros((n, n), np.int64)
-        largest = [weight] * (arity if n_classes > arity else 1)
+        largest = [weight] * min(n_classes, arity)
         for weights in self.counts.T:
             part = hot[weights > 0]
             cell = ((part * weights[weights > 0, None]).T @ part).astype(np.int64)
             weight = weight + cell
             for i, held in enumerate(largest):
                 largest[i], cell = np.maximum(held, cell), np.minimum(held, cell)
-        second = weight - sum(largest) if n_classes > arity else np.zeros_like(weight)
-        return weight, weight - largest[0], second
+        return weight, weight - largest[0], weight - sum(largest)
 
     def _bound_by_pairs(self, hot: Floats, floor: Ints) -> None:
         """Bound the children by the cells of their splits (Theorem 5).
 
-        Entry (j, c) of an array is the cell of child ``c`` in column ``j``, and after a fold entry
-        (g, c) is child ``c`` split by feature ``g``. By its own feature it has one cell, which
-        never pays.
+        Entry (j, c) of an array is the cell of child ``c`` in column ``j``; after a fold, (g, c) is
+        child ``c`` split by feature ``g``. By its own feature it has one cell, and never pays.
         """
-        split, error, arity = self.data.split, self.data.error, self.data.arity
+        split, error = self.split, self.error
         self.shared, errors, second = self._count_cells(hot)
         weight, stump = self.child_weight, self._fold(np.add, errors)
         # What splits a cell well, splits either child that the cell is part of as well but for
         # the weight beside the cell; and no single split of a child leaves less than its best.
         spare = weight - stump.min(axis=0)
-        second = np.maximum(second, self.shared - np.minimum(spare[:, None], spare))
-        second = np.minimum(second, errors)
+        second = np.clip(self.shared - np.minimum(spare[:, None], spare), second, errors)
         low, value = error * errors, split + error * stump
         if self.level + 2 < self.data.depth:
             low = np.minimum(np.minimum(low, split + error * second), 2 * split)
             saved = self._fold(np.maximum, errors - second)
             two = 2 * split + error * np.maximum(floor, stump - saved)
             more = 3 * split + error * floor
-            if arity == 2:
+            if self.data.arity == 2:
                 n = self.planes[0]
                 three = np.minimum(second[:n] + second[n:], np.minimum(errors[:n], errors[n:]))
                 more = np.minimum(split + more, 3 * split + error * np.maximum(floor, three))
@@ -283,71 +248,82 @@ class _Branch:
             self.lower[child] = bound
             if self.shared is not None:
                 beside = self.child_weight[child] - self.shared[child]
-                np.maximum(self.lower, bound - self.data.error * beside, out=self.lower)
+                np.maximum(self.lower, bound - self.error * beside, out=self.lower)
 
 
 class _Replay:
-    """One script in progress: the branches that are open, and what is proven of sets of points."""
+    """A script in progress: the branches that are open, and what is proven of sets of points."""
 
-    def __init__(self, data: _Data, script: Script) -> None:
+    def __init__(self, data: _Data, script: dict[str, list[Any]]) -> None:
         self.data, self.script = data, script
+        self.proven: dict[Fraction, Fraction] = {}
         self.open: list[_Branch] = []
         self.seen: set[int] = set()  # sums of keys: only to find sets of points quickly
         self.claims: dict[bytes, int] = {}
 
     def enter(self, row: int) -> None:
         """Open the branch of a row, unless its claim is known to be true already."""
-        data, column, name, known = self.data, self.script["column"][row], "all points", 0
-        points, live = np.arange(len(data.hot)), np.arange(len(data.feature))
-        level = self.script["level"][row]
-        while len(self.open) > level:
-            self.leave()
-        if level > 0:
-            above = self.open[-1]
+        level, column, bound, _, rule, name = (values[row] for values in self.script.values())
+        self.leave(level)
+        if level == 0:
+            self._begin(row)
+        points, live, known = np.arange(len(self.data.hot)), np.arange(len(self.data.feature)), 0
+        for above in self.open[-1:]:
             self._look_up(above)
-            name = f"{above.name} ∧ " if level > 1 else ""
-            name += f"x{self.script['feature'][row]}={self.script['code'][row]}"
+            name = f"{above.name} ∧ {name}" if level > 1 else name
             points = self._part(above.points, column)
             if len(points) == 0:
                 raise Refused(row, f"{name}: no point is in this branch")
             for child in np.flatnonzero(above.columns == column):
                 known = int(above.lower[child])
-            if self.script["rule"][row] == KNOWN and self.script["bound"][row] <= known:
-                self._learn(level, points, known)
-                return
-            live = above.columns[above.paying()]
-        self.open.append(_Branch(data, row, name, points, level, live, known))
+            if rule == KNOWN and bound <= known:
+                return self._learn(level, points, known)
+            live = np.sort(above.columns[above.paying()])
+        self.open.append(_Branch(self.data, row, name, points, level, live, known))
 
-    def leave(self) -> None:
-        """Check the claim of the branch opened last."""
-        branch = self.open.pop()
-        self._look_up(branch)
-        bound, claim = branch.bound(), self.script["bound"][branch.row]
-        if claim > bound:
-            rule = self.script["rule"][branch.row]
-            why = f"the claim is {claim} ({rule}), but only {bound} follows"
-            raise Refused(branch.row, f"{branch.name}: {why}")
-        self._learn(branch.level, branch.points, bound)
-        for above in self.open[-1:]:
-            for child in np.flatnonzero(above.columns == self.script["column"][branch.row]):
-                above.raise_child(int(child), bound)
+    def _begin(self, row: int) -> None:
+        """Begin the proof for one λ; nothing is carried over from another."""
+        text, n_classes = str(self.script["lam"][row]), self.data.counts.shape[1]
+        if not re.fullmatch("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?", text):
+            raise Refused(row, f"λ = {text} is no fraction like 1/100")
+        lam = Fraction(text)
+        error, split = lam.denominator, lam.numerator * self.data.total
+        if error * self.data.total + split * max(len(self.data.hot), n_classes + 4) >= 2**61:
+            raise Refused(row, f"λ = {text} and these weights need integers beyond 64 bits")
+        self.data, self.claims = self.data._replace(error=error, split=split), {}
+
+    def leave(self, level: int) -> None:
+        """Check the claims of the branches that are open from a level on, the last one first."""
+        while len(self.open) > level:
+            branch = self.open.pop()
+            self._look_up(branch)
+            bound, claim = branch.bound(), self.script["bound"][branch.row]
+            if claim > bound:
+                why = f"the claim is {claim}, but only {bound} follows"
+                raise Refused(branch.row, f"{branch.name}: {why}")
+            self._learn(branch.level, branch.points, bound)
+            for above in self.open[-1:]:
+                for child in np.flatnonzero(above.columns == self.script["column"][branch.row]):
+                    above.raise_child(int(child), bound)
+            if branch.level == 0:
+                lam = Fraction(self.script["lam"][branch.row])
+                proven = Fraction(claim, self.data.error * self.data.total)
+                self.proven[lam] = max(proven, self.proven.get(lam, proven))
 
     def _part(self, points: Ints, column: int) -> Ints:
         """The points that have a code."""
-        part: Ints = points[self.data.hot[points, column] > 0]
-        return part
+        return points.compress(self.data.hot[points, column] > 0)
 
     def _name(self, level: int, points: Ints) -> bytes:
         """A set of points, and the level if depth is limited: then it is another problem."""
-        at = level if self.data.depth < _INFINITE else 0
-        return np.append(points, at).astype(np.int32).tobytes()
+        return np.append(points, level * (self.data.depth < _INFINITE)).astype(np.int32).tobytes()
 
     def _look_up(self, branch: _Branch) -> None:
         """Tell a branch what was proven elsewhere of its children's points, and the reverse."""
-        for child in [at for at, key in enumerate(branch.keys) if key in self.seen]:
-            if child not in branch.names:
-                part = self._part(branch.points, int(branch.columns[child]))
-                branch.names[child] = self._name(branch.level + 1, part)
+        seen = [child for child, key in enumerate(branch.keys) if key in self.seen]
+        for child in set(seen).difference(branch.names):
+            part = self._part(branch.points, int(branch.columns[child]))
+            branch.names[child] = self._name(branch.level + 1, part)
         known = {at: name for at, name in branch.names.items() if name in self.claims}
         for child, name in known.items():
             branch.raise_child(child, self.claims[name])
@@ -373,60 +349,51 @@ def _whole(values: Any, name: str, n_axes: int) -> Ints:
     raise Refused(-1, f"{name} must be integers from −1 to 2^62, with {n_axes} axes")
 
 
-def _read_data(codes: Any, arities: Any, counts: Any) -> _Data:
-    """The points of positive weight."""
+def _read_data(codes: Any, arities: Any, counts: Any, meta: Any) -> _Data:
+    """The points of positive weight, and the limit on depth of a certificate for them."""
     codes, counts = _whole(codes, "codes", 2), _whole(counts, "counts", 2)
     arities, total = _whole(arities, "arities", 1), sum(map(int, counts.ravel()))
     if counts.min(initial=0) < 0 or not 0 < total < 2**53:
         raise Refused(-1, "weights must be 0 or more, and add up to less than 2^53, but not to 0")
-    if codes.shape != (len(counts), len(arities)) or not ((codes >= 0) & (codes < arities)).all():
+    if codes.shape != (len(counts), len(arities)) or ((codes < 0) | (codes >= arities)).any():
         raise Refused(-1, "codes fit neither counts nor arities")
-    codes, counts = codes[counts.any(axis=1)], counts[counts.any(axis=1)]
-    exact = np.float32 if total < 2**24 else np.float64
-    arity, feature = max([2, *arities.tolist()]), np.repeat(np.arange(len(arities)), arities)
-    hot = np.zeros((len(codes), len(feature)), exact)
-    np.put_along_axis(hot, np.cumsum(arities) - arities + codes, 1, axis=1)
-    keys = np.random.default_rng(1).integers(0, 2**64, len(codes), np.uint64)
-    return _Data(hot, counts.astype(exact), feature, keys, arity, total)
-
-
-def _read_depth(meta: Any, total: int) -> int:
-    """The limit on depth of a certificate for this version and these data."""
     meta = meta if isinstance(meta, Mapping) else {}
     for name, wanted in (("format", FORMAT), ("version", VERSION), ("total_weight", total)):
         if meta.get(name) != wanted:
             raise Refused(-1, f"its {name} is {meta.get(name)!r}, not {wanted!r}")
-    depth = meta.get("depth", -1)
-    if depth is not None and (type(depth) is not int or not 0 <= depth < _INFINITE):
-        raise Refused(-1, f"the limit on depth is {depth!r}; it must be null, or 0 or more")
-    return _INFINITE if depth is None else depth
+    depth = _INFINITE if meta.get("depth", -1) is None else meta.get("depth")
+    if type(depth) is not int or not 0 <= depth <= _INFINITE:
+        raise Refused(-1, f"its depth is {depth!r}; the limit must be null, or 0 or more")
+    codes, counts = codes[counts.any(axis=1)], counts[counts.any(axis=1)]
+    arity, feature = max([2, *arities.tolist()]), np.repeat(np.arange(len(arities)), arities)
+    hot = np.zeros((len(codes), len(feature)), np.float32 if total < 2**24 else np.float64)
+    np.put_along_axis(hot, np.cumsum(arities) - arities + codes, 1, axis=1)
+    keys = np.random.default_rng(1).integers(0, 2**64, len(codes), np.uint64)
+    return _Data(hot, counts.astype(hot.dtype), feature, keys, arity, total, depth)
 
 
-def _read_script(columns: Any, data: _Data) -> Script:
-    """The rows, if each has a place in the proof."""
-    names = ("lam", "rule", "level", "feature", "code", "bound")
+def _read_script(columns: Any, data: _Data) -> dict[str, list[Any]]:
+    """The rows, if each has a place in the proof; with the column and the name of its test."""
+    names = ("level", "feature", "code", "bound", "lam", "rule")
     if not isinstance(columns, Mapping) or not set(names) <= set(columns):
         raise Refused(-1, f"one of the columns {', '.join(names)} is absent")
-    lam, rule = (np.array([*columns[name], None], object)[:-1] for name in names[:2])
-    level, feature, code, bound = (_whole(columns[name], name, 1) for name in names[2:])
-    if not len(lam) or len({len(c) for c in (lam, rule, level, feature, code, bound)}) > 1:
+    level, feature, code, bound = (_whole(columns[name], name, 1) for name in names[:4])
+    lam, rule = (np.array(columns[name], object) for name in names[4:])
+    if len({c.shape for c in (lam, rule, level, feature, code, bound)}) > 1 or not len(lam):
         raise Refused(-1, "the columns of the certificate are empty, or of different lengths")
     column = np.searchsorted(data.feature, feature) + code
-    test = (code >= 0) & (column < len(data.feature))
-    test[test] = data.feature[column[test]] == feature[test]
-    deepest = np.minimum(np.roll(level + (rule == SPLITS), 1), min(data.depth, len(data.hot)))
-    deepest[0] = 0
+    inside = (code >= 0) & (column < len(data.feature))
+    inside[inside] = data.feature[column[inside]] == feature[inside]
+    deepest = np.append(0, level + (rule == SPLITS))[:-1].clip(max=min(data.depth, len(data.hot)))
     faults = {
         "its level does not follow from the row above": (level < 0) | (level > deepest),
-        "there is no such test": np.where(level == 0, (feature != -1) | (code != -1), ~test),
+        "there is no such test": np.where(level == 0, (feature != -1) | (code != -1), ~inside),
         "its bound or its rule is no claim": (bound < 0) | [name not in RULES for name in rule],
-        "its λ is no fraction like 1/100": [not _FRACTION.fullmatch(str(text)) for text in lam],
         "its λ is not that of the row above": (level > 0) & (np.roll(lam, 1) != lam),
     }
-    for why, wrong in faults.items():
-        if np.any(wrong):
-            raise Refused(int(np.argmax(wrong)), why)
-    lams = {text: Fraction(text) for text in set(lam)}
-    table = zip(names[2:], (level, feature, code, bound), strict=True)
-    script: Script = {name: values.tolist() for name, values in table}
-    return script | {"lam": [lams[t] for t in lam], "rule": [*rule], "column": column.tolist()}
+    found = [(int(wrong.argmax()), why) for why, wrong in faults.items() if wrong.any()]
+    if found:
+        raise Refused(*min(found))
+    tests = ["all points" if f < 0 else f"x{f}={v}" for f, v in zip(feature, code, strict=True)]
+    script = {"level": level, "column": column, "bound": bound, "lam": lam, "rule": rule}
+    return {name: values.tolist() for name, values in script.items()} | {"test": tests}
