@@ -14,6 +14,10 @@ from solver.exact import Prices
 _NEAREST = 3  # records on either side that bounds are taken from; others tell hardly more
 
 
+BYTES_A_NODE = 32
+"""What a record takes for every node."""
+
+
 class Record(NamedTuple):
     """The bounds of all nodes at one λ, and their trees as errors and splits.
 

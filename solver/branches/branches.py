@@ -93,7 +93,7 @@ class Branches(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
-            return self._engine(problem, prices, scope, state)
+            return self._engine(problem, prices, scope, state, limits.bytes)
 
         search = Search(problem, lam, limits, make)
         if start is not None:
@@ -111,6 +111,7 @@ class Branches(Solver):
         prices: Prices,
         scope: Scope,
         state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
     ) -> Engine:
         if self.settings["mode"] == "paper":
             return PaperEngine(problem, prices, scope)
@@ -173,12 +174,14 @@ class _Carrying(Branches):
         prices: Prices,
         scope: Scope,
         state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
     ) -> Engine:
         last = self._last
         if last is not None and last.problem is problem and last.scope == scope:
-            last.reprice(prices, scope)
-            return last
-        engine = super()._engine(problem, prices, scope, state)
+            if room is None or last.bytes_repriced() <= room:
+                last.reprice(prices, scope)
+                return last
+        engine = super()._engine(problem, prices, scope, state, room)
         if isinstance(engine, ThresholdEngine) and scope.budgets == 1:
             self._last = engine
         return engine

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches import kernels
-from solver.branches.archive import Archive
+from solver.branches.archive import BYTES_A_NODE, Archive
 from solver.branches.memo import look_for, rehash
 from solver.branches.rules import rules_of
 from solver.branches.scope import Scope
@@ -131,6 +131,10 @@ class ThresholdEngine:
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
         self._stale = True
         kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+
+    def bytes_repriced(self) -> int:
+        """Memory of all arrays, should :meth:`reprice` be called now."""
+        return self.bytes + self.nodes * BYTES_A_NODE
 
     def aim(self, bound: int) -> None:
         """Search for the proof of a lower bound only, and log it. To be called before any step."""

@@ -125,6 +125,7 @@ class Search:
         self.engine = make_engine(problem, self.prices, self.scope)
         # What was done at another λ does not count, what was done before a stop does.
         self.before = self.engine.iterations if self.engine.inherits else 0
+        self.nodes_before = self.engine.nodes if self.engine.inherits else 0
         self.compile_seconds = self.engine.compile_seconds + compile_greedy()
         self.began += self.compile_seconds
         self.enough = -1
@@ -213,7 +214,7 @@ class Search:
             return Status.OPTIMAL
         if self._out_of_time():
             return Status.TIME_LIMIT
-        if self.limits.nodes is not None and self.engine.nodes >= max(self.limits.nodes, 1):
+        if self.limits.nodes is not None and self._new_nodes() >= max(self.limits.nodes, 1):
             return Status.NODE_LIMIT
         if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
             return Status.MEMORY_LIMIT
@@ -223,7 +224,10 @@ class Search:
         """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""
         if self.limits.nodes is None:
             return iterations
-        return max(1, min(iterations, self.limits.nodes - self.engine.nodes))
+        return max(1, min(iterations, self.limits.nodes - self._new_nodes()))
+
+    def _new_nodes(self) -> int:
+        return self.engine.nodes - self.nodes_before
 
     def _grow(self) -> bool:
         """Make room for at least one more iteration; False if the memory limit forbids it."""
