@@ -187,7 +187,11 @@ def _by_lambda(rows: pd.DataFrame) -> dict[str, list[_Row]]:
 
 def _table(at: dict[str, list[_Row]], expected: dict[str, int]) -> pd.DataFrame:
     points = [_point(group, expected[key]) for key, group in at.items()]
-    return pd.DataFrame(points).sort_values("lam", ascending=False, ignore_index=True)
+    table = pd.DataFrame(points).sort_values("lam", ascending=False, ignore_index=True)
+    # A column of text would hold NaN where an interval has no end, which is neither None nor false.
+    ends = [point if isinstance(point, str) else None for point in table["lam_end_exact"]]
+    table["lam_end_exact"] = pd.Series(ends, table.index, dtype=object)
+    return table
 
 
 _Choice: TypeAlias = tuple[str | None, str | None]

@@ -150,3 +150,14 @@ def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() 
     found = answer([path_row(lam="0.9")])
     assert found.tree is None
     assert found.headline.startswith("Take onehot with branches")
+
+
+def test_the_tree_without_a_split_is_taken_for_any_larger_lambda() -> None:
+    rows = [path_row(fold=fold) for fold in range(3)]
+    for row in rows:
+        for step in row["path"]:
+            step["test_errors"] = min(step["splits"], 5)
+    found = answer(rows)
+    assert found.point is not None
+    assert found.point["lam_end_exact"] is None
+    assert f"any λ of {found.point['lam_text']}" in found.headline
