@@ -8,20 +8,16 @@ import pty
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from pipelines.cli import treesweep
 from sweep.results import read_results
+from tests.pipelines.commands import SCRIPT, refused, run
 
-SCRIPT = Path(sys.executable).with_name("treesweep")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SPEC = """\
@@ -33,20 +29,6 @@ solvers: [branches, cart]
 validation: {kind: holdout, test: 0.25}
 """
 LOCAL = "kind: local\nworkers: 1\n"
-
-
-def run(*arguments: object) -> Any:
-    return CliRunner().invoke(treesweep, [str(a) for a in arguments])
-
-
-def refused(*arguments: object) -> str:
-    """The one line that says why."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("treesweep: error: ")
-    return str(line)
 
 
 @pytest.fixture(scope="module")
