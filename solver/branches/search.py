@@ -84,11 +84,12 @@ class Engine(Protocol):
 
 
 class Offer(NamedTuple):
-    """A tree that did not come out of the search."""
+    """A tree that did not come out of the search; ``given`` if the caller offered it."""
 
     cost: int
     objective: Fraction
     tree: Tree
+    given: bool
 
 
 class Search:
@@ -142,10 +143,10 @@ class Search:
         """The cost of the best tree known."""
         return min([self.engine.achieved, *(offer.cost for offer in self.offered)])
 
-    def offer(self, tree: Tree) -> None:
+    def offer(self, tree: Tree, given: bool = True) -> None:
         """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
         if self._allowed(tree):
-            self.offered.append(Offer(self._cost(tree), self._objective(tree), tree))
+            self.offered.append(Offer(self._cost(tree), self._objective(tree), tree, given))
 
     def _objective(self, tree: Tree) -> Fraction:
         return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)
@@ -200,13 +201,13 @@ class Search:
         if not self.greedy_offered:
             self.greedy_offered = True
             shape = greedy_tree(self.problem, self.prices, self.scope, self._out_of_time)
-            self.offer(self.problem.grow(shape))
+            self.offer(self.problem.grow(shape), given=False)
 
     def _offer_found(self) -> None:
         """Offer the engine's own tree if it is better than the engine knows."""
         tree = self._own_tree()
         if self._cost(tree) < self.engine.achieved:
-            self.offer(tree)
+            self.offer(tree, given=False)
 
     def _ended(self, watch: Watch) -> Status | None:
         """Whether to end now, and why."""
@@ -271,16 +272,17 @@ class Search:
 
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""
-        best = min(self.offered, key=lambda offer: offer.cost, default=None)
+        best = min(self.offered, key=lambda offer: (offer.cost, not offer.given), default=None)
         if best is None or best.cost > self.engine.achieved:
             return None
-        # At a tie its own tree, but one that it only knows of may have to be found again.
-        return best if best.cost < self.engine.achieved or self.engine.inherits else None
+        # At a tie its own tree, but one that it only knows of may have to be found again. When
+        # other trees are offered depends on the clock, which must not choose the answer.
+        known = self.engine.inherits and best.given
+        return best if best.cost < self.engine.achieved or known else None
 
     def snapshot(self) -> Snapshot:
-        """What is known now."""
-        self._offer_found()
-        tree = self.tree()
+        """What is known now; the search goes on as if it had not been asked."""
+        tree = self._tree_so_far()
         return Snapshot(
             tree=tree,
             objective=self._objective(tree),
@@ -290,6 +292,14 @@ class Search:
             nodes=self.engine.nodes,
             state=self.state,
         )
+
+    def _tree_so_far(self) -> Tree:
+        """The best tree that can be told without a search for one that is only known of."""
+        if not self.engine.inherits:
+            self._offer_found()
+            return self.tree()
+        own = self.problem.grow(self.engine.shape())
+        return min([*(offer.tree for offer in self.offered), own], key=self._cost)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The engine's state; its arrays may be views of what it works on."""

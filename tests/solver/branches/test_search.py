@@ -13,6 +13,7 @@ from solver.branches.engine import ThresholdEngine
 from solver.branches.search import Search
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scorer import score
 from tests import naive
 
 
@@ -199,3 +200,36 @@ def test_small_leaves_of_multiway_splits(seed):
     )
     solution = solver.solve(problem, lam, limits=limits)
     assert (solution.objective, solution.splits) == (best.objective, best.splits)
+
+
+def noisy(seed: int) -> Problem:
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 2, (80, 6))
+    return Problem.from_codes(codes, (codes[:, :3].sum(axis=1) + generator.integers(0, 2, 80)) % 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 15, 17, 19, 21])
+def test_the_clock_does_not_choose_the_trees_of_a_path(monkeypatch, seed):
+    problem, lam = noisy(seed), Fraction(1, 200)
+    # A greedy tree is made when a search takes long: never here, then in every search.
+    monkeypatch.setattr("solver.branches.search._next_budget", lambda done, _: 4 * max(done, 1))
+    monkeypatch.setattr("solver.branches.search._SLICE_SECONDS", 1e9)
+    path = solver.regularization_path(problem, lam)
+    monkeypatch.setattr("solver.branches.search._SLICE_SECONDS", -1.0)
+    late = solver.regularization_path(problem, lam)
+    assert (late.steps, late.iterations) == (path.steps, path.iterations)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 15, 17, 19, 21])
+def test_watching_a_path_does_not_change_it(monkeypatch, seed):
+    problem, lam, seen = noisy(seed), Fraction(1, 200), []
+    path = solver.regularization_path(problem, lam)
+    monkeypatch.setattr("solver.branches.search._next_budget", lambda done, seconds: 5)
+    watch = Watch(snapshot=seen.append, interval=0.0)
+    watched = solver.regularization_path(problem, lam, watch=watch)
+    assert (watched.steps, watched.iterations) == (path.steps, path.iterations)
+    assert len(seen) > path.solves
+    for snapshot in seen:
+        best = path.objective_at(snapshot.lam)
+        assert snapshot.lower_bound <= best <= snapshot.objective
+        assert snapshot.objective == score(problem, snapshot.tree, snapshot.lam).objective
