@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,7 @@ from solver.tree import Shape
 
 _LARGEST_STEP = 32 * 2**20
 _LONGEST_SEARCH_AGAIN = 2_000
+_LARGEST_SLICE = 64
 
 
 class Part(NamedTuple):
@@ -270,12 +271,12 @@ class ThresholdEngine:
         """Whether it knows of trees found at another λ."""
         return bool(self.archive.records)
 
-    def find_again(self) -> None:
+    def find_again(self, late: Callable[[], bool]) -> None:
         """Search for a tree of the cost achieved; all bounds on costs stay as they are.
 
         The root may have the cost of a tree found at another λ, of which a part has since made way
         for one that was better there. With what is proven it is soon found again; where little is
-        proven, the best tree that is found in a while has to do.
+        proven, the best tree that is found in a while has to do, or until it is too late.
         """
         if not self._stale:
             return
@@ -285,9 +286,13 @@ class ThresholdEngine:
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
         kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
-        while self.achieved > goal and (self.proven >= goal or self.iterations < end):
-            if self.step(64, goal) == kernels.FULL:
+        slice_ = 1
+        while self.achieved > goal and (
+            self.proven >= goal or (self.iterations < end and not late())
+        ):
+            if self.step(slice_, goal) == kernels.FULL:
                 self.grow(None)
+            slice_ = min(2 * slice_, _LARGEST_SLICE)
 
     def shape(self) -> Shape:
         """The best tree of the search itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -22,6 +23,7 @@ RUNNING, PROVEN, FULL = range(3)
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
+_LATEST = 0.04  # seconds after a limit of time
 
 
 class Engine(Protocol):
@@ -76,8 +78,14 @@ class Engine(Protocol):
     def inherits(self) -> bool:
         """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
 
-    def find_again(self) -> None:
-        """Make :meth:`shape` a tree of the cost achieved, though that is a tree of another λ."""
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """Make :meth:`shape` a tree of the cost achieved, though that is a tree of another λ.
+
+        Parameters
+        ----------
+        late : callable
+            Whether to leave it at what is found, unless the cost is proven to be the least.
+        """
 
     def state(self) -> dict[str, NDArray[Any]] | None:
         """Everything that a new engine needs to go on exactly here; None if it cannot."""
@@ -137,6 +145,7 @@ class Search:
         self.seconds = 0.0
         self.offered: list[Offer] = []
         self.greedy_offered = False
+        self.deadline = math.inf  # of finding a tree again
 
     @property
     def best_cost(self) -> int:
@@ -181,6 +190,10 @@ class Search:
                 next_snapshot = self.seconds + watch.interval
         if status is not Status.OPTIMAL:
             self._offer_greedy()
+            if status in (Status.TIME_LIMIT, Status.STOPPED):
+                self.deadline = self._now() + _LATEST
+            if self.engine.inherits:  # should a better one not be found again in time
+                self.offer(self.problem.grow(self.engine.shape()), given=False)
             self._offer_found()
         self._record()
         reached, bound = self._bounds()
@@ -264,7 +277,7 @@ class Search:
 
     def _own_tree(self) -> Tree:
         if self.engine.inherits:
-            self.engine.find_again()
+            self.engine.find_again(lambda: self._now() > self.deadline)
         return self.problem.grow(self.engine.shape())
 
     def _cost(self, tree: Tree) -> int:

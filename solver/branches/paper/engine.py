@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -98,7 +99,7 @@ class PaperEngine:
         """Never."""
         return False
 
-    def find_again(self) -> None:
+    def find_again(self, late: Callable[[], bool]) -> None:
         """Nothing: it has no trees of another λ."""
 
     def state(self) -> dict[str, NDArray[Any]] | None:

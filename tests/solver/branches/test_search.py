@@ -233,3 +233,23 @@ def test_watching_a_path_does_not_change_it(monkeypatch, seed):
         best = path.objective_at(snapshot.lam)
         assert snapshot.lower_bound <= best <= snapshot.objective
         assert snapshot.objective == score(problem, snapshot.tree, snapshot.lam).objective
+
+
+def test_a_path_ends_in_time_where_trees_have_to_be_found_again(monkeypatch):
+    """However long that would take: a tree that is at hand will do."""
+    asked = []
+    find_again = ThresholdEngine.find_again
+
+    def slow(engine, late):
+        asked.append(engine.proven < engine.achieved)
+        find_again(engine, lambda: True)
+
+    monkeypatch.setattr(ThresholdEngine, "find_again", slow)
+    generator = np.random.default_rng(3)
+    problem = Problem.from_codes(generator.integers(0, 2, (400, 14)), generator.integers(0, 2, 400))
+    path = solver.regularization_path(problem, Fraction(1, 500), limits=Limits(seconds=0.6))
+    assert path.status == "time_limit"
+    assert any(asked)
+    for step in path.steps:
+        assert score(problem, step.tree, step.start).errors == step.errors
+        assert path.lower_bound_at(step.start) <= path.objective_at(step.start)
