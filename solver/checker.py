@@ -155,7 +155,8 @@ class _Branch:
         """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
         self.lower, n_classes = self.child_leaf, len(by_class)
         kept = np.cumsum(-np.sort(-by_class, axis=0), axis=0)
-        for splits in range(1, max(2, n_classes) if self.level + 1 < self.data.depth else 1):
+        end = 1 + min(max(1, n_classes - 1), self.error * self.weight // max(self.split, 1))
+        for splits in range(1, end if self.level + 1 < self.data.depth else 1):
             most = min(n_classes, splits * (self.data.arity - 1) + 1)
             errors = np.maximum(floor, self.child_weight - kept[most - 1])
             self.lower = np.minimum(self.lower, splits * self.split + self.error * errors)
@@ -164,8 +165,7 @@ class _Branch:
         """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
         sums = self._fold(np.add, self.lower)
         largest_gain = self._fold(np.maximum, self.error * self.child_weight - self.lower)
-        # The weights of the children sum up to that of the branch.
-        pays = self.error * self.weight - sums - largest_gain > self.split
+        pays = self.error * self.weight - sums - largest_gain > self.split  # Σ weights = weight
         return np.where(pays, self.split + sums, _INFINITE)
 
     def paying(self) -> NDArray[np.bool_]:
@@ -282,13 +282,13 @@ class _Replay:
         self.open.append(_Branch(self.data, row, name, points, level, live, known))
 
     def _begin(self, row: int) -> None:
-        """Begin the proof for one λ; nothing is carried over from another."""
-        text, n_classes = str(self.script["lam"][row]), self.data.counts.shape[1]
+        """Begin the proof for one λ. A price of a split beyond all errors is as good as any."""
+        text = str(self.script["lam"][row])
         if not re.fullmatch("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?", text):
             raise Refused(row, f"λ = {text} is no fraction like 1/100")
         lam = Fraction(text)
-        error, split = lam.denominator, lam.numerator * self.data.total
-        if error * self.data.total + split * max(len(self.data.hot), n_classes + 4) >= 2**61:
+        error, split = lam.denominator, min(lam.numerator, lam.denominator + 1) * self.data.total
+        if error * self.data.total >= 2**60:
             raise Refused(row, f"λ = {text} and these weights need integers beyond 64 bits")
         self.data, self.claims = self.data._replace(error=error, split=split), {}
 
@@ -299,8 +299,8 @@ class _Replay:
             self._look_up(branch)
             bound, claim = branch.bound(), self.script["bound"][branch.row]
             if claim > bound:
-                why = f"the claim is {claim}, but only {bound} follows"
-                raise Refused(branch.row, f"{branch.name}: {why}")
+                why = f"{branch.name}: the claim is {claim}, but only {bound} follows"
+                raise Refused(branch.row, why)
             self._learn(branch.level, branch.points, bound)
             for above in self.open[-1:]:
                 for child in np.flatnonzero(above.columns == self.script["column"][branch.row]):

@@ -454,9 +454,17 @@ def test_malformed_tables_are_refused(xor: Truth) -> None:
 
 
 def test_prices_beyond_64_bits_are_refused(xor: Truth) -> None:
-    for lam in ("1/" + "9" * 20, "9" * 20):
-        with pytest.raises(Refused, match=r"row 0: .*64 bits"):
-            xor.check([[lam, 0, -1, -1, 0, "counts"]])
+    with pytest.raises(Refused, match=r"row 0: .*64 bits"):
+        xor.check([["1/" + "9" * 20, 0, -1, -1, 0, "counts"]])
+
+
+def test_a_price_beyond_all_errors_is_as_good_as_any(xor: Truth) -> None:
+    for lam in (Fraction("9" * 20), Fraction(10**17 // 3, 10**16)):
+        rows = [[str(lam), 0, -1, -1, 4 * lam.denominator, "counts"]]  # four of eight are errors
+        assert xor.check(rows) == {lam: Fraction(1, 2)}
+        rows[0][4] += 1
+        with pytest.raises(Refused, match="the claim is"):
+            xor.check(rows)
 
 
 def test_a_limit_on_depth_is_part_of_the_claim(xor: Truth) -> None:
