@@ -9,6 +9,8 @@ from typing import Any
 
 from solver.errors import InputError
 
+_LARGEST = 2**60
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -33,7 +35,7 @@ class Limits:
     Raises
     ------
     InputError
-        If a limit is negative or not a number.
+        If a limit is negative, not a number, or more than any search could reach.
     """
 
     seconds: float | None = None
@@ -53,6 +55,10 @@ class Limits:
             if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
                 raise InputError(f"limit {field.name} = {value!r} must be {kind} of 0 or more")
+            if whole and value > _LARGEST:
+                raise InputError(
+                    f"limit {field.name} = {value!r} is too large; leave it out for no limit"
+                )
             # numpy's numbers, as a grid search has them, are stored as Python's.
             object.__setattr__(self, field.name, int(value) if whole else float(value))
 

@@ -136,7 +136,7 @@ def _proof(taken: _Candidate) -> str:
     if p["heuristic"] == runs:
         return f"{taken.path.solver} is a heuristic: nothing is proven about its trees."
     if proven == runs:
-        what = "Its tree is" if runs == 1 else f"All {runs} trees are"
+        what = {1: "Its tree is", 2: "Both trees are"}.get(runs, f"All {runs} trees are")
         return f"{what} proven optimal for {where}."
     return (
         f"{proven} of {runs} trees are proven optimal for {where}; the others hit a limit with a "

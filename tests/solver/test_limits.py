@@ -46,3 +46,9 @@ def test_bad_limit(name: str, value: Any) -> None:
         InputError, match=f"limit {name} = .* must be a (whole )?number of 0 or more"
     ):
         Limits(**{name: value})
+
+
+def test_a_limit_beyond_all_that_can_be_counted() -> None:
+    with pytest.raises(InputError, match=r"depth = \d+ is too large; leave it out"):
+        Limits(depth=2**63)
+    assert Limits(splits=10**15).splits == 10**15
