@@ -56,16 +56,18 @@ def test_at_each_lambda_the_path_is_what_a_run_there_finds(fold: int | None) -> 
             "lam_exact",
             "train_accuracy",
             "lam",
-            "test_errors",
-            "test_accuracy",
         )
         if Fraction(lam) not in one.starts:
             assert {name: found[name] for name in same} == {name: run[name] for name in same}
+        # Of trees that are as good in training, the path may have another one than the run.
+        step = next(s for s in reversed(one.steps) if s.start <= Fraction(lam))
+        assert found["test_errors"] == step.test_errors
+        assert (found["test_accuracy"] is None) == (fold is None)
         assert found["seconds"] is None
 
 
 def test_an_open_path_has_bounds_everywhere_and_claims_only_what_is_proven() -> None:
-    one = stairs(path_row(lam="0.01", nodes=2))
+    one = stairs(path_row(lam="0.01", nodes=1))
     assert one.status == "node_limit"
     assert one.bounds is not None
     opened = [step for step in one.steps if not step.proven]
@@ -213,7 +215,7 @@ def test_what_a_path_claims_is_held_against_single_runs() -> None:
 
 
 def test_a_step_that_is_called_proven_with_a_gap_is_a_contradiction() -> None:
-    row = path_row(nodes=2)
+    row = path_row(nodes=1)
     steps = [step | {"proven": True} for step in row["path"]]
     found = find_disagreements(results([row | {"path": steps}]).rows)
     assert set(found["kind"]) == {"own figures"}
