@@ -27,7 +27,7 @@ quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 thorough = settings(
-    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "1000")),
+    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "600")),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
