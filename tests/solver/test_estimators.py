@@ -373,7 +373,7 @@ def test_lambdas_of_a_path_are_a_grid_to_search() -> None:
 @pytest.mark.parametrize("limit", [{"time_limit": 0}, {"node_limit": 3}])
 def test_warns_when_the_path_is_not_proven(limit: dict[str, Any]) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="limit; [01] of . steps of the λ-path are proven; "):
+    with pytest.warns(ConvergenceWarning, match="limit; [01] of . steps of the λ-path are proven"):
         model = BranchesClassifier(lam=0.01, lam_min=0.01, **limit).fit(X, y)
     assert model.lam_path_.status.is_limit
     assert model.status_.is_limit
