@@ -11,24 +11,24 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 import solver
+from benchmarks.published import published_rows
 
 COLUMNS = ("row", "λ", "status", "H_λ", "published", "iterations", "ratio", "seconds", "speed-up")
 
 
-def run(row: Any, data: Path, mode: str, seconds: float) -> dict[str, Any]:
+def run(name: str, row: Any, problem: solver.Problem, mode: str, seconds: float) -> dict[str, Any]:
     """Solve one published row."""
-    table = pd.read_parquet(data / "encoded" / f"{row.dataset}-{row.encoding}.parquet")
-    problem = solver.Problem.from_codes(table.drop(columns="target"), table["target"])
     limits = solver.Limits(seconds=seconds, bytes=8 * 2**30)
     solution = solver.solve(problem, row.lam, limits=limits, mode=mode)
     return {
-        "row": f"{row.dataset}-{row.encoding}",
+        "row": name,
         "λ": row.lam,
         "status": solution.status.value,
         "H_λ": f"{float(1 - solution.objective):.6f}",
@@ -49,13 +49,12 @@ def main() -> None:
     parser.add_argument("--mode", choices=("full", "paper"), default="full")
     parser.add_argument("--seconds", type=float, default=60.0)
     given = parser.parse_args()
-    published = pd.read_csv(given.data / "published-branches.csv", dtype={"lambda": str})
     solver.get_solver("branches").warm_up()
     rows = []
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + " --- |" * len(COLUMNS))
-    for row in published.rename(columns={"lambda": "lam"}).itertuples():
-        found = run(row, given.data, given.mode, given.seconds)
+    for name, row, problem in published_rows(given.data):
+        found = run(name, row, problem, given.mode, given.seconds)
         rows.append(found)
         shown = {**found, "ratio": f"{found['ratio']:.2f}", "seconds": f"{found['seconds']:.3f}"}
         shown["speed-up"] = f"{found['speed-up']:.0f}"

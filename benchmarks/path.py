@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 
 import solver
 from benchmarks.harness import choose_core
+from benchmarks.published import published_rows
 from benchmarks.store import describe_machine
 
 Result = TypeVar("Result")
@@ -65,19 +66,19 @@ def walk(
     return time.perf_counter() - began, found
 
 
-def measure(row: Any, data: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """One line of the table."""
-    table = pd.read_parquet(data / "encoded" / f"{row.dataset}-{row.encoding}.parquet")
-    problem = solver.Problem.from_codes(table.drop(columns="target"), table["target"])
-    lam = Fraction(row.lam)
+def measure(
+    name: str, text: str, problem: solver.Problem, given: argparse.Namespace
+) -> dict[str, Any]:
+    """One line of the table; ``text`` is λ as published."""
+    lam = Fraction(text)
     single, solution = timed(lambda: solver.solve(problem, lam), 1)
     repeats = given.repeat if single < 1 else 1
     if repeats > 1:
         single, solution = timed(lambda: solver.solve(problem, lam), repeats)
     seconds, path = timed(lambda: solver.regularization_path(problem, lam), repeats)
     line = {
-        "row": f"{row.dataset}-{row.encoding}",
-        "lam": row.lam,
+        "row": name,
+        "lam": text,
         "single": single,
         "path": seconds,
         "ratio": seconds / single,
@@ -140,17 +141,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=Path("results/path"))
     given = parser.parse_args(arguments)
     os.sched_setaffinity(0, {choose_core(given.core)})
-    published = pd.read_csv(given.data / "published-branches.csv", dtype={"lambda": str})
     solver.get_solver("branches").warm_up()
     columns = ["row", "λ", "single ms", "path ms", "path / single", "steps", "solves"]
     columns += [f"grid {count} / path (steps)" for count in given.grids] + ["wrong"]
     text = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     print("\n".join(text))
     lines = []
-    for row in published.rename(columns={"lambda": "lam"}).itertuples():
-        if given.only and f"{row.dataset}-{row.encoding}" not in given.only:
-            continue
-        lines.append(measure(row, given.data, given))
+    for name, row, problem in published_rows(given.data, given.only):
+        lines.append(measure(name, row.lam, problem, given))
         text.append(show(lines[-1], given.grids))
         print(text[-1], flush=True)
     machine = ", ".join(f"{name} {value}" for name, value in describe_machine().items())

@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 
 import solver
 from benchmarks.harness import choose_core
+from benchmarks.published import published_rows
 from solver.certificate import Certificate, Claim
 from solver.checker import Refused, check
 
@@ -109,11 +110,11 @@ def mutate(
     return ends
 
 
-def measure(row: Any, data: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """One line of the table."""
-    table = pd.read_parquet(data / "encoded" / f"{row.dataset}-{row.encoding}.parquet")
-    problem = solver.Problem.from_codes(table.drop(columns="target"), table["target"])
-    lam = Fraction(row.lam)
+def measure(
+    name: str, text: str, problem: solver.Problem, given: argparse.Namespace
+) -> dict[str, Any]:
+    """One line of the table; ``text`` is λ as published."""
+    lam = Fraction(text)
     solution = solver.solve(problem, lam)
     began = time.perf_counter()
     claim = Claim(lam, solution.errors, solution.splits)
@@ -125,8 +126,8 @@ def measure(row: Any, data: Path, given: argparse.Namespace) -> dict[str, Any]:
     checked = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     return {
-        "row": f"{row.dataset}-{row.encoding}",
-        "lam": row.lam,
+        "row": name,
+        "lam": text,
         "search": solution.seconds,
         "writing": written - began,
         "checking": checked - written,
@@ -168,15 +169,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=Path("results/proofs"))
     given = parser.parse_args(arguments)
     os.sched_setaffinity(0, {choose_core(given.core)})
-    published = pd.read_csv(given.data / "published-branches.csv", dtype={"lambda": str})
     solver.get_solver("branches").warm_up()
     text = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
     print("\n".join(text))
     lines = []
-    for row in published.rename(columns={"lambda": "lam"}).itertuples():
-        if given.only and f"{row.dataset}-{row.encoding}" not in given.only:
-            continue
-        lines.append(measure(row, given.data, given))
+    for name, row, problem in published_rows(given.data, given.only):
+        lines.append(measure(name, row.lam, problem, given))
         text.append(show(lines[-1]))
         print(text[-1], flush=True)
     accepted = sum(line["proven"] for line in lines)

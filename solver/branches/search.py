@@ -133,7 +133,7 @@ class Search:
         self.scope = Scope.of(problem, lam, limits)
         self.engine = make_engine(problem, self.prices, self.scope)
         # What was done at another λ does not count, what was done before a stop does.
-        self.before = self.engine.iterations if self.engine.inherits else 0
+        self.iterations_before = self.engine.iterations if self.engine.inherits else 0
         self.nodes_before = self.engine.nodes if self.engine.inherits else 0
         self.compile_seconds = self.engine.compile_seconds + compile_greedy()
         self.began += self.compile_seconds
@@ -301,7 +301,7 @@ class Search:
             objective=self._objective(tree),
             lower_bound=self._bounds()[1],
             seconds=self.seconds,
-            iterations=self.engine.iterations - self.before,
+            iterations=self.engine.iterations - self.iterations_before,
             nodes=self.engine.nodes,
             state=self.state,
         )
@@ -333,7 +333,7 @@ class Search:
             solver=name,
             version=version,
             compile_seconds=self.compile_seconds,
-            iterations=self.engine.iterations - self.before,
+            iterations=self.engine.iterations - self.iterations_before,
             nodes=self.engine.nodes,
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),

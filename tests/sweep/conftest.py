@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from sweep import tasks
+from sweep.rows import Cell
+
 HERE = Path(__file__).parent
 
 
@@ -92,3 +95,16 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     found = Processes(tmp_path)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="module")
+def prepared(plan: Any) -> tasks.Prepared:
+    """The first node of the plan, which the module of the test makes."""
+    node = plan.nodes[0]
+    return tasks.prepare(tasks.load(node.reference, node.info.data_hash), node)
+
+
+@pytest.fixture
+def cells(plan: Any, rowmaker: Any) -> list[Cell]:
+    """All tasks of the plan, as workers get them."""
+    return [rowmaker.cell_of(task) for task in plan.tasks()]

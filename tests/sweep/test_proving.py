@@ -41,17 +41,6 @@ def plan() -> Any:
     return make_plan(parse_spec(SPEC))
 
 
-@pytest.fixture(scope="module")
-def prepared(plan: Any) -> tasks.Prepared:
-    node = plan.nodes[0]
-    return tasks.prepare(tasks.load(node.reference, node.info.data_hash), node)
-
-
-@pytest.fixture
-def cells(plan: Any, rowmaker: Any) -> list[Cell]:
-    return [rowmaker.cell_of(task) for task in plan.tasks()]
-
-
 def solved(prepared: tasks.Prepared, cell: Cell, name: str = "test") -> dict[str, Any]:
     return tasks.solve_cell(prepared, cell, tasks.Run(name))
 

@@ -39,17 +39,6 @@ def plan() -> Any:
     return make_plan(parse_spec(SPEC))
 
 
-@pytest.fixture(scope="module")
-def prepared(plan: Any) -> tasks.Prepared:
-    node = plan.nodes[0]
-    return tasks.prepare(tasks.load(node.reference, node.info.data_hash), node)
-
-
-@pytest.fixture
-def cells(plan: Any, rowmaker: Any) -> list[Cell]:
-    return [rowmaker.cell_of(task) for task in plan.tasks()]
-
-
 def test_a_changed_dataset_is_refused(plan: Any) -> None:
     with pytest.raises(InputError, match="is not the one that the sweep was planned with"):
         tasks.load(plan.nodes[0].reference, "0" * 64)
