@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
 
@@ -15,13 +16,21 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo "$$python"; break; }; done)
 
-.PHONY: help venv quickstart test test-all test-hard lint format docs-check lock clean
+.PHONY: help venv venv-dev quickstart test test-all test-hard lint format docs-check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## Make .venv with the locked packages
 	@:
+
+venv-dev: $(DEV_STAMP) ## Add what tests and checks need
+	@:
+
+$(DEV_STAMP): $(STAMP) requirements-dev.lock
+	@echo "Installing what tests and checks need (about a minute, once) ..."
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $(DEV_STAMP)
 
 $(STAMP): requirements.lock pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then \
@@ -49,25 +58,25 @@ quickstart: venv ## Sweep, store and report a small example
 	@$(BIN)/treesweep report $(QUICKSTART)
 	@echo "The report: $(QUICKSTART)/report/index.html"
 
-test: venv ## Run the fast tests
+test: venv-dev ## Run the fast tests
 	@$(BIN)/python -m pytest -m "not slow and not faults" $(ARGS)
 
-test-hard: venv ## Run the slow tests and the faults
+test-hard: venv-dev ## Run the slow tests and the faults
 	@$(BIN)/python -m pytest -m "slow or faults" $(ARGS)
 
-test-all: venv ## Run every test
+test-all: venv-dev ## Run every test
 	@$(BIN)/python -m pytest $(ARGS)
 
-lint: venv ## Check style and types
+lint: venv-dev ## Check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: venv ## Put style right where a tool can
+format: venv-dev ## Put style right where a tool can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs-check: venv ## Run the commands of README.md and docs/
+docs-check: venv-dev ## Run the commands of README.md and docs/
 	@$(BIN)/python .ci/check_docs.py
 
 # uv lives in a throw-away environment: it makes the lock and is no part of it.
@@ -75,11 +84,12 @@ lock: ## Resolve requirements.lock anew (UPGRADE=1: to the newest versions)
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	"$(PYTHON)" -m venv "$$tmp"; \
 	"$$tmp/bin/python" -m pip -qq --disable-pip-version-check install uv; \
-	"$$tmp/bin/uv" --quiet pip compile pyproject.toml --extra dev --universal \
-		--python-version 3.11 --generate-hashes --no-header --no-annotate \
-		$(if $(UPGRADE),--upgrade) --output-file requirements.lock; \
-	! grep -nE '://|--index|--find-links' requirements.lock
-	@echo "requirements.lock: $$(grep -c '==' requirements.lock) packages"
+	lock() { "$$tmp/bin/uv" --quiet pip compile pyproject.toml --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate $(if $(UPGRADE),--upgrade) "$$@"; }; \
+	lock --extra dev --output-file requirements-dev.lock; \
+	lock --extra build --constraint requirements-dev.lock --output-file requirements.lock; \
+	! grep -nE '://|--index|--find-links' requirements.lock requirements-dev.lock
+	@grep -c '==' requirements.lock requirements-dev.lock
 
 clean: ## Remove everything that make made
 	@rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
