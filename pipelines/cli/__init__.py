@@ -2,6 +2,7 @@
 
 from pipelines.cli.app import treesweep
 from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
+from pipelines.cli.cluster import cluster
 from pipelines.cli.paths import path
 from pipelines.cli.single import predict, solve
 from pipelines.cli.sweeps import report, resume, run, status, verify
@@ -21,6 +22,7 @@ for command in (
     encodings,
     solvers,
     warmup,
+    cluster,
 ):
     treesweep.add_command(command)
 

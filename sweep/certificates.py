@@ -1,0 +1,234 @@
+"""Certificates for a small lab: who holds one may join the cluster, and nobody else.
+
+A certificate authority (CA) signs a certificate for the machines and one for those who submit
+work. Dask asks both sides of a connection for a certificate of the CA and does not compare host
+names, so the certificate itself is the key to the cluster.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from solver.errors import InputError
+
+Key: TypeAlias = ec.EllipticCurvePrivateKey
+
+MOST_DAYS = 3650
+"""Days for which certificates may be made."""
+
+CA, NODE, CLIENT = "ca", "node", "client"
+
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9-]+)*\.?")
+_SKEW = dt.timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: Key
+
+
+def make_certificates(
+    folder: Path,
+    hosts: Sequence[str] = (),
+    *,
+    days: int = 365,
+    authority: Path | None = None,
+) -> None:
+    """Fill a new folder: ``ca.pem``, ``node.pem``, ``client.pem`` and ``….key`` for the latter.
+
+    The folder has mode 700, the keys 600. All of it is there at the end, or nothing.
+
+    Parameters
+    ----------
+    folder : Path
+        Must not be there, or be empty.
+    hosts : sequence of str
+        Names and addresses of the machines, noted in the node's certificate.
+    days : int
+        How long the certificates hold. A new CA holds as long.
+    authority : Path, optional
+        A folder with the ``ca.pem`` and ``ca.key`` of a CA that is there already; by default a
+        new CA is made, and its key put beside the others.
+
+    Raises
+    ------
+    InputError
+        If the folder is not empty, a host is none, or the CA cannot be used.
+    """
+    if not 1 <= days <= MOST_DAYS:
+        raise InputError(f"certificates hold from 1 to {MOST_DAYS} days, not {days}")
+    names = [_general_name(host) for host in hosts]
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"{folder} is there already and nothing in it is overwritten; choose a new folder"
+        )
+    now = dt.datetime.now(dt.UTC)
+    end = now + dt.timedelta(days=days)
+    ca = _new_ca(now, end) if authority is None else read_authority(authority, now)
+    end = min(end, ca.certificate.not_valid_after_utc)
+    both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    # A client's certificate does not serve to pass oneself off as the scheduler.
+    pairs = {
+        NODE: _signed(ca, "treesweep node", both, names, now, end),
+        CLIENT: _signed(ca, "treesweep client", both[1:], [], now, end),
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))  # mode 700
+    try:
+        _write_certificate(beside / f"{CA}.pem", ca.certificate)
+        if authority is None:
+            _write_key(beside / f"{CA}.key", ca.key)
+        for name, pair in pairs.items():
+            _write_certificate(beside / f"{name}.pem", pair.certificate)
+            _write_key(beside / f"{name}.key", pair.key)
+        os.rename(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def read_authority(folder: Path, now: dt.datetime) -> Pair:
+    """The CA of a folder.
+
+    Raises
+    ------
+    InputError
+        If it is not there, has expired, or certificate and key do not belong together.
+    """
+    try:
+        certificate = x509.load_pem_x509_certificate((folder / f"{CA}.pem").read_bytes())
+        key = serialization.load_pem_private_key((folder / f"{CA}.key").read_bytes(), None)
+        certificate.verify_directly_issued_by(certificate)
+    except OSError as error:
+        raise InputError(
+            f"cannot read the CA: {error.filename}: {error.strerror}; name the folder that has "
+            f"{CA}.pem and {CA}.key"
+        ) from None
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature):
+        raise InputError(f"the {CA}.pem or {CA}.key of {folder} is damaged, or no CA's") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != (
+        certificate.public_key()
+    ):
+        raise InputError(f"{CA}.pem and {CA}.key of {folder} do not belong together")
+    if certificate.not_valid_after_utc <= now:
+        day = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
+        raise InputError(f"the CA of {folder} has expired on {day}; make a new one")
+    return Pair(certificate, key)
+
+
+def _new_ca(now: dt.datetime, end: dt.datetime) -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("treesweep CA")
+    usage = _usage(key_cert_sign=True, crl_sign=True)
+    built = (
+        _builder(name, name, key, now, end)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+    )
+    return Pair(built.sign(key, hashes.SHA256()), key)
+
+
+def _signed(
+    ca: Pair,
+    name: str,
+    purposes: list[x509.ObjectIdentifier],
+    hosts: list[x509.GeneralName],
+    now: dt.datetime,
+    end: dt.datetime,
+) -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key())
+    built = (
+        _builder(_name(name), ca.certificate.subject, key, now, end)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(digital_signature=True), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+        .add_extension(issuer, critical=False)
+    )
+    if hosts:
+        built = built.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+    return Pair(built.sign(ca.key, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: Key, now: dt.datetime, end: dt.datetime
+) -> x509.CertificateBuilder:
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)  # the clocks of a lab are never quite alike
+        .not_valid_after(end)
+        .add_extension(identifier, critical=False)
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _usage(**allowed: bool) -> x509.KeyUsage:
+    names = (
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+        "key_cert_sign",
+        "crl_sign",
+        "encipher_only",
+        "decipher_only",
+    )
+    return x509.KeyUsage(**{name: allowed.get(name, False) for name in names})
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    if len(host) > 253 or not _HOST.fullmatch(host):
+        raise InputError(f"{host!r} is no name or address of a machine; write e.g. node1.lab")
+    return x509.DNSName(host)
+
+
+def _write_certificate(path: Path, certificate: x509.Certificate) -> None:
+    _write(path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+
+
+def _write_key(path: Path, key: Key) -> None:
+    data = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    _write(path, data, 0o600)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    # Created with its mode: there is no moment at which others could open a key.
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
