@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from sweep.cluster import Local
+from sweep.clusters import Local
 from sweep.engine import run_sweep
 from sweep.events import Silent
 from sweep.results import read_results

@@ -17,8 +17,8 @@ from solver.solution import Status
 from sweep import store as stores
 from sweep import tasks
 from sweep.backlog import Backlog
-from sweep.cluster import Address, Local, open_cluster
-from sweep.clusterwatch import ClusterWatch
+from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
+from sweep.clusters.watch import ClusterWatch
 from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.hosts import Hosts
@@ -39,7 +39,7 @@ _BEAT = 1.0
 def run_sweep(
     sweep: SweepFile,
     out: str | Path,
-    cluster: Local | Address | None = None,
+    cluster: Cluster | None = None,
     *,
     listener: Listener | None = None,
     plan: Plan | None = None,
@@ -57,8 +57,8 @@ def run_sweep(
         From :func:`sweep.spec.load_spec`.
     out : str or Path
         The sweep's folder.
-    cluster : Local or Address, optional
-        From :func:`sweep.cluster.load_cluster`; by default a worker a core of this machine.
+    cluster : Cluster, optional
+        From :func:`sweep.clusters.load_cluster`; by default a worker a core of this machine.
     listener : Listener, optional
     plan : Plan, optional
         The sweep's plan, if it has been made already.
@@ -77,9 +77,9 @@ def run_sweep(
     began = time.monotonic()
     listener = listener or Silent()
     plan = plan or make_plan(sweep)
-    if isinstance(cluster, Address) and not (Path(out) / stores.MANIFEST).exists():
-        with open_cluster(cluster):
-            pass  # A scheduler that cannot be reached should leave no folder behind.
+    cluster = cluster or Local()
+    if not (Path(out) / stores.MANIFEST).exists():
+        reach_cluster(cluster)  # One that cannot be reached should leave no folder behind.
     with stores.create(Path(out), sweep) as store:
         remaining, answered = survey(plan, store)
         listener.planned(plan, len(remaining))
@@ -102,7 +102,7 @@ def run_sweep(
 
 def resume_sweep(
     out: str | Path,
-    cluster: Local | Address | None = None,
+    cluster: Cluster | None = None,
     *,
     listener: Listener | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -144,7 +144,7 @@ class _Session:
         self._complaints: set[str] = set()
         self._told = self._beaten = 0.0
 
-    def run(self, backlog: Backlog, cluster: Local | Address | None) -> None:
+    def run(self, backlog: Backlog, cluster: Cluster) -> None:
         """Work until nothing is left or Ctrl-C was pressed."""
         with ExitStack() as stack:
             interrupts = stack.enter_context(Interrupts(self.listener.aborted))
@@ -152,15 +152,14 @@ class _Session:
             tasks.get_ready(solvers)
             client = stack.enter_context(open_cluster(cluster))
             run = self.terms
-            is_local = not isinstance(cluster, Address)
-            hosts = Hosts(client, run.name, solvers, are_ready=is_local)
+            hosts = Hosts(client, run.name, solvers, are_ready=cluster.is_here)
             dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
             stack.callback(dispatcher.close)
-            watch = ClusterWatch(client, cluster or Local(), self.listener)
+            watch = ClusterWatch(client, cluster, self.listener)
             try:
                 self._loop(dispatcher, watch, interrupts)
             except (OSError, RuntimeError, ClosedClientError):
-                watch.check(len(dispatcher.seats))  # says it better if the scheduler is lost
+                watch.check(1, 1)  # says it better if the scheduler is lost
                 raise
             self.store.flush()
             self._tell(dispatcher, last=True)
@@ -182,7 +181,7 @@ class _Session:
             self._keep_snapshots(dispatcher)
             self._keep_states(dispatcher)
             self.store.maybe_flush()
-            watch.check(len(dispatcher.seats))
+            watch.check(len(dispatcher.seats), dispatcher.waiting + dispatcher.running)
             self._tell(dispatcher)
 
     def outcome(self) -> Outcome:

@@ -37,7 +37,7 @@ def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> in
     either.
     """
     from pipelines.progress import make_display
-    from sweep.cluster import load_cluster
+    from sweep.clusters import load_cluster
     from sweep.engine import run_sweep
     from sweep.plan import make_plan
     from sweep.spec import load_spec
@@ -59,7 +59,7 @@ def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> in
 def resume(folder: Path, cluster: Path | None) -> int:
     """Go on with the sweep of a folder, after an interruption of any kind."""
     from pipelines.progress import make_display
-    from sweep.cluster import load_cluster
+    from sweep.clusters import load_cluster
     from sweep.engine import resume_sweep
     from sweep.store import read_manifest
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
-from sweep.cluster import Address, Local
+from sweep.clusters import Address, Cluster, Local
 from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent
 from sweep.spec import load_spec
@@ -38,7 +38,7 @@ class Told(Silent):
 def main() -> int:
     command, spec, out, where, seconds, largest = sys.argv[1:]
     if where.isdigit():
-        cluster: Local | Address = Local(workers=int(where))
+        cluster: Cluster = Local(workers=int(where))
     else:
         cluster = Address(kind="address", address=where, insecure=True)
     terms: dict[str, Any] = {"checkpoint_seconds": float(seconds), "largest_state": int(largest)}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from solver.errors import InputError
-from sweep.cluster import Address, Local
+from sweep.clusters import Address, Local
 from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Outcome, Progress, Silent
 from sweep.plan import Plan

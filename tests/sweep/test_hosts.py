@@ -1,4 +1,4 @@
-"""Tests of sweep/hosts.py and sweep/clusterwatch.py, with a client that only pretends."""
+"""Tests of sweep/hosts.py, with a client that only pretends."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import pytest
 from distributed import KilledWorker
 
 from solver.errors import InputError
-from sweep import clusterwatch
-from sweep.cluster import Address, Local
-from sweep.clusterwatch import ClusterWatch
-from sweep.events import Silent
 from sweep.hosts import Hosts
 from sweep.versions import versions
 
@@ -42,16 +38,10 @@ class Pretender:
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
-        self.status = "running"
-        self.cluster: Any = self
-        self.scaled: list[int] = []
 
     def submit(self, function: Any, *arguments: Any, workers: list[str], **more: Any) -> Answer:
         self.answers.append(Answer(workers[0]))
         return self.answers[-1]
-
-    def scale(self, workers: int) -> None:
-        self.scaled.append(workers)
 
 
 def hosts(client: Pretender, are_ready: bool = False) -> Hosts:
@@ -107,39 +97,3 @@ def test_a_worker_with_another_treesweep_is_refused(value: Any, message: str) ->
     client.answers[0].end(value)
     with pytest.raises(InputError, match=message):
         found.ready()
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [0.0]
-    monkeypatch.setattr(clusterwatch.time, "monotonic", lambda: now[0])
-    return now
-
-
-def test_nobody_is_waited_for_without_end(clock: list[float]) -> None:
-    client = Pretender()
-    client.cluster = None
-    config = Address(kind="address", address="tcp://a:1", insecure=True, worker_timeout=10)
-    watch = ClusterWatch(client, config, Silent())  # type: ignore[arg-type]
-    for seconds, workers in [(0, 0), (9, 0), (10, 1), (11, 0), (20, 0)]:
-        clock[0] = seconds
-        watch.check(workers)
-    clock[0] = 22
-    with pytest.raises(InputError, match="has had no worker for 10 s; start workers and resume"):
-        watch.check(0)
-
-
-def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> None:
-    client = Pretender()
-    watch = ClusterWatch(client, Local(workers=2), Silent())  # type: ignore[arg-type]
-    for seconds, workers in [(1, 0), (6, 1), (7, 1), (12, 1), (18, 2)]:
-        clock[0] = seconds
-        watch.check(workers)
-    assert client.scaled == [2, 2]
-
-
-def test_a_lost_scheduler_is_told() -> None:
-    client = Pretender()
-    client.status = "closed"
-    with pytest.raises(InputError, match="connection to the Dask scheduler is lost"):
-        ClusterWatch(client, Local(), Silent()).check(1)  # type: ignore[arg-type]

@@ -7,32 +7,37 @@ import time
 from distributed import Client
 
 from solver.errors import InputError
-from sweep.cluster import Address, Local, cores
+from sweep.clusters.base import Cluster
 from sweep.events import Listener
 
-_REPLACE_SECONDS = 5.0
+_KEEP_SECONDS = 5.0
 
 
 class ClusterWatch:
-    """Gives up when there is nobody to work for us, and replaces lost workers of a local cluster.
+    """Has lost workers replaced, and gives up when there is nobody to work for us.
 
     Parameters
     ----------
     client : Client
-    config : Local or Address
+    config : Cluster
     listener : Listener
         Told when there is no worker.
     """
 
-    def __init__(self, client: Client, config: Local | Address, listener: Listener) -> None:
-        self._client, self._listener = client, listener
-        self._patience = config.worker_timeout
-        self._wanted = (config.workers or cores()) if isinstance(config, Local) else 0
+    def __init__(self, client: Client, config: Cluster, listener: Listener) -> None:
+        self._client, self._config, self._listener = client, config, listener
         self._without_since: float | None = None
-        self._asked = time.monotonic()
+        self._kept = time.monotonic()
 
-    def check(self, n_workers: int) -> None:
+    def check(self, workers: int, tasks: int) -> None:
         """See to it that there are workers.
+
+        Parameters
+        ----------
+        workers : int
+            The workers that are there.
+        tasks : int
+            The tasks that are left, running ones among them.
 
         Raises
         ------
@@ -45,18 +50,17 @@ class ClusterWatch:
                 "'treesweep resume' goes on from there"
             )
         now = time.monotonic()
-        cluster = self._client.cluster
-        if cluster and n_workers < self._wanted and now - self._asked > _REPLACE_SECONDS:
-            # Dask's nanny replaces a worker that dies, unless it dies while it is being started.
-            self._asked = now
-            cluster.scale(self._wanted)
-        if n_workers:
+        if now - self._kept > _KEEP_SECONDS:
+            self._kept = now
+            self._config.keep(self._client, workers, tasks)
+        patience = self._config.worker_timeout
+        if workers:
             self._without_since = None
         elif self._without_since is None:
             self._without_since = now
             self._listener.note("there is no worker at the moment; waiting for one")
-        elif now - self._without_since > self._patience:
+        elif now - self._without_since > patience:
             raise InputError(
-                f"the Dask scheduler has had no worker for {self._patience:g} s; start workers and "
+                f"the Dask scheduler has had no worker for {patience:g} s; start workers and "
                 "resume the sweep (what was finished is stored)"
             )

@@ -1,0 +1,12 @@
+"""Where a sweep runs: what ``cluster.yaml`` may say, a module a kind of cluster.
+
+``base`` holds the contract that the engine knows; ``load`` reads a file and opens what it
+describes; ``watch`` sees to it that there is somebody to work for the sweep.
+"""
+
+from sweep.clusters.address import Address
+from sweep.clusters.base import Cluster
+from sweep.clusters.load import load_cluster, open_cluster, reach_cluster
+from sweep.clusters.local import Local, cores
+
+__all__ = ["Address", "Cluster", "Local", "cores", "load_cluster", "open_cluster", "reach_cluster"]

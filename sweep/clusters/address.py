@@ -1,0 +1,93 @@
+"""A scheduler that runs already."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+from distributed import Client, Security
+from pydantic import Field, field_validator, model_validator
+
+from solver.errors import InputError
+from sweep.clusters.base import Cluster
+from sweep.yamlfile import Strict, problem
+
+
+class Certificates(Strict):
+    """Paths of the files that a ``tls://`` scheduler asks for."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+    @field_validator("ca_file", "cert", "key")
+    @classmethod
+    def _is_there(cls, value: str) -> str:
+        if not Path(value).is_file():
+            raise problem(f"there is no file {value!r}")
+        return value
+
+    def security(self) -> Security:
+        """What Dask's client takes."""
+        return Security(
+            require_encryption=True,
+            tls_ca_file=self.ca_file,
+            tls_client_cert=self.cert,
+            tls_client_key=self.key,
+        )
+
+
+class Address(Cluster):
+    """A scheduler that runs already."""
+
+    kind: Literal["address"]
+    address: str
+    security: Certificates | None = None
+    insecure: bool = False
+    connect_timeout: float = Field(default=10.0, gt=0)
+
+    @model_validator(mode="after")
+    def _is_safe(self) -> Address:
+        scheme, _, rest = self.address.partition("://")
+        if scheme not in ("tcp", "tls") or ":" not in rest:
+            raise problem("write tls://HOST:PORT or tcp://HOST:PORT", "address")
+        if scheme == "tls" and self.security is None:
+            raise problem(
+                "tls:// needs the certificates: security: {ca_file: …, cert: …, key: …}", "address"
+            )
+        if scheme == "tcp" and not self.insecure:
+            raise problem(
+                "tcp:// is not encrypted, and whoever reaches the port can run code; use tls://, "
+                "or write 'insecure: true' if the network is yours alone",
+                "address",
+            )
+        return self
+
+    def open(self, stack: ExitStack) -> Client:
+        """Reach the scheduler."""
+        try:
+            client: Client = Client(
+                self.address,
+                timeout=self.connect_timeout,
+                security=None if self.security is None else self.security.security(),
+                set_as_default=False,
+            )
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            why = " ".join(str(error).split())[:120]
+            raise InputError(
+                f"cannot reach a Dask scheduler at {self.address} within "
+                f"{self.connect_timeout:g} s; is it running, and is the address right? ({why})"
+            ) from None
+        stack.enter_context(client)
+        return client
+
+    def reach(self) -> None:
+        """Reach the scheduler and leave it."""
+        with ExitStack() as stack:
+            self.open(stack)
+
+    def dry_run(self) -> str:
+        """What would be reached."""
+        lock = "plain TCP, not encrypted" if self.security is None else "TLS"
+        return f"nothing is started; the scheduler at {self.address} is used ({lock})"

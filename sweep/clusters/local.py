@@ -1,0 +1,73 @@
+"""Worker processes on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import ExitStack
+from typing import Any, ClassVar, Literal
+
+from distributed import Client, LocalCluster
+from pydantic import Field, field_validator
+
+from sweep.clusters.base import Cluster
+from sweep.spec import read_bytes
+from sweep.worker import LocalWorker
+
+
+class Local(Cluster):
+    """Worker processes on this machine, reachable from this machine only."""
+
+    kind: Literal["local"] = "local"
+    workers: int | None = Field(default=None, ge=1, le=4096)
+    memory_limit: int | None = None
+
+    is_here: ClassVar[bool] = True
+
+    @field_validator("memory_limit", mode="before")
+    @classmethod
+    def _bytes(cls, value: Any) -> Any:
+        return None if value == "auto" else read_bytes(value)
+
+    @property
+    def wanted(self) -> int:
+        """How many workers there should be."""
+        return self.workers or cores()
+
+    def open(self, stack: ExitStack) -> Client:
+        """Start the workers."""
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=self.wanted,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                # Not None: then the scheduler takes port 8787 and complains if it is not free.
+                dashboard_address="127.0.0.1:0",
+                memory_limit=self.memory_limit or "auto",
+                silence_logs=logging.CRITICAL,
+            )
+        )
+        client: Client = stack.enter_context(Client(cluster, set_as_default=False))
+        client.register_plugin(LocalWorker())
+        return client
+
+    def dry_run(self) -> str:
+        """What would be started."""
+        memory = "an equal share of the machine's memory"
+        if self.memory_limit is not None:
+            memory = f"{self.memory_limit / 2**20:,.0f} MiB"
+        return (
+            f"{self.wanted} worker processes of one thread on this machine, each with {memory}; "
+            "all listen on 127.0.0.1 only"
+        )
+
+    def keep(self, client: Client, workers: int, tasks: int) -> None:
+        """Replace workers that died while they were started: Dask's nanny replaces the others."""
+        if workers < self.wanted and client.cluster is not None:
+            client.cluster.scale(self.wanted)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

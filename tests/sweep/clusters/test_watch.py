@@ -1,0 +1,60 @@
+"""Tests of sweep/clusters/watch.py, with a client that only pretends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from solver.errors import InputError
+from sweep.clusters import Address, Local, watch
+from sweep.clusters.watch import ClusterWatch
+from sweep.events import Silent
+
+
+class Pretender:
+    """A client and its cluster, as far as a watch needs them."""
+
+    def __init__(self) -> None:
+        self.status = "running"
+        self.cluster: Any = self
+        self.scaled: list[int] = []
+
+    def scale(self, workers: int) -> None:
+        self.scaled.append(workers)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_nobody_is_waited_for_without_end(clock: list[float]) -> None:
+    client = Pretender()
+    client.cluster = None
+    config = Address(kind="address", address="tcp://a:1", insecure=True, worker_timeout=10)
+    watching = ClusterWatch(client, config, Silent())  # type: ignore[arg-type]
+    for seconds, workers in [(0, 0), (9, 0), (10, 1), (11, 0), (20, 0)]:
+        clock[0] = seconds
+        watching.check(workers, 9)
+    clock[0] = 22
+    with pytest.raises(InputError, match="has had no worker for 10 s; start workers and resume"):
+        watching.check(0, 9)
+
+
+def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> None:
+    client = Pretender()
+    watching = ClusterWatch(client, Local(workers=2), Silent())  # type: ignore[arg-type]
+    for seconds, workers in [(1, 0), (6, 1), (7, 1), (12, 1), (18, 2)]:
+        clock[0] = seconds
+        watching.check(workers, 9)
+    assert client.scaled == [2, 2]
+
+
+def test_a_lost_scheduler_is_told() -> None:
+    client = Pretender()
+    client.status = "closed"
+    with pytest.raises(InputError, match="connection to the Dask scheduler is lost"):
+        ClusterWatch(client, Local(), Silent()).check(1, 9)  # type: ignore[arg-type]
