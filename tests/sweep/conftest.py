@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import re
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ import pytest
 
 from sweep import tasks
 from sweep.rows import Cell
+from tests.faults.driving import Processes
 
 HERE = Path(__file__).parent
 
@@ -43,50 +40,6 @@ def small_rows(rowmaker: Any) -> list[dict[str, Any]]:
     """The rows of the small sweep; do not change them."""
     rows: list[dict[str, Any]] = rowmaker.make_rows(rowmaker.small_sweep())
     return rows
-
-
-class Processes:
-    """A scheduler and workers, each a process started by Dask's own commands."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.log = folder, folder / "dask.log"
-        self.log.touch()
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(HERE.parent.parent),
-            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
-        }
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        deadline = time.monotonic() + 60
-        while not (found := re.search(r"(tcp://127\.0\.0\.1:\d+)", self.log.read_text())):
-            assert time.monotonic() < deadline, self.log.read_text()
-            assert self.scheduler.poll() is None, self.log.read_text()
-            time.sleep(0.1)
-        self.address = found[1]
-        self.workers = [self.start_worker(), self.start_worker()]
-
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", self.address, "--nthreads", "1", "--host", "127.0.0.1")
-
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as to:
-            return subprocess.Popen(
-                [sys.executable, "-m", "dask", *command, "--no-dashboard"],
-                stdout=to,
-                stderr=to,
-                env=self.environment,
-                cwd=self.folder,
-            )
-
-    def close(self) -> None:
-        everyone = [*self.workers, self.scheduler]
-        for process in everyone:
-            process.terminate()
-        for process in everyone:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 @pytest.fixture

@@ -1,0 +1,174 @@
+"""A driver in a process of its own, and what tests do to it and ask of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import psutil
+
+from sweep.results import read_results
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+VARYING = [
+    "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
+    "trace", "versions", "git_revision",
+]  # fmt: skip
+
+
+class Drive:
+    """A driver in a process of its own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        workers: int | str = 2,
+        checkpoint: float = 30.0,
+        largest_state: int = 2**29,
+    ) -> None:
+        self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
+        self.largest_state = largest_state
+        self.out = folder / "out"
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
+            "TREESWEEP_TEST_SCRATCH": str(folder),
+        }
+
+    @contextmanager
+    def start(self, command: str, spec: str | None = None) -> Iterator[subprocess.Popen[str]]:
+        path = self.folder / "spec.yaml"
+        if spec is not None:
+            path.write_text(spec)
+        terms = [self.out, self.workers, self.checkpoint, self.largest_state]
+        arguments = [command, str(path), *map(str, terms)]
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "drive.py"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+            start_new_session=True,  # so that Ctrl-C can be sent to all of it, as a terminal does
+        )
+        try:
+            yield process
+        finally:
+            left = children(process)
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            psutil.wait_procs(left, timeout=20)
+
+    def finish(self, command: str, spec: str | None = None, timeout: float = 120) -> dict[str, int]:
+        """Run to the end; the outcome and the exit code."""
+        with self.start(command, spec) as process:
+            out, err = process.communicate(timeout=timeout)
+        lines = [line for line in out.splitlines() if line.startswith("outcome ")]
+        assert lines, err
+        return {**json.loads(lines[-1].removeprefix("outcome ")), "code": process.returncode}
+
+    def rows(self) -> pd.DataFrame:
+        frame = read_results(self.out)
+        assert not frame["key"].duplicated().any()
+        return frame
+
+
+def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [c for c in children(process) if "spawn_main" in " ".join(c.cmdline())]
+
+
+def wait_for_done(process: subprocess.Popen[str], done: int) -> None:
+    """Read the driver's lines until so many tasks are done."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        words = line.split()
+        if words[0] == "progress" and int(words[1]) >= done and int(words[2]):
+            return
+    raise AssertionError(
+        "the driver ended early: " + (process.stderr.read() if process.stderr else "")
+    )
+
+
+def alike(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
+
+
+class Processes:
+    """A scheduler and workers, each a process started by Dask's own commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "dask.log"
+        self.log.touch()
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
+        }
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        deadline = time.monotonic() + 60
+        while not (found := re.search(r"(tcp://127\.0\.0\.1:\d+)", self.log.read_text())):
+            assert time.monotonic() < deadline, self.log.read_text()
+            assert self.scheduler.poll() is None, self.log.read_text()
+            time.sleep(0.1)
+        self.address = found[1]
+        self.workers = [self.start_worker(), self.start_worker()]
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        return self._start("worker", self.address, "--nthreads", "1", "--host", "127.0.0.1")
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as to:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *command, "--no-dashboard"],
+                stdout=to,
+                stderr=to,
+                env=self.environment,
+                cwd=self.folder,
+            )
+
+    def close(self) -> None:
+        everyone = [*self.workers, self.scheduler]
+        for process in everyone:
+            process.terminate()
+        for process in everyone:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+STEPS = """
+name: steps
+datasets: [monks-1, monks-2]
+encodings: [onehot]
+lambdas: {from: 0.3, to: 0.1, count: 10}
+solvers: [cart, {solver: stepper, options: {steps: 8}}]
+"""
+
+LONG = """
+name: long
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.4, 0.3]
+solvers: [{solver: stepper, options: {steps: 60}}, cart]
+limits: {seconds: 60}
+"""

@@ -1,0 +1,166 @@
+"""Processes are killed; afterwards the store is that of a quiet run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+import pytest
+
+from sweep.status import sweep_status
+from tests.faults.driving import LONG, STEPS, Drive, alike, children, wait_for_done, workers
+
+pytestmark = pytest.mark.faults
+
+
+def test_a_worker_killed_in_mid_task_changes_nothing(tmp_path: Path, quiet: pd.DataFrame) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        for done in (2, 8):
+            wait_for_done(process, done)
+            workers(process)[0].kill()
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert "is gone" in out
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_a_driver_killed_again_and_again_loses_only_what_was_not_written(
+    tmp_path: Path, quiet: pd.DataFrame
+) -> None:
+    drive = Drive(tmp_path)
+    written: set[str] = set()
+    for number, done in enumerate((1, 6, 14)):
+        with drive.start("run" if number == 0 else "resume", STEPS) as process:
+            wait_for_done(process, done)
+            time.sleep(0.4 * number)
+            process.kill()
+        rows = drive.rows()
+        assert written <= set(rows["key"])
+        written = set(rows["key"])
+        assert not sweep_status(drive.out).live
+    assert drive.finish("resume")["code"] == 0
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+    assert drive.finish("resume")["ran"] == 0
+
+
+def test_ctrl_c_once_keeps_what_searches_have_and_resume_goes_on(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        wait_for_done(process, 0)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, out + err
+    status = sweep_status(drive.out)
+    assert status.unfinished >= 1
+    assert not status.live
+    assert drive.finish("resume")["code"] == 0
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["stepper", "status"]) == {"optimal"}
+    assert rows.loc["stepper", "seconds"].max() > 3.1  # the earlier attempt's time is counted
+    assert (tmp_path / "started-from-tree").exists()
+    assert sweep_status(drive.out).unfinished == 0
+
+
+def test_ctrl_c_twice_leaves_at_once_with_the_store_intact(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        wait_for_done(process, 0)
+        left = children(process)
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        process.wait(timeout=30)
+        assert time.monotonic() - began < 2
+        assert not psutil.wait_procs(left, timeout=10)[1]
+    assert process.returncode == 130
+    drive.rows()
+    assert drive.finish("resume")["code"] == 0
+    assert sweep_status(drive.out).done == 4
+
+
+def test_a_killed_drivers_checkpoints_are_taken_up(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, checkpoint=0.3)
+    with drive.start("run", LONG) as process:
+        wait_for_done(process, 0)
+        deadline = time.monotonic() + 20
+        while not any((drive.out / "checkpoints").glob("*.parquet")):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.kill()
+    assert drive.finish("resume")["code"] == 0
+    assert (tmp_path / "started-from-tree").exists()
+    assert not any((drive.out / "checkpoints").iterdir())
+
+
+def test_a_worker_of_a_running_cluster_may_die_and_another_may_come(
+    tmp_path: Path, quiet: pd.DataFrame, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 2)
+        victim = psutil.Process(processes.workers[0].pid)
+        for child in [victim, *victim.children(recursive=True)]:
+            child.kill()
+        processes.workers[0].wait()
+        processes.workers.append(processes.start_worker())
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_a_task_that_kills_workers_of_a_running_cluster_takes_two_of_them(
+    tmp_path: Path, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    spec = """
+name: killer
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2]
+solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["ran"], outcome["failed"]) == (3, 1)
+    rows = drive.rows().set_index("solver")
+    assert rows.loc["killer", "status"] == "killed"
+    assert rows.loc["killer", "attempt"] == 2
+    assert processes.log.read_text().count("was killed by signal 9") == 2
+
+
+def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
+    tmp_path: Path, quiet: pd.DataFrame, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 2)
+        processes.scheduler.kill()
+        began = time.monotonic()
+        _, err = process.communicate(timeout=90)
+        assert time.monotonic() - began < 60
+    assert process.returncode == 2, err
+    assert "the connection to the Dask scheduler is lost" in err
+    assert "Traceback" not in err
+    assert len(drive.rows()) >= 2
+    drive.workers = 2
+    assert drive.finish("resume")["code"] == 0
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_a_second_driver_is_turned_away(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", LONG) as process:
+        wait_for_done(process, 0)
+        assert sweep_status(drive.out).live
+        with drive.start("resume") as second:
+            _, err = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert "another treesweep" in err
+        assert str(process.pid) in err

@@ -1,0 +1,221 @@
+"""Searches that were interrupted go on from where they were."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from sweep.status import sweep_status
+from tests.faults.driving import Drive, wait_for_done, workers
+
+pytestmark = pytest.mark.faults
+
+COUNT = """
+name: count
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.4, 0.3]
+solvers: [{solver: counter, options: {steps: 80, ballast: 20000000}}]
+limits: {seconds: 60}
+"""
+
+
+def _starts(folder: Path) -> list[int]:
+    """The steps at which searches began."""
+    found = [(int(p.name.removeprefix("from-")), p.stat().st_size) for p in folder.glob("from-*")]
+    return sorted(step for step, times in found for _ in range(times))
+
+
+def _wait_for_states(drive: Drive, number: int) -> None:
+    deadline = time.monotonic() + 30
+    while len(list((drive.out / "states").glob("*.parquet"))) < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _count_for_a_while(drive: Drive) -> None:
+    """Both searches are killed with the driver once both have a state."""
+    with drive.start("run", COUNT) as process:
+        wait_for_done(process, 0)
+        _wait_for_states(drive, 2)
+        process.kill()
+    assert _starts(drive.folder) == [0, 0]
+
+
+def _finish_counting(drive: Drive) -> pd.DataFrame:
+    with drive.start("resume") as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    (drive.folder / "notes").write_text("".join(x for x in out.splitlines() if "note" in x))
+    rows = drive.rows()
+    assert set(rows["status"]) == {"optimal"}
+    assert not any((drive.out / "states").iterdir())
+    assert not any((drive.out / "checkpoints").iterdir())
+    return rows
+
+
+def test_a_killed_drivers_searches_go_on_from_their_states(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, checkpoint=0.5)
+    _count_for_a_while(drive)
+    rows = _finish_counting(drive)
+    assert set(rows["iterations"]) == {80}
+    _, _, *later = _starts(tmp_path)
+    assert len(later) == 2
+    assert min(later) >= 8
+    # What an earlier attempt has paid for since its last state is paid again, nothing else is.
+    assert (rows["seconds"] > 80 * 0.05).all()
+    assert (tmp_path / "steps").stat().st_size < 160 + 2 * 40
+
+
+def test_a_killed_workers_search_goes_on_from_its_state(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, checkpoint=0.5)
+    with drive.start("run", COUNT) as process:
+        wait_for_done(process, 0)
+        _wait_for_states(drive, 2)
+        workers(process)[0].kill()
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    starts = _starts(tmp_path)
+    assert starts[:2] == [0, 0]
+    assert len(starts) == 3
+    assert starts[2] >= 8
+    assert set(drive.rows()["iterations"]) == {80}
+
+
+def test_states_travel_without_a_folder_in_common(tmp_path: Path, processes: Any) -> None:
+    drive = Drive(tmp_path, workers=processes.address, checkpoint=0.5)
+    processes.environment["TREESWEEP_TEST_SCRATCH"] = str(tmp_path)
+    with drive.start("run", COUNT) as process:
+        wait_for_done(process, 0)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert len(list((drive.out / "states").glob("*.parquet"))) == 2
+    assert set(_finish_counting(drive)["iterations"]) == {80}
+    leftovers = [p for p in tmp_path.rglob("treesweep-states/*") if p.is_file()]
+    assert not leftovers
+
+
+@pytest.mark.parametrize("fault", ["torn", "cut off", "of a later version", "of another search"])
+def test_a_state_that_is_of_no_use_is_told_and_the_search_begins_from_its_tree(
+    tmp_path: Path, fault: str
+) -> None:
+    drive = Drive(tmp_path, checkpoint=0.5)
+    _count_for_a_while(drive)
+    for path in (drive.out / "states").glob("*.parquet"):
+        content = bytearray(path.read_bytes())
+        if fault == "torn":
+            content[len(content) // 2] ^= 255
+            path.write_bytes(content)
+        elif fault == "cut off":
+            path.write_bytes(content[: len(content) // 2])
+        else:
+            table = pq.read_table(path)
+            about = table.schema.metadata[b"treesweep-state"]
+            about = json.loads(table.schema.metadata[b"treesweep-state"])
+            if fault == "of a later version":
+                about["version"] += 1
+            else:
+                about["identity"]["task"] = "0" * 64
+            metadata = {b"treesweep-state": json.dumps(about)}
+            pq.write_table(table.replace_schema_metadata(metadata), path, row_group_size=1)
+    rows = _finish_counting(drive)
+    assert (tmp_path / "notes").read_text().count("begins again from its best tree") == 2
+    assert _starts(tmp_path) == [0, 0, 0, 0]
+    assert (rows["iterations"] > 80).all()
+    assert (rows["seconds"] > 80 * 0.05).all()
+
+
+def test_a_state_that_is_too_large_is_told_and_tree_and_bound_are_kept(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, checkpoint=0.5, largest_state=10**6)
+    with drive.start("run", COUNT) as process:
+        wait_for_done(process, 0)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out.count("is not kept, only its best tree and bound: it would take more than 1") == 2
+    assert len(list((drive.out / "checkpoints").glob("*.parquet"))) == 2
+    assert not list(drive.out.glob("states/*"))
+    assert drive.finish("resume")["code"] == 0
+    assert _starts(tmp_path) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "before, after", [("seconds: 2", "seconds: 60"), ("nodes: 30", "nodes: 100")]
+)
+def test_a_run_that_a_limit_ended_goes_on_under_a_larger_one(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    drive = Drive(tmp_path, checkpoint=0.5)
+    assert drive.finish("run", COUNT.replace("seconds: 60", before))["ran"] == 2
+    ended = drive.rows()
+    assert set(ended["status"]) <= {"time_limit", "node_limit"}
+    assert len(list((drive.out / "states").glob("*.parquet"))) == 2
+    assert drive.finish("resume")["ran"] == 0
+    assert drive.finish("run", COUNT.replace("seconds: 60", after))["ran"] == 2
+    rows = drive.rows()
+    assert set(rows["status"]) == {"optimal"}
+    assert set(rows["iterations"]) == {80}
+    assert (rows["seconds"] > 80 * 0.05).all()
+    assert _starts(tmp_path) == sorted([0, 0, *ended["iterations"]])
+    assert (tmp_path / "steps").stat().st_size == 160
+    assert not any((drive.out / "states").iterdir())
+
+
+PATH = """
+name: path
+datasets: [monks-2]
+encodings: [onehot]
+lambdas: [0.005]
+solvers: [{solver: walker, lam: path}]
+"""
+
+
+def _walked(folder: Path, steps: int) -> None:
+    """Wait until a path has been at so many λ."""
+    deadline = time.monotonic() + 300
+    while len(_marks(folder).get("walked", "")) < steps:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _marks(folder: Path) -> dict[str, str]:
+    names = [*folder.glob("at-*"), *folder.glob("walked")]
+    return {path.name: path.read_text() for path in names}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how: int) -> None:
+    drive = Drive(tmp_path, workers=1, checkpoint=0.2)
+    with drive.start("run", PATH) as process:
+        _walked(tmp_path, 3)
+        time.sleep(0.35)  # so that what comes before is in a checkpoint, whatever ends it
+        process.send_signal(how)
+        process.communicate(timeout=60)
+    before = _marks(tmp_path)
+    status = sweep_status(drive.out)
+    assert (status.done, status.unfinished) == (0, 1)
+    assert drive.finish("resume")["code"] == 0
+    after = _marks(tmp_path)
+    (row,) = drive.rows().to_dict("records")
+    assert row["status"] == "optimal"
+    assert row["seconds"] >= 0.5 * len(row["path_points"])
+    # At most the λ at which it was interrupted is solved twice.
+    assert len(before["walked"]) >= 3
+    assert sum(len(times) - 1 for name, times in after.items() if name != "walked") <= 1
+    single = drive.finish("run", PATH.replace("walker, lam: path", "branches, lam: path"))
+    assert single["code"] == 0
+    rows = drive.rows().set_index("solver")
+    names = ("lam", "lam_end", "errors", "splits", "proven")
+    found = [[[step[n] for n in names] for step in path] for path in rows["path"]]
+    assert found[0] == found[1]
+    assert sweep_status(drive.out).unfinished == 0
