@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,3 +23,41 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the published data (../shared/data) are not here")
     return folder
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that speaks S3."""
+    pytest.importorskip("moto.server", reason="moto, a server that speaks S3, is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (tmp_path_factory.mktemp("s3") / "log").open("wb")
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            break
+        except OSError:
+            assert process.poll() is None, Path(log.name).read_text()
+            assert time.monotonic() < deadline, Path(log.name).read_text()
+            time.sleep(0.1)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(timeout=10)
+    log.close()
+
+
+@pytest.fixture
+def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a new bucket; the environment says how it is reached."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "treesweep-test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "treesweep-test")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    name = f"bucket-{uuid.uuid4().hex}"
+    server = fs.S3FileSystem(endpoint_override=s3_server, allow_bucket_creation=True)
+    server.create_dir(name)
+    return f"s3://{name}"
