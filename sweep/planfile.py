@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,12 +117,13 @@ def _refused(plan: Plan) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def plan_tables(path: Path) -> Iterator[pa.Table]:
-    """The stored plan, in pieces of at most 50,000 rows; errors as :func:`read_plan`."""
+def plan_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The stored plan or some of its columns, in pieces of at most 50,000 rows; errors as
+    :func:`read_plan`."""
     read_manifest(path)
     try:
         with pq.ParquetFile(path / PLAN, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(_CHUNK):
+            for batch in file.iter_batches(_CHUNK, columns=columns):
                 yield pa.Table.from_batches([batch])
     except FileNotFoundError:
         raise InputError(f"{path} has no plan yet; 'treesweep resume {path}' makes it") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.solution import Status
@@ -95,14 +97,15 @@ def sweep_status(path: str | Path) -> SweepStatus:
     live = is_live(root)
     planned, impossible = _planned(root)
     columns = ["key", "status", "gap", "seconds", "attempt"]
-    rows = latest_by_key(Parts(root).read(columns).to_pandas())
-    rows = rows[rows["key"].isin(planned.values())]
-    statuses = {str(s): int(n) for s, n in rows["status"].value_counts().items()}
+    rows = latest_by_key(Parts(root).read(columns))
+    answers = pc.drop_null(pc.index_in(planned, rows["key"].combine_chunks()))
+    has_tree = pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
+    done = int(pc.sum(has_tree.take(answers)).as_py() or 0)
+    rows = rows.take(answers.unique())
+    statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
-    answered = set(rows["key"][~rows["status"].isin(["error", "killed"])])
-    done = sum(by in answered for by in planned.values())
     open_gaps = _open_gaps(root)
-    gaps = [g for g in [*rows["gap"].tolist(), *open_gaps] if not math.isnan(g)]
+    gaps = [*open_gaps, *([] if (most := pc.max(rows["gap"]).as_py()) is None else [most])]
     states = state_sizes(root)
     life = read_life(root)
     numbers = life.numbers if life and live else {}
@@ -125,7 +128,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
         state_bytes=sum(states.values()),
         statuses=statuses,
         worst_gap=max(gaps) if gaps else None,
-        seconds=float(rows["seconds"].sum()),
+        seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0),
         rate=numbers.get("rate"),
         eta=numbers.get("eta"),
         workers=int(numbers.get("workers", 0)),
@@ -133,19 +136,23 @@ def sweep_status(path: str | Path) -> SweepStatus:
     )
 
 
-def _planned(root: Path) -> tuple[dict[str, str], int]:
-    """For each planned key the key of the row that answers it, and the number of cells that
+def _planned(root: Path) -> tuple[pa.Array, int]:
+    """For each planned task the key of the row that answers it, and the number of cells that
     cannot be run."""
-    planned: dict[str, str] = {}
+    keys: list[pa.Array] = []
     impossible = 0
-    for table in plan_tables(root):
-        content = table.select(["key", "answered_by", "tasks"]).to_pydict()
-        for key, answer, tasks in zip(*content.values(), strict=True):
-            if key is None:
-                impossible += tasks
-            else:
-                planned[key] = answer or key
-    return planned, impossible
+    for table in plan_tables(root, ["key", "answered_by", "tasks"]):
+        refused = pc.is_null(table["key"])
+        impossible += pc.sum(table.filter(refused)["tasks"]).as_py() or 0
+        table = table.filter(pc.invert(refused))
+        keys += pc.coalesce(table["answered_by"], table["key"]).chunks
+    return pa.concat_arrays([pa.array([], pa.string()), *keys]), impossible
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each value is there, the most frequent first."""
+    found = {str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _open_gaps(root: Path) -> list[float]:
