@@ -29,6 +29,7 @@ from sweep.backlog import Backlog
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
 from sweep.keys import question_limits
+from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Place
 from sweep.store import Store
@@ -123,6 +124,8 @@ class Dispatcher:
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._node_deaths: dict[int, int] = {}
         self._memory_used: dict[str, int] = {}
+        self._overdue: dict[str, float] = {}
+        self._watch = Overdue(client, run.grace)
         self._polled = 0.0
         self._names = itertools.count()
         self._ready = as_completed(loop=client.loop, with_results=True)
@@ -356,6 +359,8 @@ class Dispatcher:
                 self.snapshots.append(Checkpoint(**event["checkpoint"]))
             elif kind == "memory":
                 self._memory_used[event["key"]] = event["used"]
+            elif kind == "overdue":
+                self._overdue[event["key"]] = event["ran"]
             elif kind == "state":
                 self._fetch(event)
             elif kind == "bad-state":
@@ -387,7 +392,24 @@ class Dispatcher:
             if address not in self.seats:
                 self.seats[address] = Seat(address, worker["host"])
                 self.hosts.add(worker["host"], address)
+        for seat in self.seats.values():
+            self._watch_time(seat)
         return [row for a in list(self.seats) if a not in workers for row in self._remove(a)]
+
+    def _watch_time(self, seat: Seat) -> None:
+        """End a worker whose oldest batch has been out far beyond its limits of seconds."""
+        future, batch = next(iter(seat.batches.items()), (None, None))
+        data = None if batch is None else seat.prepared.get(batch.node.number)
+        if batch is None or (data is not None and data.status == "pending"):
+            self._watch.forget(seat.address)
+            return
+        ran = self._watch.check(seat.address, future, batch.tasks)
+        if ran is not None:
+            self.notes.append(
+                f"worker {seat.address} has been at a task for {ran:.0f} s; it is ended"
+            )
+            if len(batch.tasks) == 1:
+                self._overdue[batch.tasks[0].key] = ran
 
     # What was on a worker that died
 
@@ -396,6 +418,7 @@ class Dispatcher:
         if seat is None:
             return []
         self.hosts.remove(seat.host, address)
+        self._watch.forget(address)
         batches = list(seat.batches.values())
         self.client.cancel([*seat.batches, *seat.prepared.values(), *seat.tables.values()])
         again = f"; {seat.n_tasks} tasks that it had are run again alone" if seat.n_tasks else ""
@@ -407,10 +430,10 @@ class Dispatcher:
         """A batch's worker died: each task is a suspect; one that was alone is the culprit."""
         for task in batch.tasks:
             self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
-        if batch.alone:
-            return [self._killed(task, "") for task in batch.tasks]
-        self._suspects.extend(batch.tasks)
-        return []
+        # Of a task that took too long it is known that its worker was ended for its sake.
+        known = [t for t in batch.tasks if batch.alone or t.key in self._overdue]
+        self._suspects.extend(t for t in batch.tasks if t not in known)
+        return [self._killed(task, "") for task in known]
 
     def _lost_data(self, task: Task) -> list[Row]:
         """A worker died while it prepared the data of a suspect, with nothing else on it.
@@ -428,10 +451,12 @@ class Dispatcher:
         return [self._killed(t, "while its dataset was read or encoded, ") for t in [task, *others]]
 
     def _killed(self, task: Task, when: str) -> Row:
-        used = self._memory_used.get(task.key)
+        used, ran = self._memory_used.get(task.key), self._overdue.get(task.key)
         if used is not None:
             limit = task.solver.limits.get("bytes", 0)
             why = f"it used {_mib(used)} of memory and the memory limit is {_mib(limit)}"
+        elif ran is not None:
+            why = f"it ran {ran:.0f} s, its limit is {task.solver.limits['seconds']:g} s"
         else:
             why = (
                 "the worker process died, and again with this task alone; it may have used up the "

@@ -45,6 +45,7 @@ def run_sweep(
     plan: Plan | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     largest_state: int = tasks.LARGEST_STATE,
+    grace: float = tasks.GRACE,
 ) -> Outcome:
     """Run all tasks of a sweep that its folder does not answer yet.
 
@@ -66,6 +67,9 @@ def run_sweep(
         How often a running search is kept.
     largest_state : int
         Bytes of the file of a search's state, beyond which only its best tree and bound are kept.
+    grace : float
+        Seconds beyond one and a half times its limit after which a search that hangs is ended,
+        and its worker with it.
 
     Raises
     ------
@@ -90,6 +94,7 @@ def run_sweep(
                 f"treesweep-{uuid.uuid4().hex[:12]}",
                 checkpoint_seconds,
                 largest_state=largest_state,
+                grace=grace,
             )
             session = _Session(plan, store, listener, answered, began, run)
             session.run(backlog, cluster)
@@ -107,6 +112,7 @@ def resume_sweep(
     listener: Listener | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     largest_state: int = tasks.LARGEST_STATE,
+    grace: float = tasks.GRACE,
 ) -> Outcome:
     """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
     root = Path(out)
@@ -119,6 +125,7 @@ def resume_sweep(
         listener=listener,
         checkpoint_seconds=checkpoint_seconds,
         largest_state=largest_state,
+        grace=grace,
     )
 
 

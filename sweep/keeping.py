@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from sweep.asks import shown_lam
 from sweep.rows import Cell, Checkpoint, checkpoint_at
 from sweep.shelf import SHELF
 from sweep.statefile import State, TooLargeError, read_state, size_of, write_state
-from sweep.worker import is_stopped
+from sweep.worker import TIME_GUARD, is_stopped
 
 if TYPE_CHECKING:
     from sweep.tasks import Run
@@ -93,6 +94,12 @@ class Keeper:
         """How the search is followed and stopped."""
         run = self._run
         return Watch(lambda: is_stopped(run.name), self._snapshot, run.checkpoint_seconds)
+
+    def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
+        """Guard a search that has so many seconds left; the driver is told before the end."""
+        before = self._cell.start.seconds if self._cell.start else 0.0
+        grace = self._run.grace
+        return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("overdue", ran=before + ran))
 
     def follow_path(self, solved: Callable[[], str]) -> None:
         """Keep what is solved of a λ-path with each checkpoint.

@@ -50,6 +50,9 @@ LARGEST_STATE = 512 * 2**20
 """Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
 
 
+GRACE = 30.0
+"""For solvers that are slow to notice that their time is over."""
+
 _RECALL = 0.05
 
 
@@ -78,12 +81,16 @@ class Run:
         A batch of cells ends after this long and leaves the rest.
     largest_state : int
         Bytes of the file of a search's state, beyond which it is not kept.
+    grace : float
+        Seconds that a search may take beyond one and a half times its limit; then its worker is
+        ended.
     """
 
     name: str
     checkpoint_seconds: float = 30.0
     batch_seconds: float = 0.25
     largest_state: int = LARGEST_STATE
+    grace: float = GRACE
 
 
 def get_ready(solvers: Sequence[str]) -> str | None:
@@ -160,6 +167,8 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         limits = Limits(**_remaining(cell))
         engine = get_solver(cell.solver)(**own_options(cell.options))
         keeper = Keeper(run, cell, worker)
+        if limits.seconds is not None:
+            _warm_up(cell.solver)  # what is compiled is no part of the search's time
         search = _search_path if asks_path(cell.options) else _search_tree
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
             found = search(engine, problem, limits, cell, keeper)
@@ -204,12 +213,13 @@ def _solve(
     engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
     start, watch, state = rows.start_tree(cell.start), keeper.watch(), keeper.received()
-    if state is not None:
-        try:
-            return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
-        except InputError as error:
-            keeper.reject(str(error))
-    return engine.solve(problem, lam, limits, start=start, watch=watch)
+    with keeper.on_time(limits.seconds):
+        if state is not None:
+            try:
+                return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
+            except InputError as error:
+                keeper.reject(str(error))
+        return engine.solve(problem, lam, limits, start=start, watch=watch)
 
 
 def _search_path(
@@ -221,7 +231,8 @@ def _search_path(
     own = engine.series(problem)
     series = ResumedSeries(problem, own, known, cell.solver, cell.solver_version)
     keeper.follow_path(series.dump)
-    path = find_path(problem, lam, series, limits, keeper.watch())
+    with keeper.on_time(limits.seconds):
+        path = find_path(problem, lam, series, limits, keeper.watch())
     complaint = path_disagreement(problem, path, lam) or next(
         (c for tree in path.trees if (c := beyond_limits(tree, cell.solver, limits))), None
     )
@@ -291,6 +302,11 @@ def _worker() -> Worker | None:
         return get_worker()
     except ValueError:
         return None
+
+
+@cache
+def _warm_up(solver: str) -> None:
+    get_solver(solver).warm_up()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a worker process keeps beside its tasks: the stop flag and the guard of its memory."""
+"""What a worker process keeps beside its tasks: the stop flag, guards of its memory and time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from distributed import Worker, WorkerPlugin
 SLACK = 256 * 2**20
 """Bytes that a process may grow by beyond a task's limit and a quarter of it."""
 
+PATIENCE = 1.5
+"""A search is given so many times its limit of seconds, and the run's grace."""
+
 _POLL = 0.05
 _LAST_WORDS = 0.3
+_STRIDE = 0.25
 
 _stopped: set[str] = set()
 
@@ -101,3 +105,67 @@ class MemoryGuard:
 
 
 GUARD = MemoryGuard()
+
+
+class TimeGuard:
+    """Ends the process when a search is far beyond its limit of seconds.
+
+    Solvers keep to their limit themselves; this is for one that hangs. A thread adds up the time,
+    so a solver that also holds the interpreter's lock is left to the driver, see
+    :mod:`sweep.overdue`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._search = 0
+        self._most: float | None = None
+        self._report: Callable[[float], None] = lambda ran: None
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(
+        self, seconds: float | None, grace: float, report: Callable[[float], None]
+    ) -> Iterator[None]:
+        """Guard what happens inside.
+
+        Parameters
+        ----------
+        seconds : float or None
+            The search's limit; None guards nothing.
+        grace : float
+            Seconds beyond :data:`PATIENCE` times the limit.
+        report : callable
+            Called with the seconds that it took, before the process ends.
+        """
+        if seconds is None:
+            yield
+            return
+        with self._lock:
+            self._search += 1
+            self._most, self._report = PATIENCE * seconds + grace, report
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="time-guard", daemon=True)
+            self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._most = None
+
+    def _watch(self) -> None:
+        search, ran, last = 0, 0.0, time.monotonic()
+        while True:
+            time.sleep(_STRIDE)
+            now = time.monotonic()
+            with self._lock:
+                ran = 0.0 if search != self._search else ran
+                ran += min(now - last, 2 * _STRIDE)  # a process that is stopped does not run
+                search, last = self._search, now
+                over = self._most is not None and ran > self._most
+            if over:
+                self._report(ran)
+                time.sleep(_LAST_WORDS)  # for the report to leave
+                os._exit(1)
+
+
+TIME_GUARD = TimeGuard()

@@ -1,7 +1,7 @@
 """Run or resume a sweep in a process of its own, with the misbehaving solvers at hand.
 
-python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE
-python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE
+python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE GRACE
+python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE GRACE
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ class Told(Silent):
 
 
 def main() -> int:
-    command, spec, out, where, seconds, largest = sys.argv[1:]
+    command, spec, out, where, seconds, largest, grace = sys.argv[1:]
     if where.isdigit():
         cluster: Cluster = Local(workers=int(where))
     else:
         cluster = Address(kind="address", address=where, insecure=True)
-    terms: dict[str, Any] = {"checkpoint_seconds": float(seconds), "largest_state": int(largest)}
+    terms: dict[str, Any] = {
+        "checkpoint_seconds": float(seconds),
+        "largest_state": int(largest),
+        "grace": float(grace),
+    }
     try:
         if command == "run":
             outcome = run_sweep(load_spec(spec), out, cluster, listener=Told(), **terms)

@@ -35,9 +35,10 @@ class Drive:
         workers: int | str = 2,
         checkpoint: float = 30.0,
         largest_state: int = 2**29,
+        grace: float = 30.0,
     ) -> None:
         self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
-        self.largest_state = largest_state
+        self.largest_state, self.grace = largest_state, grace
         self.out = folder / "out"
         self.environment = {
             **os.environ,
@@ -51,7 +52,7 @@ class Drive:
         path = self.folder / "spec.yaml"
         if spec is not None:
             path.write_text(spec)
-        terms = [self.out, self.workers, self.checkpoint, self.largest_state]
+        terms = [self.out, self.workers, self.checkpoint, self.largest_state, self.grace]
         arguments = [command, str(path), *map(str, terms)]
         process = subprocess.Popen(
             [sys.executable, str(HERE / "drive.py"), *arguments],

@@ -6,7 +6,9 @@ in the environment; a sweep's driver in a test imports it. Nothing of the produc
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import time
 from collections.abc import Mapping
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
@@ -120,6 +123,60 @@ class Eater(_Leaf):
         for _ in range(200):
             eaten.append(b"x" * 2**25)
             time.sleep(0.02)
+
+
+class Segfaulter(_Leaf):
+    """Reads where there is no memory."""
+
+    name: ClassVar[str] = "segfaulter"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        ctypes.string_at(0)
+
+
+class Hanger(_Leaf):
+    """Never ends, and lets other threads run."""
+
+    name: ClassVar[str] = "hanger"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        _mark("hung")
+        while True:
+            time.sleep(1)
+
+
+class Holder(_Leaf):
+    """Never ends, and holds the interpreter's lock."""
+
+    name: ClassVar[str] = "holder"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        _mark("held")
+        ctypes.PyDLL(None).sleep(10**6)
+
+
+class Latecomer(_Leaf):
+    """Takes a second more than its limit, but ends."""
+
+    name: ClassVar[str] = "latecomer"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        time.sleep((limits.seconds or 0) + 1)
+
+
+class Hoarder(_Leaf):
+    """Asks for more memory than the process may have, a limit of the operating system."""
+
+    name: ClassVar[str] = "hoarder"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        used = psutil.Process().memory_info().vms
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, before[1]))
+        try:
+            np.ones(2**29, np.uint8)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 class Liar(_Leaf):
@@ -293,5 +350,6 @@ def dask_setup(worker: Any) -> None:
         _kill_on_load(os.environ[KILL_LOAD])
 
 
-for _solver in (Raiser, Killer, Once, Eater, Liar, Stepper, Counter, Walker):
+_BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar)
+for _solver in (*_BAD, Stepper, Counter, Walker):
     SOLVERS.setdefault(_solver.name, _solver)

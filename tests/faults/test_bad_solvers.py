@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,76 @@ validation: {kind: kfold, folds: 2}
     assert rows.loc["liar", "error"].str.contains("claims objective .* plain scorer finds").all()
     assert rows.loc[["raiser", "liar"], "objective"].isna().all()
     assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+def test_a_segfault_is_that_of_its_task(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    spec = """
+name: segfault
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [segfaulter, cart]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 4, 2)
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["segfaulter", "status"]) == {"killed"}
+    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+def test_a_solver_that_runs_out_of_memory_says_so_and_its_worker_lives(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    spec = """
+name: hoarder
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [hoarder, cart]
+"""
+    with drive.start("run", spec) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert "is gone" not in out
+    rows = drive.rows().set_index("solver")
+    assert set(rows.loc["hoarder", "status"]) == {"error"}
+    assert rows.loc["hoarder", "error"].str.contains("MemoryError").all()
+    assert set(rows.loc["cart", "status"]) == {"heuristic"}
+
+
+@pytest.mark.parametrize("solver", ["hanger", "holder"])
+def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(
+    tmp_path: Path, solver: str
+) -> None:
+    drive = Drive(tmp_path, workers=1, grace=1.0)
+    spec = f"""
+name: hang
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2]
+solvers: [{solver}, cart]
+limits: {{seconds: 1}}
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 2, 1)
+    rows = drive.rows().set_index("solver")
+    assert rows.loc[solver, "status"] == "killed"
+    assert re.fullmatch(r"killed: it ran [2-9] s, its limit is 1 s", rows.loc[solver, "error"])
+    assert rows.loc["cart", "status"] == "heuristic"
+    tried = len((tmp_path / {"hanger": "hung", "holder": "held"}[solver]).read_text())
+    assert drive.finish("resume")["ran"] == 1  # whoever resumes wants to see it tried again
+    assert len((tmp_path / {"hanger": "hung", "holder": "held"}[solver]).read_text()) > tried
+
+
+def test_a_solver_that_ends_late_is_left_to_end(tmp_path: Path) -> None:
+    drive = Drive(tmp_path, workers=1, grace=5.0)
+    spec = """
+name: late
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2]
+solvers: [latecomer]
+limits: {seconds: 1}
+"""
+    assert drive.finish("run", spec)["code"] == 0
+    assert drive.rows()["status"].tolist() == ["heuristic"]

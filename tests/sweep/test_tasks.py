@@ -163,6 +163,10 @@ class Picky(Branches):
     traits = replace(Branches.traits, resumes=True)
     given: ClassVar[list[bool]] = []
 
+    @classmethod
+    def warm_up(cls) -> None:
+        """Nothing: it would count as a search."""
+
     def _solve(self, *given: Any) -> solver.Solution:
         *others, state = given
         self.given.append(state is not None)
