@@ -71,6 +71,11 @@ class DatasetRef(BaseModel):
             object.__setattr__(self, "name", Path(name).stem)
         return self
 
+    @property
+    def is_fetched(self) -> bool:
+        """Whether it comes from OpenML."""
+        return self.path is None and self.name.startswith(PREFIX)
+
     def from_directory(self, directory: Path) -> DatasetRef:
         """The same dataset with its path made absolute, relative to a directory."""
         if self.path is None:
