@@ -32,6 +32,7 @@ from sweep.keys import question_limits
 from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Place
+from sweep.shipping import Shipper
 from sweep.store import Store
 from sweep.worker import request_stop
 
@@ -117,6 +118,7 @@ class Dispatcher:
         self.notes: deque[str] = deque()
         self.snapshots: deque[Checkpoint] = deque()
         self.courier = Courier(client, run.name)
+        self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
         self._suspects: deque[Task] = deque()
         self._deaths: dict[int, int] = {}
         self._most: dict[int, int] = {}
@@ -159,6 +161,7 @@ class Dispatcher:
     def close(self) -> None:
         """Listen no more."""
         self.courier.close()
+        self.shipper.close()
         # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
         with suppress(ClosedClientError, CommClosedError, OSError):
             for topic in (self.run.name, "all"):
@@ -256,10 +259,11 @@ class Dispatcher:
         if future is None:
             table = seat.tables.get(node.info.data_hash)
             if table is None:
+                named = node.reference, node.info.data_hash
+                there = not self.hosts.are_here
                 table = self.client.submit(
-                    tasks.load,
-                    node.reference,
-                    node.info.data_hash,
+                    tasks.load_or_ask if there else tasks.load,
+                    *((*named, self.run) if there else named),
                     key=f"load-{self._name()}",
                     workers=[seat.address],
                     pure=False,
@@ -366,6 +370,8 @@ class Dispatcher:
             elif kind == "bad-state":
                 self.notes.append(event["text"])
                 self.store.reject_state(event["key"])
+            elif kind == "table":
+                self.shipper.asked(event["digest"], event["address"])
             elif kind == "note":
                 self.notes.append(event["text"])
         return found
@@ -377,7 +383,8 @@ class Dispatcher:
 
     def states(self) -> list[Parcel]:
         """The states of searches that have come from workers."""
-        self.notes.extend([*self.courier.notes(), *self.store.states.notes()])
+        notes = self.courier.notes(), self.shipper.notes(), self.store.states.notes()
+        self.notes.extend(itertools.chain.from_iterable(notes))
         return self.courier.arrivals()
 
     def _look_at_workers(self) -> list[Row]:

@@ -159,7 +159,7 @@ class _Session:
             tasks.get_ready(solvers)
             client = stack.enter_context(open_cluster(cluster))
             run = self.terms
-            hosts = Hosts(client, run.name, solvers, are_ready=cluster.is_here)
+            hosts = Hosts(client, run.name, solvers, are_here=cluster.is_here)
             dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
             stack.callback(dispatcher.close)
             watch = ClusterWatch(client, cluster, self.listener)

@@ -24,13 +24,13 @@ class Hosts:
     ----------
     solvers : sequence of str
         What the plan needs.
-    are_ready : bool
-        Whether all are, because there is only this machine and the driver has seen to it.
+    are_here : bool
+        Whether there is only this machine: the driver has made it ready, and it sees the data.
     """
 
-    def __init__(self, client: Client, run: str, solvers: Sequence[str], are_ready: bool) -> None:
+    def __init__(self, client: Client, run: str, solvers: Sequence[str], are_here: bool) -> None:
         self._client, self._run, self._solvers = client, run, list(solvers)
-        self._are_ready = are_ready
+        self.are_here = are_here
         self._ready: set[str] = set()
         self._pending: dict[str, tuple[str, Future[Any]]] = {}
         self._workers: dict[str, set[str]] = {}
@@ -39,7 +39,7 @@ class Hosts:
     def add(self, host: str, address: str) -> None:
         """A worker has come."""
         self._workers.setdefault(host, set()).add(address)
-        if self._are_ready:
+        if self.are_here:
             self._ready.add(host)
         elif host not in self._ready and host not in self._pending:
             self._begin(host, address)

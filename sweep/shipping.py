@@ -54,6 +54,7 @@ class Shipper:
         self._packed: dict[str, _Packed] = {}
         self._folder: Path | None = None
         self._thread: threading.Thread | None = None
+        self._told: set[str] = set()
         self._closed = False
 
     def asked(self, digest: str, address: str) -> None:
@@ -90,9 +91,7 @@ class Shipper:
                 if not self._closed:
                     self._send(digest, address)
             except Exception as error:  # the worker is gone, or its disk is full; it asks again
-                if not self._closed:
-                    line = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-                    self._notes.put(f"a dataset was not sent to {address}: {line}")
+                self._note(f"a dataset was not sent to {address}: {_line(error)}")
             finally:
                 with self._lock:
                     self._under_way.discard((digest, get_address_host(address)))
@@ -106,8 +105,15 @@ class Shipper:
         reference = self._references[digest]
         try:
             packed = self._pack(digest, reference)
-        except InputError as error:
-            self._ask(address, tablecache.refuse_table, digest, str(error))
+        except Exception as error:  # the file is gone, the disk is full: it will not come
+            why = (
+                str(error)
+                if isinstance(error, InputError)
+                else (
+                    f"dataset {reference.name!r} cannot be packed for the workers: {_line(error)}"
+                )
+            )
+            self._ask(address, tablecache.refuse_table, digest, why)
             return
         token = uuid.uuid4().hex
         size = 0
@@ -123,7 +129,12 @@ class Shipper:
             raise
         if done:
             host = get_address_host(address)
-            self._notes.put(f"dataset {reference.name!r} was sent to {host} ({size:,} bytes)")
+            self._note(f"dataset {reference.name!r} was sent to {host} ({size:,} bytes)")
+
+    def _note(self, line: str) -> None:
+        if line not in self._told and not self._closed:
+            self._told.add(line)
+            self._notes.put(line)
 
     def _pack(self, digest: str, reference: DatasetRef) -> _Packed:
         """The table's file, made at its first use.
@@ -152,3 +163,7 @@ class Shipper:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="treesweep-"))  # mode 700
             return self._folder
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:160]

@@ -111,7 +111,6 @@ class TableCache:
         OSError
             If it cannot be written.
         """
-        self._heard[digest] = time.monotonic()
         path = self._beside(worker, digest, token)
         if offset == 0:
             self._make_room(path.parent)
@@ -119,6 +118,7 @@ class TableCache:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
             file.seek(offset)
             file.write(data)
+        self._heard[digest] = time.monotonic()
 
     def finish(self, worker: Worker, digest: str, token: str, sha256: str) -> bool:
         """Put a table in its place, if all of it has come as it was sent."""
@@ -158,9 +158,7 @@ class TableCache:
 TABLES = TableCache()
 
 
-def load_or_ask(
-    reference: DatasetRef, digest: str, run: str, worker: Worker
-) -> Dataset | None:
+def load_or_ask(reference: DatasetRef, digest: str, run: str, worker: Worker) -> Dataset | None:
     """A dataset of this content: from where it should be, from the cache, or from the driver.
 
     Tables of OpenML are not fetched by workers: many would, and few are given the network.

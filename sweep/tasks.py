@@ -30,7 +30,7 @@ from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Solution, Status
 from solver.tree import Tree
-from sweep import datasets, rows
+from sweep import datasets, rows, tablecache
 from sweep.asks import asks_path, asks_proof, own_options
 from sweep.datasets.reference import DatasetRef
 from sweep.encode import encode
@@ -124,8 +124,18 @@ def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
     return dataset
 
 
-def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
-    """Encode the training rows of a fold and set its test rows aside."""
+def load_or_ask(reference: DatasetRef, digest: str, run: Run) -> datasets.Dataset | None:
+    """Read a dataset, or have the driver send it; None if the run was stopped before it came."""
+    worker = _worker()
+    if worker is None:
+        return load(reference, digest)
+    return tablecache.load_or_ask(reference, digest, run.name, worker)
+
+
+def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
+    """Encode the training rows of a fold and set its test rows aside; None makes None."""
+    if dataset is None:
+        return None
     encoding, info = node.encoding, node.info
     problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
     preparation = problem.preparation
@@ -137,7 +147,7 @@ def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
     return Prepared(info, problem, n_encoded, features[test], labels[codes[test]])
 
 
-def solve_cells(prepared: Prepared, cells: Sequence[Cell], run: Run) -> list[Row]:
+def solve_cells(prepared: Prepared | None, cells: Sequence[Cell], run: Run) -> list[Row]:
     """Solve some cells of a node, one after the other.
 
     Returns
@@ -149,7 +159,8 @@ def solve_cells(prepared: Prepared, cells: Sequence[Cell], run: Run) -> list[Row
     began = time.monotonic()
     finished: list[Row] = []
     for cell in cells:
-        if is_stopped(run.name) or (finished and time.monotonic() - began > run.batch_seconds):
+        late = finished and time.monotonic() - began > run.batch_seconds
+        if late or prepared is None or is_stopped(run.name):
             break
         finished.append(solve_cell(prepared, cell, run))
     for cell in cells[len(finished) :]:

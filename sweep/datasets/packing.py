@@ -49,9 +49,8 @@ def pack(dataset: Dataset, path: Path) -> None:
     schema = pa.schema(fields, metadata={_ABOUT: json.dumps(about)})
     table = pa.Table.from_arrays([array for array, _ in columns], schema=schema)
     options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
-    with pa.OSFile(str(path), "wb") as sink:
-        with pyarrow.ipc.new_file(sink, schema, options=options) as writer:
-            writer.write_table(table, max_chunksize=_ROWS)
+    with pyarrow.ipc.new_file(str(path), schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=_ROWS)
     back = unpack(path, dataset.name)
     if back.digest != dataset.digest or _reading(back) != _reading(dataset):
         raise _cannot(dataset, "it would not come back as it is")
@@ -123,11 +122,11 @@ def _pack_column(column: pd.Series[Any]) -> tuple[pa.Array, str]:
         return pa.Array.from_pandas(column), "date"
     if pd.api.types.infer_dtype(column, skipna=True).startswith("mixed"):
         # 1, 1.0 and True are equal, but a column is read otherwise for having one of them.
-        texts = [None if pd.isna(value) else _text(value) for value in column.tolist()]
-        codes, found = pd.factorize(pd.Series(texts, dtype=object))
+        written = [None if pd.isna(v) else _text(v) for v in column.tolist()]
+        codes, found = pd.factorize(pd.Series(written, dtype=object))
         return _dictionary(codes, list(found)), "object"
-    codes, values = pd.factorize(column)
-    return _dictionary(codes, [_text(value) for value in values]), _nullable(dtype)
+    codes, distinct = pd.factorize(column)
+    return _dictionary(codes, [_text(value) for value in distinct]), _nullable(dtype)
 
 
 def _nullable(dtype: Any) -> str:

@@ -44,8 +44,8 @@ class Pretender:
         return self.answers[-1]
 
 
-def hosts(client: Pretender, are_ready: bool = False) -> Hosts:
-    return Hosts(client, "run", ["cart"], are_ready)  # type: ignore[arg-type]
+def hosts(client: Pretender, are_here: bool = False) -> Hosts:
+    return Hosts(client, "run", ["cart"], are_here)  # type: ignore[arg-type]
 
 
 def test_one_worker_makes_its_machine_ready_for_all() -> None:
@@ -63,7 +63,7 @@ def test_one_worker_makes_its_machine_ready_for_all() -> None:
 
 def test_this_machine_is_ready() -> None:
     client = Pretender()
-    found = hosts(client, are_ready=True)
+    found = hosts(client, are_here=True)
     found.add("a", "a:1")
     assert found.ready() == {"a"}
     assert client.answers == []

@@ -32,31 +32,36 @@ def listed(values: Any, n: int) -> Any:
     return st.lists(values, min_size=n, max_size=n)
 
 
+def column(values: Any, dtype: str = "object") -> Any:
+    return values.map(lambda v: pd.Series(v, dtype=dtype))
+
+
 def columns(n: int) -> Any:
     """Columns of every kind that files and OpenML give, with and without missing values."""
-    few = st.sampled_from(["a", "b", "2", None])
+    few = listed(st.sampled_from(["a", "b", "2", None]), n)
+    moments, floats = listed(MOMENT, n), st.floats(width=32, allow_infinity=False)
     return st.one_of(
         listed(FLOAT, n).map(np.array),
         listed(st.integers(-5, 5), n).map(lambda v: np.array(v, np.int8)),
         listed(st.integers(-(2**63), 2**63 - 1), n).map(lambda v: np.array(v, np.int64)),
         listed(st.booleans(), n).map(np.array),
-        listed(st.floats(width=32, allow_infinity=False), n).map(lambda v: np.array(v, np.float32)),
-        listed(few, n).map(lambda v: pd.Series(v, dtype=object)),
-        listed(TEXT, n).map(lambda v: pd.Series(v, dtype="string")),
-        listed(few, n).map(lambda v: pd.Series(v, dtype="str")),
-        listed(few, n).map(pd.Categorical),
-        listed(few, n).map(lambda v: pd.Categorical(v, ["b", "2", "a", "unused"], ordered=True)),
+        listed(floats, n).map(lambda v: np.array(v, np.float32)),
+        column(few),
+        column(listed(TEXT, n), "string"),
+        column(few, "str"),
+        few.map(pd.Categorical),
+        few.map(lambda v: pd.Categorical(v, ["b", "2", "a", "unused"], ordered=True)),
         listed(st.sampled_from([1, 2, 5, None]), n).map(pd.Categorical),
-        listed(st.sampled_from([True, False, None]), n).map(lambda v: pd.Series(v, dtype=object)),
-        listed(st.sampled_from([1, 2.5, "x", True, None]), n).map(lambda v: pd.Series(v, dtype=object)),
-        listed(st.none() | DATE, n).map(lambda v: pd.Series(v, dtype=object)),
-        listed(st.none() | MOMENT, n).map(lambda v: pd.Series(v, dtype="datetime64[us]")),
-        listed(MOMENT, n).map(lambda v: pd.Series(pd.to_datetime(v)).dt.tz_localize("UTC")),
-        listed(MOMENT, n).map(lambda v: pd.Series(v, dtype="datetime64[s]").dt.tz_localize("+02:00")),
-        listed(st.none() | st.integers(-9, 9), n).map(lambda v: pd.Series(v, dtype="Int64")),
-        listed(st.none() | st.booleans(), n).map(lambda v: pd.Series(v, dtype="boolean")),
-        listed(st.none() | st.decimals(-99, 99, places=2), n).map(lambda v: pd.Series(v, dtype=object)),
-    )  # fmt: skip
+        column(listed(st.sampled_from([True, False, None]), n)),
+        column(listed(st.sampled_from([1, 2.5, "x", True, None]), n)),
+        column(listed(st.none() | DATE, n)),
+        column(listed(st.none() | MOMENT, n), "datetime64[us]"),
+        moments.map(lambda v: pd.Series(pd.to_datetime(v)).dt.tz_localize("UTC")),
+        column(moments, "datetime64[s]").map(lambda v: v.dt.tz_localize("+02:00")),
+        column(listed(st.none() | st.integers(-9, 9), n), "Int64"),
+        column(listed(st.none() | st.booleans(), n), "boolean"),
+        column(listed(st.none() | st.decimals(-99, 99, places=2), n)),
+    )
 
 
 @st.composite
@@ -78,7 +83,11 @@ def readings(dataset: Dataset) -> Any:
         return str(error)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(
+    max_examples=250,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(tables())
 def test_a_table_comes_back_with_its_digest_and_reads_alike(
     tmp_path: Path, dataset: Dataset
