@@ -69,7 +69,7 @@ def tables(draw: Any) -> Dataset:
     n = draw(st.integers(1, 12))
     frame = pd.DataFrame({f"f{i}": draw(columns(n)) for i in range(draw(st.integers(1, 4)))})
     frame["target"] = draw(listed(st.sampled_from(["yes", "no"]), n))
-    wishes = st.sampled_from(["category", "number", "date", {"missing": ["a", 2, -1.5]}])
+    wishes = st.sampled_from(["category", "number", {"missing": ["a", 2, -1.5]}])
     return Dataset.build("t", frame, "target", {"f0": draw(wishes)} if draw(st.booleans()) else {})
 
 
