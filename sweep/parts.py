@@ -101,8 +101,20 @@ class Parts:
         files.write_table(path, table)
         return path
 
-    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        each: Callable[[pa.Table], pa.Table] = lambda table: table,
+    ) -> pa.Table:
         """All rows, as one table.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            All by default.
+        each : callable, optional
+            What is made of each part as it is read: all of them need not fit into memory as they
+            are.
 
         Raises
         ------
@@ -112,14 +124,14 @@ class Parts:
         for _ in range(_TRIES):
             generation = self.current()
             try:
-                tables = [read_part(path, columns) for path in self.paths()]
+                tables = [each(read_part(path, columns)) for path in self.paths()]
             except FileNotFoundError:
                 continue
             if self.current() != generation:
                 continue  # a compaction finished meanwhile
             names = SCHEMA.names if columns is None else columns
             empty = pa.schema([SCHEMA.field(name) for name in names]).empty_table()
-            return pa.concat_tables([empty, *tables])
+            return pa.concat_tables([each(empty), *tables])
         raise InputError(f"the parts in {self.link} vanish while they are read")
 
     def compact(self, superseded: Callable[[pa.Table], pa.Array] | None = None) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.keys import BUDGETS, KEY_COLUMNS
+from sweep.parts import Parts
 from sweep.results import (
     codes_of,
     groups_of,
@@ -107,3 +108,17 @@ def test_some_columns_are_the_same_as_all(tmp_path: Path, rowmaker: Any) -> None
     pd.testing.assert_frame_equal(read_results(tmp_path / "out", columns=names), whole[names])
     with pytest.raises(InputError, match="no column 'lambda'; it has: schema_version, key"):
         read_results(tmp_path / "out", columns=["lambda"])
+
+
+def test_parts_can_be_made_smaller_as_they_are_read(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    seen: list[int] = []
+
+    def short(part: pa.Table) -> pa.Table:
+        seen.append(len(part))
+        return part.select(["key"]).slice(0, 2)
+
+    found = Parts(tmp_path / "out").read(["key", "tree"], short)
+    assert found.column_names == ["key"]
+    assert len(found) == 2
+    assert sum(seen) == len(rows)
