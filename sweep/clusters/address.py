@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from solver.errors import InputError
 from sweep.clusters.base import Cluster
+from sweep.clusters.checks import PrivateKey
 from sweep.yamlfile import Strict, problem
 
 
@@ -19,9 +20,9 @@ class Certificates(Strict):
 
     ca_file: str
     cert: str
-    key: str
+    key: PrivateKey
 
-    @field_validator("ca_file", "cert", "key")
+    @field_validator("ca_file", "cert")
     @classmethod
     def _is_there(cls, value: str) -> str:
         if not Path(value).is_file():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
 from distributed import Client
 from pydantic import Field, field_validator
 
+from solver.errors import InputError
 from sweep.clusters.settings import ALLOWED, NEEDED, flatten, is_allowed
 from sweep.yamlfile import Strict, problem, unknown
 
@@ -61,7 +63,7 @@ class Cluster(Strict, ABC):
             If the cluster could not be opened.
         """
 
-    def keep(self, client: Client, workers: int, tasks: int) -> None:
+    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Replace lost workers, where that is this side's to do; called every few seconds.
 
         Parameters
@@ -73,11 +75,17 @@ class Cluster(Strict, ABC):
         tasks : int
             The tasks that are left, running ones among them.
 
+        Returns
+        -------
+        list of str
+            What the user should be told.
+
         Raises
         ------
         InputError
             If no worker can be started.
         """
+        return []
 
     def settings(self) -> dict[str, Any]:
         """All settings of Dask by their full names: those of the sweep, and the file's."""
@@ -92,3 +100,20 @@ class Cluster(Strict, ABC):
             if isinstance(setting, (list, dict)):
                 raise problem(f"the setting {name!r} must be a single value")
         return value
+
+
+@contextmanager
+def needs(package: str, extra: str) -> Iterator[None]:
+    """Around an import of what only one kind of cluster needs.
+
+    Raises
+    ------
+    InputError
+        If it is not installed, with the command that installs it.
+    """
+    try:
+        yield
+    except ImportError:
+        raise InputError(
+            f"this kind of cluster needs {package}; run: pip install 'treesweep[{extra}]'"
+        ) from None

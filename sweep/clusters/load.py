@@ -13,9 +13,10 @@ from distributed import Client
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
 from sweep.clusters.local import Local
+from sweep.clusters.ssh import Ssh
 from sweep.yamlfile import read_yaml, validate
 
-KINDS: Mapping[str, type[Cluster]] = {"local": Local, "address": Address}
+KINDS: Mapping[str, type[Cluster]] = {"local": Local, "address": Address, "ssh": Ssh}
 """The model of each kind of cluster."""
 
 

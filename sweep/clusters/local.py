@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from distributed import Client, LocalCluster
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from sweep.clusters.base import Cluster
-from sweep.spec import read_bytes
+from sweep.clusters.checks import Memory
 from sweep.worker import LocalWorker
 
 
@@ -20,14 +20,9 @@ class Local(Cluster):
 
     kind: Literal["local"] = "local"
     workers: int | None = Field(default=None, ge=1, le=4096)
-    memory_limit: int | None = None
+    memory_limit: Memory = None
 
     is_here: ClassVar[bool] = True
-
-    @field_validator("memory_limit", mode="before")
-    @classmethod
-    def _bytes(cls, value: Any) -> Any:
-        return None if value == "auto" else read_bytes(value)
 
     @property
     def wanted(self) -> int:
@@ -62,10 +57,11 @@ class Local(Cluster):
             "all listen on 127.0.0.1 only"
         )
 
-    def keep(self, client: Client, workers: int, tasks: int) -> None:
+    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Replace workers that died while they were started: Dask's nanny replaces the others."""
         if workers < self.wanted and client.cluster is not None:
             client.cluster.scale(self.wanted)
+        return []
 
 
 def cores() -> int:

@@ -52,7 +52,8 @@ class ClusterWatch:
         now = time.monotonic()
         if now - self._kept > _KEEP_SECONDS:
             self._kept = now
-            self._config.keep(self._client, workers, tasks)
+            for note in self._config.keep(self._client, workers, tasks):
+                self._listener.note(note)
         patience = self._config.worker_timeout
         if workers:
             self._without_since = None

@@ -1,7 +1,9 @@
 """Run or resume a sweep in a process of its own, with the misbehaving solvers at hand.
 
-python drive.py run SPEC OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE GRACE
-python drive.py resume - OUT WORKERS|ADDRESS CHECKPOINT_SECONDS LARGEST_STATE GRACE
+python drive.py run SPEC OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
+python drive.py resume - OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
+
+WHERE is a number of workers here, a scheduler's address or a cluster.yaml.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
-from sweep.clusters import Address, Cluster, Local
+from sweep.clusters import Address, Cluster, Local, load_cluster
 from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent
 from sweep.spec import load_spec
@@ -39,6 +41,8 @@ def main() -> int:
     command, spec, out, where, seconds, largest, grace = sys.argv[1:]
     if where.isdigit():
         cluster: Cluster = Local(workers=int(where))
+    elif where.endswith(".yaml"):
+        cluster = load_cluster(where)
     else:
         cluster = Address(kind="address", address=where, insecure=True)
     terms: dict[str, Any] = {

@@ -165,6 +165,8 @@ lambdas: {from: 0.3, to: 0.1, count: 10}
 solvers: [cart, {solver: stepper, options: {steps: 8}}]
 """
 
+MANY = STEPS.replace("count: 10", "count: 20").replace("steps: 8", "steps: 14")
+
 LONG = """
 name: long
 datasets: [monks-1]

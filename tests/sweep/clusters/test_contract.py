@@ -1,0 +1,169 @@
+"""What the engine may rely on, whatever kind of cluster it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pandas as pd
+import psutil
+import pyarrow as pa
+import pytest
+from distributed import Client, Scheduler, Worker
+
+from sweep.clusters import Address, Cluster, Local, open_cluster, reach_cluster
+from sweep.clusters.settings import NEEDED
+from sweep.clusters.ssh import Ssh
+from sweep.engine import run_sweep
+from sweep.results import read_results
+from sweep.schema import SCHEMA
+from tests.faults.driving import alike
+
+ROOT = Path(__file__).parents[3]
+
+
+def started_by_hand(folder: Path) -> Iterator[Cluster]:
+    """A scheduler and workers, started with Dask's own commands."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+        "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
+    }
+    log = folder / "dask.log"
+    processes = []
+
+    def start(*command: str) -> None:
+        with log.open("ab") as to:
+            here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+            line = [sys.executable, "-m", "dask", *command, *here]
+            processes.append(subprocess.Popen(line, stdout=to, stderr=to, env=environment))
+
+    start("scheduler", "--port", "0")
+    deadline = time.monotonic() + 60
+    while not (found := re.search(r"(tcp://127\.0\.0\.1:\d+)", log.read_text())):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+    start("worker", found[1], "--nthreads", "1", "--nworkers", "2")
+    yield Address(kind="address", address=found[1], insecure=True)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait(timeout=20)
+
+
+@pytest.fixture(
+    scope="class",
+    params=[
+        "local",
+        "address",
+        pytest.param("ssh", marks=pytest.mark.slow),
+        pytest.param("ssh, scheduler here", marks=pytest.mark.slow),
+    ],
+)
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A cluster of each kind that can be run here, for two workers."""
+    if request.param == "local":
+        yield Local(workers=2)
+    elif request.param == "address":
+        yield from started_by_hand(tmp_path_factory.mktemp("address"))
+    else:
+        where = "first" if request.param == "ssh" else "here"
+        servers = request.getfixturevalue("ssh_servers")
+        yield Ssh.model_validate(servers.config(scheduler=where))
+
+
+@pytest.fixture(scope="class")
+def client(cluster: Cluster) -> Iterator[Client]:
+    """The cluster when it is open and its workers have come."""
+    with open_cluster(cluster) as opened:
+        opened.wait_for_workers(2, timeout=60)
+        yield opened
+
+
+def eventually(what: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def known_workers(client: Client) -> dict[str, Any]:
+    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return found
+
+
+class TestContract:
+    def test_a_dry_run_starts_nothing_and_tells_no_secret(self, cluster: Cluster) -> None:
+        before = len(psutil.Process().children(recursive=True))
+        text = cluster.dry_run()
+        assert len(text) > 40
+        assert "PRIVATE KEY" not in text
+        assert len(psutil.Process().children(recursive=True)) == before
+
+    def test_it_can_be_reached(self, cluster: Cluster) -> None:
+        reach_cluster(cluster)
+
+    def test_a_worker_is_a_process_with_one_thread_and_a_nanny(self, client: Client) -> None:
+        workers = known_workers(client)
+        assert len(workers) == 2
+        assert {worker["nthreads"] for worker in workers.values()} == {1}
+        assert all(worker["nanny"] for worker in workers.values())
+        assert len(set(client.run(os.getpid).values())) == 2
+
+    def test_the_scheduler_has_the_settings_of_a_sweep(self, client: Client) -> None:
+        def read(dask_scheduler: Scheduler) -> dict[str, Any]:
+            return {name: dask.config.get(name) for name in NEEDED}
+
+        found = client.run_on_scheduler(read)
+        for name in ("allowed-failures", "worker-saturation"):
+            full = f"distributed.scheduler.{name}"
+            assert found[full] == NEEDED[full]
+
+    def test_workers_have_the_settings_of_a_sweep(self, client: Client, cluster: Cluster) -> None:
+        if isinstance(cluster, Address):
+            pytest.skip("who starts the workers by hand chooses their settings")
+
+        def read(dask_worker: Worker) -> tuple[Any, ...]:
+            names = ("target", "spill", "pause", "terminate")
+            return tuple(dask.config.get(f"distributed.worker.memory.{name}") for name in names)
+
+        assert set(client.run(read).values()) == {(False, False, False, 0.95)}
+
+    def test_dashboards_listen_on_this_machine_only(self, client: Client) -> None:
+        def of_scheduler(dask_scheduler: Scheduler) -> str:
+            return str(dask_scheduler.http_server.address)
+
+        def of_worker(dask_worker: Worker) -> str:
+            return str(dask_worker.http_server.address)
+
+        assert client.run_on_scheduler(of_scheduler) == "127.0.0.1"
+        assert set(client.run(of_worker).values()) == {"127.0.0.1"}
+
+    def test_a_worker_that_is_killed_is_replaced(self, client: Client) -> None:
+        before = client.run(os.getpid)
+        address, pid = next(iter(before.items()))
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: address not in known_workers(client))
+        eventually(lambda: len(known_workers(client)) == 2)
+        assert pid not in client.run(os.getpid).values()
+
+    def test_a_sweep_gives_the_rows_it_gives_here(
+        self, cluster: Cluster, tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]]
+    ) -> None:
+        outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", cluster)
+        assert (outcome.ran, outcome.failed) == (24, 0)
+        found = read_results(tmp_path / "out")
+        expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()
+        pd.testing.assert_frame_equal(alike(found), alike(expected))
+        assert 1 <= found["worker"].nunique() <= 2
