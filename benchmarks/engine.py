@@ -1,7 +1,11 @@
-"""How fast the engine is: many tiny tasks, and two workers against one.
+"""How fast the engine is: very many tiny tasks, and two workers against one.
 
-Run it with ``python benchmarks/engine.py``; it prints two tables and takes about three minutes.
-Options: ``--tasks N``, ``--rounds N``, ``--only tiny|pair``.
+``python benchmarks/engine.py --tasks N`` sweeps N tasks that take a fraction of a millisecond each
+and ends with the line ``tasks=N seconds=… ms_per_task=… peak_mb=…``: seconds are those of the
+whole run, workers' start and rows in Parquet included; peak_mb is the most memory that driver and
+scheduler (one process) had. With ``--resume``, one per cent of the rows is then removed and the
+sweep resumed; the line before the last says when its first task started.
+``--pair`` compares two workers with one on tasks of about a second.
 """
 
 from __future__ import annotations
@@ -10,26 +14,32 @@ import argparse
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
 
 from sweep.clusters import Local
 from sweep.engine import run_sweep
 from sweep.events import Silent
+from sweep.index import COLUMNS as INDEX
+from sweep.index import Index
+from sweep.parts import Parts
 from sweep.results import read_results
 from sweep.spec import parse_spec
 
 TINY = """
 name: tiny
-datasets: [monks-1]
-encodings: [onehot]
-lambdas: {{from: 0.5, to: 0.001, count: {count}}}
-solvers: [cart]
-validation: {{kind: kfold, folds: 5}}
+datasets: [monks-1, monks-2, monks-3]
+encodings: [onehot, categorical]
+lambdas: {{from: 0.9, to: 0.3, count: {count}}}
+solvers: [branches]
+validation: {{kind: kfold, folds: {folds}}}
 """
 
 SECOND = """
@@ -41,17 +51,88 @@ solvers: [branches]
 """
 
 
-def tiny(n_tasks: int, folder: Path) -> tuple[list[str], list[list[str]]]:
-    """Seconds for many tasks of about a millisecond, Parquet included."""
-    sweep = parse_spec(TINY.format(count=n_tasks // 5), name="tiny.yaml")
+def tiny_spec(n_tasks: int) -> str:
+    """A sweep of so many tiny tasks: three datasets, two encodings, folds, λ."""
+    folds = 5 if n_tasks < 100_000 else 50
+    count, rest = divmod(n_tasks, 6 * folds)
+    if rest or count < 2:
+        raise SystemExit(f"--tasks must be a multiple of {6 * folds}, and at least twice that")
+    return TINY.format(count=count, folds=folds)
+
+
+class Memory:
+    """The largest resident memory of this process while it is open."""
+
+    def __enter__(self) -> Memory:
+        self.peak, self._done = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        process = psutil.Process()
+        while not self._done.wait(0.1):
+            self.peak = max(self.peak, process.memory_info().rss)
+
+
+def tiny(n_tasks: int, folder: Path, workers: int) -> str:
+    """Sweep many tiny tasks."""
+    sweep = parse_spec(tiny_spec(n_tasks), name="tiny.yaml")
     began = time.perf_counter()
-    outcome = run_sweep(sweep, folder / "tiny", Local(workers=2))
+    with Memory() as memory:
+        outcome = run_sweep(sweep, folder / "tiny", Local(workers=workers))
     seconds = time.perf_counter() - began
-    rows = read_results(folder / "tiny")
-    assert len(rows) == outcome.total == n_tasks, (len(rows), outcome)
-    searched = rows["seconds"].sum()
-    line = [f"{n_tasks}", f"{seconds:.1f}", f"{1e3 * seconds / n_tasks:.2f}", f"{searched:.1f}"]
-    return ["tasks", "seconds", "ms a task", "of it search (s, 2 workers)"], [line]
+    stored = Parts(folder / "tiny").read(["key", "status", "seconds"])
+    assert len(stored) == pc.count_distinct(stored["key"]).as_py() == outcome.total == n_tasks
+    assert pc.all(pc.equal(stored["status"], "optimal")).as_py()
+    size = sum(path.stat().st_size for path in Parts(folder / "tiny").paths())
+    print(
+        f"{workers} workers, {n_tasks} rows in {len(Parts(folder / 'tiny').paths())} files of "
+        f"{size / 2**20:.0f} MiB; the searches alone took {pc.sum(stored['seconds']).as_py():.1f} s"
+    )
+    return (
+        f"tasks={n_tasks} seconds={seconds:.1f} ms_per_task={1e3 * seconds / n_tasks:.3f} "
+        f"peak_mb={memory.peak / 1e6:.0f}"
+    )
+
+
+class FirstRow(Silent):
+    """When the first row came."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+
+    def finished(self, rows: pa.RecordBatch) -> None:
+        """Remember the first time."""
+        self.at = self.at or time.perf_counter()
+
+
+def resume(folder: Path, workers: int) -> str:
+    """Remove one row in a hundred and resume."""
+    parts = Parts(folder / "tiny")
+    removed = 0
+    for path in parts.paths():
+        table = pa.parquet.read_table(path)
+        kept = table.filter(pa.array([i % 100 != 50 for i in range(len(table))]))
+        removed += len(table) - len(kept)
+        pa.parquet.write_table(kept, path, compression="zstd", write_page_checksum=True)
+    sweep, first = (
+        parse_spec(tiny_spec(len(Index(parts.read(INDEX))) + removed), name="t"),
+        FirstRow(),
+    )
+    began = time.perf_counter()
+    with Memory() as memory:
+        outcome = run_sweep(sweep, folder / "tiny", Local(workers=workers), listener=first)
+    assert outcome.ran == removed
+    assert first.at is not None
+    return (
+        f"resumed={outcome.answered} left={removed} first_row_after={first.at - began:.1f} "
+        f"seconds={time.perf_counter() - began:.1f} peak_mb={memory.peak / 1e6:.0f}"
+    )
 
 
 class CpuMeter(Silent):
@@ -60,8 +141,9 @@ class CpuMeter(Silent):
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
-    def finished(self, row: dict[str, Any]) -> None:
+    def finished(self, rows: pa.RecordBatch) -> None:
         """Read the clocks of all processes below this one."""
+        assert len(rows) == 1
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
         self.seconds.append(sum(t.user + t.system for t in times))
 
@@ -111,17 +193,24 @@ def show(title: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> N
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", type=int, default=10_000)
+    parser.add_argument(
+        "--tasks", type=int, default=10_020, help="a multiple of 30; 300 from 10^5 on"
+    )
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--pair", action="store_true")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", choices=["tiny", "pair"])
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="treesweep-engine-"))
     print(f"{psutil.cpu_count(logical=True)} cores, load {psutil.getloadavg()[0]:.1f} before")
     try:
-        if options.only != "pair":
-            show("Tiny tasks on two workers", *tiny(options.tasks, folder))
-        if options.only != "tiny":
+        if options.pair:
             show("Two workers against one", *pair(options.rounds, folder))
+            return 0
+        line = tiny(options.tasks, folder, options.workers)
+        if options.resume:
+            print(resume(folder, options.workers))
+        print(line)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0

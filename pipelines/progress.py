@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console, RenderableType
 
     from solver.base import Snapshot
@@ -118,15 +119,17 @@ class _Display(ABC):
         if remaining and plan.n_impossible:
             self.note(f"{plan.n_impossible} cells cannot be run, e.g. {plan.impossible[0].reason}")
 
-    def finished(self, row: dict[str, Any]) -> None:
+    def finished(self, rows: pa.RecordBatch) -> None:
         """Name the first failures as they come."""
-        if row["error"] is None:
+        errors = rows["error"]
+        if errors.null_count == len(errors):
             return
-        self._failures += 1
-        if self._failures <= _FAILURES_SHOWN:
-            self.note(describe_failure(row))
-        elif self._failures == _FAILURES_SHOWN + 1:
-            self.note("further failures are counted only; the report lists them all")
+        for row in rows.filter(errors.is_valid()).to_pylist():
+            self._failures += 1
+            if self._failures <= _FAILURES_SHOWN:
+                self.note(describe_failure(row))
+            elif self._failures == _FAILURES_SHOWN + 1:
+                self.note("further failures are counted only; the report lists them all")
 
     @abstractmethod
     def note(self, text: str) -> None:

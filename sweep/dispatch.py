@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,20 +29,22 @@ from sweep.asks import asks_path
 from sweep.backlog import Backlog
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
+from sweep.inquests import Handed, Inquests
 from sweep.keys import question_limits
 from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
-from sweep.rows import Cell, Checkpoint, Place
+from sweep.rows import Cell, Checkpoint, Finished, Place, as_finished
 from sweep.shipping import Shipper
 from sweep.store import Store
 from sweep.worker import request_stop
 
 Row = dict[str, Any]
 
-LARGEST_BATCH = 32
+LARGEST_BUNDLE = 1024
+"""Cells that travel together at most."""
 
-_SHORT = 0.1
-_LONG = 0.5
+_GROWTH = 4
+_LONG = 2 * tasks.BUNDLE_SECONDS
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
 _POLL_WORKERS = 1.0
@@ -49,9 +52,10 @@ _NODE_DEATHS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Bundle:
     """Some tasks of one node, on their way."""
 
+    number: int
     node: Node
     tasks: list[Task]
     alone: bool
@@ -64,7 +68,7 @@ class Seat:
 
     address: str
     host: str
-    batches: dict[Future[Any], Batch] = field(default_factory=dict)
+    bundles: dict[Future[Any], Bundle] = field(default_factory=dict)
     tables: dict[str, Future[Any]] = field(default_factory=dict)
     prepared: OrderedDict[int, Future[Any]] = field(default_factory=OrderedDict)
     reserved: Task | None = None
@@ -73,17 +77,17 @@ class Seat:
     @property
     def is_alone(self) -> bool:
         """Whether it is there for a task that must be alone."""
-        return bool(self.reserved) or any(batch.alone for batch in self.batches.values())
+        return bool(self.reserved) or any(bundle.alone for bundle in self.bundles.values())
 
     @property
     def n_tasks(self) -> int:
         """Tasks that were handed to it."""
-        return sum(len(batch.tasks) for batch in self.batches.values()) + bool(self.reserved)
+        return sum(len(bundle.tasks) for bundle in self.bundles.values()) + bool(self.reserved)
 
     @property
     def nodes(self) -> set[int]:
         """The nodes it is at."""
-        return {batch.node.number for batch in self.batches.values()}
+        return {bundle.node.number for bundle in self.bundles.values()}
 
 
 class Dispatcher:
@@ -119,9 +123,10 @@ class Dispatcher:
         self.snapshots: deque[Checkpoint] = deque()
         self.courier = Courier(client, run.name)
         self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
+        self._inquests = Inquests(client, run.name)
         self._suspects: deque[Task] = deque()
         self._deaths: dict[int, int] = {}
-        self._most: dict[int, int] = {}
+        self._most: dict[tuple[str, str, str], int] = {}
         self._pace = _LONG + 1
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._node_deaths: dict[int, int] = {}
@@ -129,7 +134,7 @@ class Dispatcher:
         self._overdue: dict[str, float] = {}
         self._watch = Overdue(client, run.grace)
         self._polled = 0.0
-        self._names = itertools.count()
+        self._names, self._numbers = itertools.count(), itertools.count()
         self._ready = as_completed(loop=client.loop, with_results=True)
         self._resumes = store.has_checkpoints()
         for topic in (run.name, "all"):
@@ -143,7 +148,7 @@ class Dispatcher:
     @property
     def waiting(self) -> int:
         """Tasks that are not."""
-        return len(self.backlog) + len(self._suspects)
+        return len(self.backlog) + len(self._suspects) + self._inquests.n_tasks
 
     def stop(self) -> None:
         """Ask all workers to end what they are at; nothing new may be handed out after this."""
@@ -173,23 +178,24 @@ class Dispatcher:
         """Give work to every worker that has too little of it."""
         ready = self.hosts.ready()
         free = [s for s in self.seats.values() if not s.is_alone and s.host in ready]
-        free.sort(key=lambda seat: len(seat.batches))
+        free.sort(key=lambda seat: len(seat.bundles))
         # As many workers as there are suspects get nothing new, so that they become empty.
         kept = len(self._suspects)
         for seat in free[:kept]:
-            if not seat.batches and self._suspects:
+            if not seat.bundles and self._suspects:
                 seat.reserved = self._suspects.popleft()
         for seat in self.seats.values():
             self._start_reserved(seat)
         depth = 1 if self._pace > _LONG else 2
         for seat in free[kept:]:
-            while len(seat.batches) < depth and len(self.backlog):
+            while len(seat.bundles) < depth and len(self.backlog):
                 elsewhere = {n for s in self.seats.values() if s is not seat for n in s.nodes}
                 here = seat.prepared.keys()
                 node = self.backlog.head(here, elsewhere)
                 assert node is not None
-                numbers = self.backlog.take(here, elsewhere, self._most.get(node, 1))
-                self._submit(seat, [self.plan.task(n) for n in numbers], alone=False)
+                most = self._most.get(_family(self.plan.nodes[node]), 1)
+                numbers = self.backlog.take(here, elsewhere, most)
+                self._submit(seat, self.plan.tasks_of(numbers), alone=False)
 
     def _start_reserved(self, seat: Seat) -> None:
         """Run a suspect once its data are there, so that it is known what a death is due to."""
@@ -204,42 +210,45 @@ class Dispatcher:
             self._submit(seat, [task], alone=True)
 
     def _submit(self, seat: Seat, chosen: list[Task], alone: bool) -> None:
-        node = chosen[0].node
+        node, number = chosen[0].node, next(self._numbers)
         future = self.client.submit(
-            tasks.solve_cells,
+            tasks.solve_bundle,
             self._prepared(seat, node),
             [self._with_state(task, seat) for task in chosen],
             self.run,
+            number,
             key=f"solve-{self._name()}",
             workers=[seat.address],
             pure=False,
         )
-        seat.batches[future] = Batch(node, chosen, alone, time.monotonic())
+        seat.bundles[future] = Bundle(number, node, chosen, alone, time.monotonic())
         self._ready.add(future)
 
     def _cell(self, task: Task) -> Cell:
+        solver, lam = task.solver, str(task.lam.exact)
         start = self.store.checkpoint(task.key) if self._resumes or self._deaths else None
-        cell = Cell(
+        question = None
+        # An interrupted path goes on from what is solved: it is in the checkpoint.
+        if SOLVERS[solver.name].traits.resumes and not asks_path(solver.options):
+            block = self.plan.block_of(task.number)
+            question = block.maker.key(lam, question_limits(solver.limits))
+        return Cell(
             key=task.key,
-            lam=str(task.lam.exact),
+            lam=lam,
             lam_label=task.lam.label,
-            solver=task.solver.name,
-            solver_version=SOLVERS[task.solver.name].version,
-            options=task.solver.options,
-            limits=task.solver.limits,
-            attempt=self.store.attempts(task.key) + self._deaths.get(task.number, 0) + 1,
+            solver=solver.name,
+            solver_version=SOLVERS[solver.name].version,
+            options=solver.options,
+            limits=solver.limits,
+            attempt=self.store.answers.attempts(task.key) + self._deaths.get(task.number, 0) + 1,
             start=start,
+            question=question,
         )
-        if not SOLVERS[cell.solver].traits.resumes or asks_path(cell.options):
-            return cell  # an interrupted path goes on from what is solved: it is in the checkpoint
-        block = self.plan.block_of(task.number)
-        question = block.keys.key(cell.lam, question_limits(task.solver.limits))
-        return replace(cell, question=question)
 
     def _with_state(self, task: Task, seat: Seat) -> Cell:
         """The cell of a task, and the state that it goes on from on its way to the worker."""
         cell = self._cell(task)
-        if cell.question is None:
+        if cell.question is None or not self.store.states:
             return cell
         block = self.plan.block_of(task.number)
         held = self.store.state(block, cell.lam, cell.key, cell.identity)
@@ -298,59 +307,71 @@ class Dispatcher:
 
     # Taking back
 
-    def collect(self, timeout: float) -> list[Row]:
+    def collect(self, timeout: float) -> list[Finished]:
         """Rows that are finished now; waits up to so many seconds for the first."""
         with self._ready.thread_condition:
             if self._ready.queue.empty() and self._events.empty():
                 self._ready.thread_condition.wait(timeout)
-        found: list[Row] = []
+        found: list[Finished] = []
+        failed: list[Row] = []
         while self._ready.has_ready():
             for future, result in self._ready.next_batch(block=False):
-                found += self._take(future, result)
-        found += self._hear()
-        found += self._look_at_workers()
-        return found
+                taken = self._take(future, result)
+                if isinstance(taken, Finished):
+                    found.append(taken)
+                else:
+                    failed += taken
+        failed += self._hear()
+        failed += self._look_at_workers()
+        failed += self._judge()
+        return [*found, as_finished(failed)] if failed else found
 
-    def _take(self, future: Future[Any], result: Any) -> list[Row]:
+    def _take(self, future: Future[Any], result: Any) -> Finished | list[Row]:
         for seat in self.seats.values():
-            batch = seat.batches.get(future)
-            if batch is not None:
+            bundle = seat.bundles.get(future)
+            if bundle is not None:
                 break
         else:
             return []  # of a worker that is known to be lost
         if future.status == "finished":
-            del seat.batches[future]
-            return self._finished(batch, result)
+            del seat.bundles[future]
+            return self._finished(bundle, result)
         if future.status == "error":
-            del seat.batches[future]
             error = result[1] if isinstance(result, tuple) else result
             if isinstance(error, KilledWorker):
-                return self._lost(batch)
+                return self._remove(seat.address)
+            del seat.bundles[future]
             text = "".join(traceback.format_exception(error))
-            return [self._failed(task, text, Status.ERROR, seat) for task in batch.tasks]
-        del seat.batches[future]
-        self._return(batch)
+            return [self._failed(task, text, Status.ERROR, seat) for task in bundle.tasks]
+        del seat.bundles[future]
+        self._return(bundle)
         return []
 
-    def _finished(self, batch: Batch, result: list[Row]) -> list[Row]:
-        done = {row["key"] for row in result}
-        node = batch.node.number
-        left = [task for task in batch.tasks if task.key not in done]
-        if result:
-            self._pace = (result[-1]["finished"] - result[0]["started"]).total_seconds()
-            most = self._most.get(node, 1)
-            if left or self._pace > _LONG:
-                self._most[node] = max(1, len(result) // 2)
-            elif self._pace < _SHORT and len(batch.tasks) == most:
-                self._most[node] = min(2 * most, LARGEST_BATCH)
-        self.backlog.give_back(node, [task.number for task in left])
+    def _finished(self, bundle: Bundle, result: Finished) -> Finished:
+        left = bundle.tasks[len(result) :]
+        self._pace = result.seconds
+        if len(result):
+            self._adapt(bundle, len(result), result.seconds)
+        self.backlog.give_back(bundle.node.number, [task.number for task in left])
         return result
 
-    def _return(self, batch: Batch) -> None:
-        if batch.alone:
-            self._suspects.extend(batch.tasks)
+    def _adapt(self, bundle: Bundle, done: int, seconds: float) -> None:
+        """Let bundles take as long as they should, by what this one took."""
+        family = _family(bundle.node)
+        most = self._most.get(family, 1)
+        if seconds > _LONG:
+            self._most[family] = max(1, done // 2)
+        elif done < len(bundle.tasks):
+            self._most[family] = done
+        elif done == most and seconds < tasks.BUNDLE_SECONDS / 2:
+            growth = _GROWTH if seconds < tasks.BUNDLE_SECONDS / (2 * _GROWTH) else 2
+            self._most[family] = min(growth * most, LARGEST_BUNDLE)
+
+    def _return(self, bundle: Bundle) -> None:
+        if bundle.alone:
+            self._suspects.extend(bundle.tasks)
         else:
-            self.backlog.give_back(batch.node.number, [task.number for task in batch.tasks])
+            self.backlog.give_back(bundle.node.number, [task.number for task in bundle.tasks])
 
     def _hear(self) -> list[Row]:
         found: list[Row] = []
@@ -404,19 +425,19 @@ class Dispatcher:
         return [row for a in list(self.seats) if a not in workers for row in self._remove(a)]
 
     def _watch_time(self, seat: Seat) -> None:
-        """End a worker whose oldest batch has been out far beyond its limits of seconds."""
-        future, batch = next(iter(seat.batches.items()), (None, None))
-        data = None if batch is None else seat.prepared.get(batch.node.number)
-        if batch is None or (data is not None and data.status == "pending"):
+        """End a worker whose oldest bundle has been out far beyond its limits of seconds."""
+        future, bundle = next(iter(seat.bundles.items()), (None, None))
+        data = None if bundle is None else seat.prepared.get(bundle.node.number)
+        if bundle is None or (data is not None and data.status == "pending"):
             self._watch.forget(seat.address)
             return
-        ran = self._watch.check(seat.address, future, batch.tasks)
+        ran = self._watch.check(seat.address, future, bundle.tasks)
         if ran is not None:
             self.notes.append(
                 f"worker {seat.address} has been at a task for {ran:.0f} s; it is ended"
             )
-            if len(batch.tasks) == 1:
-                self._overdue[batch.tasks[0].key] = ran
+            if len(bundle.tasks) == 1:
+                self._overdue[bundle.tasks[0].key] = ran
 
     # What was on a worker that died
 
@@ -426,21 +447,51 @@ class Dispatcher:
             return []
         self.hosts.remove(seat.host, address)
         self._watch.forget(address)
-        batches = list(seat.batches.values())
-        self.client.cancel([*seat.batches, *seat.prepared.values(), *seat.tables.values()])
-        again = f"; {seat.n_tasks} tasks that it had are run again alone" if seat.n_tasks else ""
+        self.client.cancel([*seat.bundles, *seat.prepared.values(), *seat.tables.values()])
+        again = "; what it was at is run again alone" if seat.n_tasks else ""
         self.notes.append(f"worker {address} is gone{again}")
-        found = [row for batch in batches for row in self._lost(batch)]
-        return found + (self._lost_data(seat.reserved) if seat.reserved else [])
-
-    def _lost(self, batch: Batch) -> list[Row]:
-        """A batch's worker died: each task is a suspect; one that was alone is the culprit."""
-        for task in batch.tasks:
-            self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
+        found = self._lost_data(seat.reserved) if seat.reserved else []
+        for bundle in seat.bundles.values():
+            if bundle.alone:
+                found += self._culprits(bundle.tasks)
+        others = [bundle for bundle in seat.bundles.values() if not bundle.alone]
         # Of a task that took too long it is known that its worker was ended for its sake.
-        known = [t for t in batch.tasks if batch.alone or t.key in self._overdue]
-        self._suspects.extend(t for t in batch.tasks if t not in known)
-        return [self._killed(task, "") for task in known]
+        known = [t for bundle in others for t in bundle.tasks if t.key in self._overdue]
+        if known:
+            self._give_back(t for bundle in others for t in bundle.tasks if t not in known)
+            return found + self._culprits(known)
+        self._inquests.begin(seat.host, address, [Handed(b.number, b.tasks) for b in others])
+        return found
+
+    def _judge(self) -> list[Row]:
+        """Tell suspects from bystanders, where it is known by now what dead workers were at."""
+        found: list[Row] = []
+        for verdict in self._inquests.end({s.host: s.address for s in self.seats.values()}):
+            task = verdict.suspect
+            if not verdict.is_known:  # smaller bundles find the culprit sooner
+                family = _family(task.node)
+                self._most[family] = max(1, self._most.get(family, 1) // 4)
+            if task.key in self._overdue:
+                found += self._culprits([task])
+            else:
+                self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
+                self._suspects.append(task)
+            self._give_back(verdict.bystanders)
+        return found
+
+    def _give_back(self, bystanders: Iterable[Task]) -> None:
+        """Let tasks wait again."""
+        by_node: dict[int, list[int]] = {}
+        for task in bystanders:
+            by_node.setdefault(task.node.number, []).append(task.number)
+        for node, numbers in by_node.items():
+            self.backlog.give_back(node, numbers)
+
+    def _culprits(self, killers: Sequence[Task]) -> list[Row]:
+        """A worker died, and it is known for sake of which tasks."""
+        for task in killers:
+            self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
+        return [self._killed(task, "") for task in killers]
 
     def _lost_data(self, task: Task) -> list[Row]:
         """A worker died while it prepared the data of a suspect, with nothing else on it.
@@ -476,8 +527,13 @@ class Dispatcher:
         cell = self._cell(task)
         if status is Status.KILLED:
             died = max(1, self._deaths.get(task.number, 1))
-            cell = replace(cell, attempt=self.store.attempts(task.key) + died)
+            cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
         return rows.failed(task.node.info, cell, place, error, status)
+
+
+def _family(node: Node) -> tuple[str, str, str]:
+    """Nodes whose tasks take about as long: the folds of a dataset and an encoding."""
+    return node.info.data_hash, node.info.encoding, node.info.encoding_options
 
 
 def _bytes(node: Node) -> int:

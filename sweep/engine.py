@@ -6,10 +6,10 @@ import time
 import uuid
 from contextlib import ExitStack
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from distributed.client import ClosedClientError
 
 from solver.errors import InputError
@@ -25,11 +25,13 @@ from sweep.hosts import Hosts
 from sweep.interrupt import Interrupts
 from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
-from sweep.rows import checkpoint_of
+from sweep.rows import Finished, checkpoint_of
 from sweep.spec import SweepFile
 from sweep.store import Store
 
 CHECKPOINT_SECONDS = 30.0
+
+_FAILED = pa.array([status.value for status in Status if not status.has_tree])
 
 _TICK = 0.2
 _TELL = 0.5
@@ -146,8 +148,8 @@ class _Session:
         self.terms = terms
         self.ran = self.failed = 0
         self.interrupted = False
-        self.worst_gap: Fraction | None = None
-        self._open_gaps: dict[str, Fraction] = {}
+        self.worst_gap: float | None = None
+        self._open_gaps: dict[str, float] = {}
         self._complaints: set[str] = set()
         self._told = self._beaten = 0.0
 
@@ -183,8 +185,8 @@ class _Session:
                 dispatcher.stop()
             if not self.interrupted:
                 dispatcher.fill()
-            for row in dispatcher.collect(_TICK):
-                self._take(row)
+            for finished in dispatcher.collect(_TICK):
+                self._take(finished)
             self._keep_snapshots(dispatcher)
             self._keep_states(dispatcher)
             self.store.maybe_flush()
@@ -203,19 +205,25 @@ class _Session:
             seconds=time.monotonic() - self.began,
         )
 
-    def _take(self, row: dict[str, Any]) -> None:
-        self._open_gaps.pop(row["key"], None)
-        status = Status(row["status"])
-        if status is Status.STOPPED:
-            self.store.save_checkpoint(checkpoint_of(row))
+    def _take(self, finished: Finished) -> None:
+        if self._open_gaps:
+            for key in finished.keys:
+                self._open_gaps.pop(key, None)
+        status = finished.rows["status"]
+        stopped = pc.equal(status, Status.STOPPED.value)
+        if pc.any(stopped).as_py():
+            for row in finished.rows.filter(stopped).to_pylist():
+                self.store.save_checkpoint(checkpoint_of(row))
+            finished = finished.where(pc.invert(stopped))
+        if not len(finished):
             return
-        self.store.add(row)
-        self.ran += 1
-        self.failed += not status.has_tree
-        if row["gap_exact"] is not None:
-            gap = Fraction(row["gap_exact"])
+        self.store.add(finished)
+        self.ran += len(finished)
+        self.failed += pc.sum(pc.is_in(finished.rows["status"], _FAILED)).as_py()
+        gap = pc.max(finished.rows["gap"]).as_py()
+        if gap is not None:
             self.worst_gap = max(gap, self.worst_gap or gap)
-        self.listener.finished(row)
+        self.listener.finished(finished.rows)
 
     def _keep_snapshots(self, dispatcher: Dispatcher) -> None:
         while dispatcher.snapshots:
@@ -223,7 +231,7 @@ class _Session:
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
                 self.store.save_checkpoint(checkpoint)
-                self._open_gaps[checkpoint.key] = checkpoint.gap
+                self._open_gaps[checkpoint.key] = float(checkpoint.gap)
 
     def _keep_states(self, dispatcher: Dispatcher) -> None:
         for parcel in dispatcher.states():
@@ -263,7 +271,7 @@ class _Session:
             rate=rate,
             # The longest tasks come first: from them alone any guess is far too high.
             eta=left / rate if self.ran >= 0.05 * (self.ran + left) > 0 else None,
-            worst_gap=float(max(gaps)) if gaps else None,
+            worst_gap=max(gaps, default=None),
             workers=len(dispatcher.seats),
             memory=dispatcher.memory,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
+
+import pyarrow as pa
 
 from sweep.plan import Plan
 
@@ -95,8 +97,8 @@ class Listener(Protocol):
     def planned(self, plan: Plan, remaining: int) -> None:
         """The plan is made; so many of its tasks are to be run."""
 
-    def finished(self, row: dict[str, Any]) -> None:
-        """A row is finished, well or not; the names are those of the schema."""
+    def finished(self, rows: pa.RecordBatch) -> None:
+        """Rows are finished, well or not; the columns are those of the schema."""
 
     def progress(self, progress: Progress) -> None:
         """Called about twice a second."""
@@ -117,7 +119,7 @@ class Silent:
     def planned(self, plan: Plan, remaining: int) -> None:
         """Nothing."""
 
-    def finished(self, row: dict[str, Any]) -> None:
+    def finished(self, rows: pa.RecordBatch) -> None:
         """Nothing."""
 
     def progress(self, progress: Progress) -> None:

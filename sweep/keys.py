@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 KEY_COLUMNS = (
@@ -57,13 +57,17 @@ class KeyMaker:
         )
         head, rest = template.split(canonical(self._LAM))
         middle, tail = rest.split(canonical(self._LIMITS))
-        self._parts = head, middle, tail
+        self._parts = f'{head}"', f'"{middle}', tail
+
+    def keys(self, lams: Iterable[str], limits: str) -> list[str]:
+        """The key for each λ (a fraction string), under the same limits (their JSON)."""
+        head, middle, tail = self._parts
+        rest = f"{middle}{canonical(limits)}{tail}"
+        return [hashlib.sha256(f"{head}{lam}{rest}".encode()).hexdigest() for lam in lams]
 
     def key(self, lam_exact: str, limits: str) -> str:
-        """The key for a λ (a fraction string) and limits (their JSON)."""
-        head, middle, tail = self._parts
-        content = f'{head}"{lam_exact}"{middle}{canonical(limits)}{tail}'
-        return hashlib.sha256(content.encode()).hexdigest()
+        """The key for one λ."""
+        return self.keys([lam_exact], limits)[0]
 
 
 def question_limits(limits: Mapping[str, Any]) -> str:

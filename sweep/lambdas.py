@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from solver.errors import InputError
@@ -22,6 +24,43 @@ class Lam(NamedTuple):
 
     exact: Fraction
     label: str
+
+
+class Axis:
+    """The λ of some tasks, in their order, and the same as columns. Not to be changed.
+
+    A sweep of many tasks has few of them: folds, encodings and solvers share theirs.
+
+    Parameters
+    ----------
+    lams : sequence of Lam
+    """
+
+    def __init__(self, lams: Sequence[Lam]) -> None:
+        self.lams = tuple(lams)
+
+    def __len__(self) -> int:
+        return len(self.lams)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each λ as a fraction string."""
+        return [str(lam.exact) for lam in self.lams]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What the user calls each."""
+        return [lam.label for lam in self.lams]
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Each as the nearest float."""
+        return np.array([float(lam.exact) for lam in self.lams], dtype=np.float64)
+
+    @cached_property
+    def least(self) -> Axis:
+        """The least λ alone."""
+        return Axis([min(self.lams, key=lambda lam: lam.exact)])
 
 
 def _exact(value: Any) -> Fraction:
@@ -146,13 +185,18 @@ def as_items(value: Any) -> Any:
     return [item if isinstance(item, dict) else {"value": item} for item in values]
 
 
-def expand(items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int) -> tuple[Lam, ...]:
+def expand(items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int) -> Axis:
     """All λ for a training table of so many rows, each once, in the order they are written."""
     found: dict[Fraction, Lam] = {}
     for item in items:
         for lam in item.expand(n_train):
             found.setdefault(lam.exact, lam)
-    return tuple(found.values())
+    return Axis([*found.values()])
+
+
+def depend_on_rows(items: Sequence[OneLambda | LambdaGrid | PerRow]) -> bool:
+    """Whether :func:`expand` gives other λ for another number of training rows."""
+    return any(isinstance(item, PerRow) for item in items)
 
 
 def shown(value: Fraction) -> str:

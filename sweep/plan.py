@@ -8,8 +8,9 @@ that differ in λ only.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from sweep import datasets, folds
 from sweep.asks import asks_path
 from sweep.datasets.reference import DatasetRef, parse_reference
 from sweep.keys import KeyMaker, canonical
-from sweep.lambdas import Lam
+from sweep.lambdas import Axis, Lam
 from sweep.spec import Choice, DatasetEntry, Spec, SweepFile
 
 BYTES_PER_ROW = 1500
@@ -68,7 +69,6 @@ class Node:
     validation : dict or None
         See :func:`sweep.folds.describe`.
     fold : Fold
-    lams : tuple of Lam
     info : NodeInfo
     n_features : int
         Encoded features, constant and duplicate ones included, when fitted on the whole table.
@@ -79,7 +79,6 @@ class Node:
     encoding: Choice
     validation: dict[str, Any] | None
     fold: folds.Fold
-    lams: tuple[Lam, ...]
     info: NodeInfo
     n_features: int
 
@@ -114,17 +113,34 @@ class Block:
     node: Node
     solver: Choice
     limits: str
-    lams: tuple[Lam, ...]
-    keys: KeyMaker = field(repr=False)
+    axis: Axis
+    maker: KeyMaker = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.axis)
+
+    @property
+    def lams(self) -> tuple[Lam, ...]:
+        """The λ, one a task."""
+        return self.axis.lams
 
     def task(self, index: int) -> Task:
         """The task of a number in the plan."""
-        lam = self.lams[index - self.start]
-        return Task(index, self.node, self.solver, lam, self.key(lam))
+        return self.tasks([index])[0]
 
-    def key(self, lam: Lam, limits: str | None = None) -> str:
-        """The key of a λ, under the block's own limits or others."""
-        return self.keys.key(str(lam.exact), self.limits if limits is None else limits)
+    def tasks(self, indices: Sequence[int]) -> list[Task]:
+        """The tasks of some numbers in the plan."""
+        places = [index - self.start for index in indices]
+        lams, texts = self.axis.lams, self.axis.texts
+        keys = self.maker.keys([texts[place] for place in places], self.limits)
+        return [
+            Task(index, self.node, self.solver, lams[place], key)
+            for index, place, key in zip(indices, places, keys, strict=True)
+        ]
+
+    def keys(self, limits: str | None = None) -> list[str]:
+        """The key of each λ, under the block's own limits or others."""
+        return self.maker.keys(self.axis.texts, self.limits if limits is None else limits)
 
 
 @dataclass(frozen=True)
@@ -148,7 +164,7 @@ class Plan:
     @cached_property
     def n_tasks(self) -> int:
         """Number of tasks."""
-        return sum(len(block.lams) for block in self.blocks)
+        return sum(map(len, self.blocks))
 
     @property
     def n_impossible(self) -> int:
@@ -167,11 +183,15 @@ class Plan:
         """The task of a number from 0."""
         return self.block_of(index).task(index)
 
+    def tasks_of(self, indices: Sequence[int]) -> list[Task]:
+        """The tasks of some numbers, in that order."""
+        runs = itertools.groupby(indices, key=self.block_of)
+        return [task for block, numbers in runs for task in block.tasks([*numbers])]
+
     def tasks(self) -> Iterator[Task]:
-        """All tasks, in the order of the spec's axes, made one at a time."""
+        """All tasks, in the order of the spec's axes, made a block at a time."""
         for block in self.blocks:
-            for index in range(block.start, block.start + len(block.lams)):
-                yield block.task(index)
+            yield from block.tasks(range(block.start, block.start + len(block)))
 
     def costs(self) -> NDArray[np.float64]:
         """How much work each task is expected to be, in no unit: only the order matters."""
@@ -180,13 +200,13 @@ class Plan:
 
     def node_numbers(self) -> NDArray[np.int64]:
         """Number of each task's node."""
-        sizes = [len(block.lams) for block in self.blocks]
+        sizes = [len(block) for block in self.blocks]
         return np.repeat(np.array([b.node.number for b in self.blocks], np.int64), sizes)
 
     @property
     def estimated_bytes(self) -> int:
         """Size of the finished store, roughly."""
-        paths = sum(len(block.lams) for block in self.blocks if asks_path(block.solver.options))
+        paths = sum(len(block) for block in self.blocks if asks_path(block.solver.options))
         return BYTES_PER_ROW * (self.n_tasks + (ROWS_PER_PATH - 1) * paths)
 
     @property
@@ -197,7 +217,7 @@ class Plan:
             seconds = block.solver.limits.get("seconds")
             if seconds is None and SOLVERS[block.solver.name].traits.proves:
                 return None
-            total += (seconds or 0.0) * len(block.lams)
+            total += (seconds or 0.0) * len(block)
         return total
 
 
@@ -206,10 +226,11 @@ def _costs(block: Block) -> NDArray[np.float64]:
     node = block.node
     size = node.info.n_train * max(node.n_features, 1)
     if not SOLVERS[block.solver.name].traits.proves:
-        return np.full(len(block.lams), size * 1e-3)
-    lams = np.array([float(lam.exact) for lam in block.lams])
+        return np.full(len(block), size * 1e-3)
     size *= 2 if asks_path(block.solver.options) else 1
-    return np.asarray(size * node.n_features / np.maximum(lams, 1 / max(node.info.n_train, 1)))
+    return np.asarray(
+        size * node.n_features / np.maximum(block.axis.values, 1 / max(node.info.n_train, 1))
+    )
 
 
 @dataclass(frozen=True)
@@ -242,6 +263,7 @@ def make_plan(sweep: SweepFile) -> Plan:
     blocks: list[Block] = []
     impossible: list[Impossible] = []
     digests: dict[str, str] = {}
+    known: dict[object, Axis] = {}
     start = 0
     for entry in spec.datasets:
         encodings = spec.encoding_choices(entry)
@@ -253,18 +275,18 @@ def make_plan(sweep: SweepFile) -> Plan:
             )
         digests[table.digest] = table.name
         splits = _splits(spec, table)
+        axes = _axes(spec, table, splits, known)
         for encoding in encodings:
-            added = [_node(spec, table, encoding, fold, test) for fold, test in splits]
-            usable, refused = _match(table, encoding, solvers, added)
+            usable, refused = _match(table, encoding, solvers, axes)
             impossible += refused
             if not usable:
                 continue
-            for node in added:
-                numbered = replace(node, number=len(nodes))
-                nodes.append(numbered)
+            for (fold, n_test), axis in zip(splits, axes, strict=True):
+                node = _node(len(nodes), spec, table, encoding, fold, n_test)
+                nodes.append(node)
                 for solver in usable:
-                    blocks.append(_block(start, numbered, solver))
-                    start += len(blocks[-1].lams)
+                    blocks.append(_block(start, node, solver, axis))
+                    start += len(blocks[-1])
     if not blocks:
         raise InputError(f"no cell of the sweep {spec.name!r} is possible: {impossible[0].reason}")
     return Plan(spec, nodes, blocks, impossible)
@@ -323,7 +345,24 @@ def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
     return [(fold, int(folds.held_out(described, fold, table.target).sum())) for fold in found]
 
 
-def _node(spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test: int) -> Node:
+def _axes(
+    spec: Spec, table: _Table, splits: Sequence[tuple[folds.Fold, int]], known: dict[object, Axis]
+) -> list[Axis]:
+    """The λ of each fold; equal ones are one object, a million tasks then share what it holds."""
+    found = []
+    for _, n_test in splits:
+        n_train = table.n_rows - n_test
+        own = None if table.entry.lambdas is None else table.name
+        name = own, n_train if spec.lams_depend_on_rows(table.entry) else None
+        if name not in known:
+            known[name] = spec.lams(table.entry, n_train)
+        found.append(known[name])
+    return found
+
+
+def _node(
+    number: int, spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test: int
+) -> Node:
     described = folds.describe(spec.validation, spec.seed)
     info = NodeInfo(
         sweep=spec.name,
@@ -342,12 +381,11 @@ def _node(spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test:
     )
     fitted = table.encoders[repr(encoding)]
     n_features = 0 if isinstance(fitted, InputError) else fitted[1]
-    lams = spec.lams(table.entry, info.n_train)
-    return Node(-1, table.reference, encoding, described, fold, lams, info, n_features)
+    return Node(number, table.reference, encoding, described, fold, info, n_features)
 
 
 def _match(
-    table: _Table, encoding: Choice, solvers: Sequence[Choice], nodes: Sequence[Node]
+    table: _Table, encoding: Choice, solvers: Sequence[Choice], axes: Sequence[Axis]
 ) -> tuple[list[Choice], list[Impossible]]:
     """The solvers that can work on an encoded dataset, and why the others cannot."""
     fitted = table.encoders[repr(encoding)]
@@ -368,20 +406,18 @@ def _match(
                     options,
                     solver.name,
                     f"dataset {table.name!r}: {error}",
-                    sum(len(_lams(node, solver)) for node in nodes),
+                    sum(len(_axis(axis, solver)) for axis in axes),
                 )
             )
     return usable, refused
 
 
-def _lams(node: Node, solver: Choice) -> tuple[Lam, ...]:
+def _axis(axis: Axis, solver: Choice) -> Axis:
     """The λ of a solver's tasks: all, or that from which the path starts."""
-    if asks_path(solver.options):
-        return (min(node.lams, key=lambda lam: lam.exact),)
-    return node.lams
+    return axis.least if asks_path(solver.options) else axis
 
 
-def _block(start: int, node: Node, solver: Choice) -> Block:
+def _block(start: int, node: Node, solver: Choice, axis: Axis) -> Block:
     columns = {
         "data_hash": node.info.data_hash,
         "encoding": node.info.encoding,
@@ -393,5 +429,5 @@ def _block(start: int, node: Node, solver: Choice) -> Block:
         "solver_version": SOLVERS[solver.name].version,
         "validation": node.info.validation,
     }
-    lams = _lams(node, solver)
-    return Block(start, node, solver, canonical(solver.limits), lams, KeyMaker(columns))
+    limits = canonical(solver.limits)
+    return Block(start, node, solver, limits, _axis(axis, solver), KeyMaker(columns))

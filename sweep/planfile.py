@@ -75,31 +75,34 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
 
 
 def _survey_block(block: Block, store: Store) -> tuple[pa.Table, NDArray[np.int64]]:
-    lams = block.lams
-    keys = [block.key(lam) for lam in lams]
-    answers = [
-        store.answer_to(block, str(lam.exact), key) for lam, key in zip(lams, keys, strict=True)
-    ]
-    info, n = block.node.info, len(lams)
-    columns: dict[str, list[object]] = {
-        "key": [*keys],
-        "dataset": [info.dataset] * n,
-        "encoding": [info.encoding] * n,
-        "encoding_options": [info.encoding_options] * n,
-        "lam": [float(lam.exact) for lam in lams],
-        "lam_exact": [str(lam.exact) for lam in lams],
-        "lam_label": [lam.label for lam in lams],
-        "solver": [block.solver.name] * n,
-        "solver_options": [canonical(block.solver.options)] * n,
-        "limits": [block.limits] * n,
-        "fold": [info.fold] * n,
-        "repeat": [info.repeat] * n,
-        "answered_by": [*answers],
-        "reason": [None] * n,
-        "tasks": [1] * n,
+    answers, info, axis = store.answers.answers_to(block), block.node.info, block.axis
+    columns: dict[str, object] = {
+        "key": block.keys(),
+        "dataset": info.dataset,
+        "encoding": info.encoding,
+        "encoding_options": info.encoding_options,
+        "lam": axis.values,
+        "lam_exact": axis.texts,
+        "lam_label": axis.labels,
+        "solver": block.solver.name,
+        "solver_options": canonical(block.solver.options),
+        "limits": block.limits,
+        "fold": info.fold,
+        "repeat": info.repeat,
+        "answered_by": answers,
+        "reason": None,
+        "tasks": 1,
     }
+    table = pa.table([_column(columns[f.name], f.type, len(axis)) for f in SCHEMA], schema=SCHEMA)
     unanswered = np.array([answer is None for answer in answers], dtype=bool)
-    return pa.table(columns, schema=SCHEMA), block.start + np.flatnonzero(unanswered)
+    return table, block.start + np.flatnonzero(unanswered)
+
+
+def _column(content: object, kind: pa.DataType, n_rows: int) -> pa.Array:
+    """A column, of which all values may be equal."""
+    if isinstance(content, (list, np.ndarray)):
+        return pa.array(content, kind)
+    return pa.repeat(pa.scalar(content, kind), n_rows)
 
 
 def _refused(plan: Plan) -> pa.Table:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
+
+import pyarrow as pa
 
 from solver.base import Snapshot
 from solver.solution import Solution, Status
@@ -16,6 +18,7 @@ from sweep import schema
 from sweep.keys import canonical
 from sweep.pathsolves import solves_of
 from sweep.plan import NodeInfo
+from sweep.proofs import CONTENT
 from sweep.versions import git_revision, versions
 
 
@@ -80,6 +83,46 @@ class Cell:
             "solver": self.solver,
             "solver_version": self.solver_version,
         }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Runs that have come to an end, as they are sent and stored.
+
+    Parameters
+    ----------
+    rows : pyarrow.RecordBatch
+        With the columns of :data:`sweep.schema.SCHEMA`.
+    seconds : float
+        What they have cost, by a clock that does not jump.
+    certificates : dict
+        By key, the files of the rows that name one.
+    """
+
+    rows: pa.RecordBatch
+    seconds: float
+    certificates: dict[str, bytes]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def keys(self) -> list[str]:
+        """The tasks' keys."""
+        found: list[str] = self.rows["key"].to_pylist()
+        return found
+
+    def where(self, mask: pa.Array) -> Finished:
+        """Some of the rows."""
+        return replace(self, rows=self.rows.filter(mask))
+
+
+def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
+    """Runs as they are sent and stored, from a dict each."""
+    certificates = {row["key"]: row[CONTENT] for row in rows if CONTENT in row}
+    return Finished(
+        pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, certificates
+    )
 
 
 @dataclass(frozen=True)

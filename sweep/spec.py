@@ -17,7 +17,7 @@ from solver.errors import InputError
 from solver.limits import Limits
 from sweep.asks import LAM, PATH, PROOF, with_asks
 from sweep.datasets.reference import DatasetRef
-from sweep.lambdas import Lam, LambdaItem, as_items, expand
+from sweep.lambdas import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unknown, validate
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -336,10 +336,14 @@ class Spec(Strict):
         entries = self.encodings if dataset.encodings is None else dataset.encodings
         return _distinct(c for entry in entries for c in entry.expand())
 
-    def lams(self, dataset: DatasetEntry, n_train: int) -> tuple[Lam, ...]:
+    def lams(self, dataset: DatasetEntry, n_train: int) -> Axis:
         """The axis of λ of a dataset for so many training rows, each λ once."""
         items = self.lambdas if dataset.lambdas is None else dataset.lambdas
         return expand(items, n_train)
+
+    def lams_depend_on_rows(self, dataset: DatasetEntry) -> bool:
+        """Whether the λ differ with the number of training rows."""
+        return depend_on_rows(self.lambdas if dataset.lambdas is None else dataset.lambdas)
 
     def solver_choices(self) -> list[Choice]:
         """The axis of solvers, each choice once, with the sweep's limits where it has no own."""

@@ -6,23 +6,23 @@ One driver at a time writes to it; anybody may read it at any time.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import files, keys, proofs, states
+from sweep import files, index, proofs, states
+from sweep.index import Index
 from sweep.lock import DriverLock
 from sweep.parts import GRACE, Parts, is_current
 from sweep.plan import Block
-from sweep.rows import Checkpoint
+from sweep.rows import Checkpoint, Finished
 from sweep.schema import SCHEMA
 from sweep.spec import SweepFile, load_spec
 from sweep.states import Held, States
@@ -60,14 +60,6 @@ _CHECKPOINT = pa.schema(
 )
 
 
-class Answer(NamedTuple):
-    """What the store knows of a key: how its latest run ended, under which limits (JSON)."""
-
-    status: Status
-    limits: str
-    attempt: int
-
-
 class Store:
     """A sweep's folder, opened by its driver. Use it as a context manager.
 
@@ -89,8 +81,7 @@ class Store:
         try:
             self.parts = Parts(root)
             self.parts.create()
-            self._limits: dict[str, tuple[str, dict[str, Any]]] = {}
-            self.answers = self._index()
+            self.answers = Index(self.parts.read(index.COLUMNS))
             self.states = States(root)
             proofs.remove_leftovers(root)
             self._origins: dict[str, str] = {}
@@ -98,7 +89,8 @@ class Store:
         except BaseException:
             self.lock.release()
             raise
-        self._buffer: list[dict[str, Any]] = []
+        self._buffer: list[Finished] = []
+        self._checkpoints = {path.stem for path in (root / CHECKPOINTS).glob("*.parquet")}
         self._cost = 0.0
         self._flushed = time.monotonic()
         self._n_parts = len(self.parts.paths())
@@ -116,53 +108,11 @@ class Store:
     ) -> None:
         self.close()
 
-    def _index(self) -> dict[str, Answer]:
-        table = self.parts.read(["key", "status", "limits", "attempt"])
-        found: dict[str, Answer] = {}
-        for key, status, limits, attempt in zip(
-            *(table[name].to_pylist() for name in table.column_names), strict=True
-        ):
-            known = found.get(key)
-            if known is None or attempt > known.attempt:
-                found[key] = Answer(Status(status), self._intern(limits), attempt)
-        return found
-
-    def _intern(self, limits: str) -> str:
-        """The same text as ever for the same limits, so that a million rows keep one."""
-        if limits not in self._limits:
-            self._limits[limits] = (limits, json.loads(limits))
-        return self._limits[limits][0]
-
-    def answer_to(self, block: Block, lam_exact: str, key: str) -> str | None:
-        """The key of the stored row that answers a task; None if there is none.
-
-        It is the task's own, or that of the same task under smaller limits that were not hit.
-        """
-        own = self.answers.get(key)
-        if own is not None:
-            return key if own.status.has_tree else None
-        for text, limits in self._limits.values():
-            if text == block.limits:
-                continue
-            other = block.keys.key(lam_exact, text)
-            answer = self.answers.get(other)
-            if answer and keys.answers(answer.status, limits, block.solver.limits):
-                return other
-        return None
-
-    def attempts(self, key: str) -> int:
-        """How often a key has been run before."""
-        known = self.answers.get(key)
-        return known.attempt if known else 0
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Take a finished row; it is written soon, see :meth:`maybe_flush`."""
-        known = self.answers.get(row["key"])
-        self._has_superseded |= known is not None
-        limits = self._intern(row["limits"])
-        self.answers[row["key"]] = Answer(Status(row["status"]), limits, row["attempt"])
-        self._buffer.append(row)
-        self._cost += (row["finished"] - row["started"]).total_seconds()
+    def add(self, finished: Finished) -> None:
+        """Take finished rows; they are written soon, see :meth:`maybe_flush`."""
+        self._has_superseded |= self.answers.add(finished.rows)
+        self._buffer.append(finished)
+        self._cost += finished.seconds
 
     def maybe_flush(self) -> None:
         """Write the buffered rows if they have cost enough or waited long enough."""
@@ -179,35 +129,35 @@ class Store:
             If the disk is full. The rows stay in the buffer.
         """
         if self._buffer:
-            for row in self._buffer:  # first: no row may name a certificate that is not there
-                if proofs.CONTENT in row:
-                    proofs.save_certificate(self.root, row["key"], row[proofs.CONTENT])
-                    del row[proofs.CONTENT]
-            self.parts.append(pa.Table.from_pylist(self._buffer, schema=SCHEMA))
-            done = [row["key"] for row in self._buffer if Status(row["status"]).has_tree]
-            ended = [row["key"] for row in self._buffer]
+            for finished in self._buffer:  # first: no row may name a file that is not there
+                for key, content in finished.certificates.items():
+                    proofs.save_certificate(self.root, key, content)
+            table = pa.Table.from_batches([finished.rows for finished in self._buffer], SCHEMA)
+            self.parts.append(table)
             self._buffer, self._cost = [], 0.0
             self._n_parts += 1
-            for key in done:
-                self._checkpoint(key).unlink(missing_ok=True)
-            for key in ended:
-                if not self._may_go_on(key):
-                    self._drop_origin(key)
-                    self.states.drop(key)
+            self._drop_what_led_to(table)
         self._flushed = time.monotonic()
         if self._n_parts >= MANY_PARTS:
             self.compact()
 
+    def _drop_what_led_to(self, table: pa.Table) -> None:
+        """Remove checkpoints and states of runs that are stored."""
+        if self._checkpoints:
+            statuses = zip(*(table[name].to_pylist() for name in ("key", "status")), strict=True)
+            for key, status in statuses:
+                if key in self._checkpoints and Status(status).has_tree:
+                    self._checkpoint(key).unlink(missing_ok=True)
+                    self._checkpoints.discard(key)
+        if self.states or self._origins:
+            for key in table["key"].to_pylist():
+                if not self._may_go_on(key):
+                    self._drop_origin(key)
+                    self.states.drop(key)
+
     def compact(self) -> None:
         """Merge small parts and drop rows that a later attempt has replaced."""
-        latest = self.answers if self._has_superseded else None
-
-        def superseded(table: pa.Table) -> pa.Array:
-            assert latest is not None
-            pairs = zip(table["key"].to_pylist(), table["attempt"].to_pylist(), strict=True)
-            return pa.array([attempt < latest[key].attempt for key, attempt in pairs], pa.bool_())
-
-        self.parts.compact(superseded if latest is not None else None)
+        self.parts.compact(self.answers.is_replaced if self._has_superseded else None)
         self._n_parts = len(self.parts.paths())
         self._compacted = time.monotonic()
 
@@ -234,11 +184,12 @@ class Store:
         """Keep what an unfinished run has reached, in place of what it had reached before."""
         path = self._checkpoint(checkpoint.key)
         path.parent.mkdir(exist_ok=True)
+        self._checkpoints.add(checkpoint.key)
         files.write_table(path, pa.Table.from_pylist([asdict(checkpoint)], schema=_CHECKPOINT))
 
     def checkpoint(self, key: str) -> Checkpoint | None:
         """What an unfinished run had reached."""
-        return read_checkpoint(self._checkpoint(key))
+        return read_checkpoint(self._checkpoint(key)) if key in self._checkpoints else None
 
     # States
 
@@ -291,9 +242,8 @@ class Store:
         if not self.states:
             return None
         keys_of = [key]
-        for text, limits in self._limits.values():
-            if text != block.limits and keys.extends(block.solver.limits, limits):
-                keys_of.append(block.keys.key(lam_exact, text))
+        for text in self.answers.limits_within(block):
+            keys_of.append(block.maker.key(lam_exact, text))
         found = [held for k in keys_of if (held := self.states.held(k, identity)) is not None]
         best = max(found, key=lambda held: held.reached.iterations, default=None)
         if best is not None:
@@ -302,8 +252,7 @@ class Store:
 
     def has_checkpoints(self) -> bool:
         """Whether any run is unfinished."""
-        folder = self.root / CHECKPOINTS
-        return folder.is_dir() and any(folder.glob("*.parquet"))
+        return bool(self._checkpoints)
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:

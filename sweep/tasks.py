@@ -32,6 +32,7 @@ from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import datasets, rows, tablecache
 from sweep.asks import asks_path, asks_proof, own_options
+from sweep.blackbox import BLACK_BOX
 from sweep.datasets.reference import DatasetRef
 from sweep.encode import encode
 from sweep.keeping import Keeper
@@ -39,12 +40,15 @@ from sweep.paths import path_columns, path_disagreement
 from sweep.pathsolves import ResumedSeries, Solved, parse_solves
 from sweep.plan import Node, NodeInfo
 from sweep.proving import Found, prove
-from sweep.rows import Cell, Place
+from sweep.rows import Cell, Finished, Place, as_finished
 from sweep.shelf import SHELF
 from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
 
 Row = dict[str, Any]
+
+BUNDLE_SECONDS = 0.5
+"""What a bundle of short cells should take: then what it costs to send it does not matter."""
 
 LARGEST_STATE = 512 * 2**20
 """Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
@@ -77,8 +81,8 @@ class Run:
         Unlike that of any other run; also the topic of the events that workers send.
     checkpoint_seconds : float
         How often a running search reports what it has.
-    batch_seconds : float
-        A batch of cells ends after this long and leaves the rest.
+    bundle_seconds : float
+        A bundle of cells ends after this long and leaves the rest.
     largest_state : int
         Bytes of the file of a search's state, beyond which it is not kept.
     grace : float
@@ -88,7 +92,7 @@ class Run:
 
     name: str
     checkpoint_seconds: float = 30.0
-    batch_seconds: float = 0.25
+    bundle_seconds: float = BUNDLE_SECONDS
     largest_state: int = LARGEST_STATE
     grace: float = GRACE
 
@@ -147,26 +151,37 @@ def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
     return Prepared(info, problem, n_encoded, features[test], labels[codes[test]])
 
 
-def solve_cells(prepared: Prepared | None, cells: Sequence[Cell], run: Run) -> list[Row]:
+def solve_bundle(
+    prepared: Prepared | None, cells: Sequence[Cell], run: Run, number: int = 0
+) -> Finished:
     """Solve some cells of a node, one after the other.
+
+    Parameters
+    ----------
+    number : int
+        Of the bundle, see :mod:`sweep.blackbox`.
 
     Returns
     -------
-    list of dict
-        One finished row a cell. Cells that there was no time for are left out: at least one is
-        solved, unless the run was stopped.
+    Finished
+        One row a cell, in their order. The last cells are left out if there was no time for them:
+        at least one is solved, unless the run was stopped.
     """
     began = time.monotonic()
+    worker = _worker()
+    if worker is not None:
+        BLACK_BOX.open(worker, run.name)
     finished: list[Row] = []
-    for cell in cells:
-        late = finished and time.monotonic() - began > run.batch_seconds
+    for place, cell in enumerate(cells):
+        late = finished and time.monotonic() - began > run.bundle_seconds
         if late or prepared is None or is_stopped(run.name):
             break
+        BLACK_BOX.note(number, place)
         finished.append(solve_cell(prepared, cell, run))
     for cell in cells[len(finished) :]:
         if cell.state is not None:  # it is sent again with its cell
             SHELF.discard(cell.state)
-    return finished
+    return as_finished(finished, time.monotonic() - began)
 
 
 def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:

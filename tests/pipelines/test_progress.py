@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -133,8 +134,8 @@ def test_only_the_first_failures_are_named() -> None:
     stream = io.StringIO()
     with LogDisplay("x", stream) as display:
         for number in range(20):
-            display.finished(failure(number))
-        display.finished({"error": None})
+            display.finished(pa.RecordBatch.from_pylist([failure(number)]))
+        display.finished(pa.RecordBatch.from_pylist([{"error": None}]))
     lines = stream.getvalue().splitlines()
     assert len(lines) == 6
     assert lines[0].endswith("x: error: car, onehot, λ = 2/n, branches, fold 2: MemoryError: no. 0")

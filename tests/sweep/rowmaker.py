@@ -10,7 +10,7 @@ from sweep import store as stores
 from sweep import tasks
 from sweep.plan import Task, make_plan
 from sweep.planfile import survey
-from sweep.rows import Cell
+from sweep.rows import Cell, as_finished
 from sweep.spec import SweepFile, parse_spec
 
 SPEC = """\
@@ -52,7 +52,7 @@ def make_rows(sweep: SweepFile) -> list[dict[str, Any]]:
             dataset = tasks.load(node.reference, node.info.data_hash)
             prepared[node.number] = tasks.prepare(dataset, node)
         run = tasks.Run("test")
-        found += tasks.solve_cells(prepared[node.number], [cell_of(task)], run)
+        found.append(tasks.solve_cell(prepared[node.number], cell_of(task), run))
     return found
 
 
@@ -63,5 +63,5 @@ def finish(folder: Path, sweep: SweepFile | None = None) -> list[dict[str, Any]]
     with stores.create(folder, sweep) as store:
         survey(make_plan(sweep), store)
         for row in rows:
-            store.add(row)
+            store.add(as_finished([row]))
     return rows

@@ -40,8 +40,8 @@ class Heard(Silent):
     def planned(self, plan: Plan, remaining: int) -> None:
         self.plans.append((plan, remaining))
 
-    def finished(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
+    def finished(self, rows: pa.RecordBatch) -> None:
+        self.rows += rows.to_pylist()
 
     def progress(self, progress: Progress) -> None:
         self.told.append(progress)

@@ -20,7 +20,7 @@ SPEC = "name: a\ndatasets: [car]\nencodings: [onehot]\nsolvers: [cart]\nlambdas:
 
 def lams(text: str, n: int = 100) -> list[tuple[str, str]]:
     spec = parse_spec(SPEC.replace("{}", text)).spec
-    return [(str(lam.exact), lam.label) for lam in expand(spec.lambdas, n)]
+    return [(str(lam.exact), lam.label) for lam in expand(spec.lambdas, n).lams]
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,11 @@ def test_a_key_is_that_of_the_row_that_the_task_becomes() -> None:
 
 def test_lambda_per_row_counts_training_rows() -> None:
     found = plan()
-    for node in found.nodes:
+    for block in found.blocks:
+        node = block.node
         assert node.info.n_train + node.info.n_test == node.info.n_rows
-        assert node.lams[1].exact * node.info.n_train == 2
-        assert node.lams[1].label == "2/n"
+        assert block.lams[1].exact * node.info.n_train == 2
+        assert block.lams[1].label == "2/n"
 
 
 def test_adding_to_an_axis_leaves_other_keys_alone() -> None:
@@ -99,7 +100,7 @@ def test_a_path_is_one_task_from_the_least_lambda_on() -> None:
     paths = [task for task in found.tasks() if "lam" in task.solver.options]
     assert len(paths) == 2 * folds * (4 + 3)
     assert {task.lam.label for task in paths} == {"2/n"}
-    assert all(task.lam.exact == min(lam.exact for lam in task.node.lams) for task in paths)
+    assert all(task.lam.exact == min(lam.exact for lam in found.blocks[0].lams) for task in paths)
     tasks = list(found.tasks())
     assert [task.number for task in tasks] == list(range(found.n_tasks))
     assert all(found.task(task.number) == task for task in tasks[::13])

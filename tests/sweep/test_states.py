@@ -15,7 +15,7 @@ from sweep import store as stores
 from sweep.keys import canonical, extends, question_limits
 from sweep.plan import Task, make_plan
 from sweep.planfile import survey
-from sweep.rows import Checkpoint
+from sweep.rows import Checkpoint, as_finished
 from sweep.statefile import read_state, write_state
 from sweep.status import sweep_status
 from sweep.verify import verify_sweep
@@ -46,7 +46,7 @@ class Desk:
 
     def identity(self, limits: str = "seconds: 60") -> dict[str, str]:
         block, task = self.task(limits)
-        question = block.keys.key(str(task.lam.exact), question_limits(task.solver.limits))
+        question = block.maker.key(str(task.lam.exact), question_limits(task.solver.limits))
         return {"task": question, "solver": "branches"}
 
     def bring(self, store: stores.Store, at: int, key: str | None = None) -> str | None:
@@ -70,7 +70,7 @@ class Desk:
         _, task = self.task(limits)
         now = datetime.now(UTC)
         own = {"key": task.key, "limits": canonical(task.solver.limits), "status": status}
-        store.add({**self.row, **own, "started": now, "finished": now})
+        store.add(as_finished([{**self.row, **own, "started": now, "finished": now}]))
         store.flush()
 
 

@@ -17,7 +17,7 @@ from solver.errors import InputError
 from sweep import store as stores
 from sweep.plan import make_plan
 from sweep.planfile import survey
-from sweep.rows import Checkpoint
+from sweep.rows import Checkpoint, as_finished
 from sweep.schema import SCHEMA
 from sweep.spec import parse_spec
 from sweep.status import age, sweep_status
@@ -35,9 +35,9 @@ def test_status_counts_what_is_done_failed_and_missing(
         empty = sweep_status(store.root)
         assert (empty.total, empty.done, empty.missing, empty.live) == (24, 0, 24, True)
         for row in small_rows[:5]:
-            store.add(row)
+            store.add(as_finished([row]))
         bad = dict.fromkeys(["objective", "gap", "tree", "seconds"])
-        store.add({**small_rows[5], **bad, "status": "error", "error": "Traceback"})
+        store.add(as_finished([{**small_rows[5], **bad, "status": "error", "error": "Traceback"}]))
         store.save_checkpoint(Checkpoint(small_rows[6]["key"], "{}", "1/2", "1/4", 1.0, 2, 3))
         store.flush()
         found = sweep_status(store.root)

@@ -25,7 +25,7 @@ from sweep import store as stores
 from sweep.plan import make_plan
 from sweep.planfile import read_plan, survey
 from sweep.results import read_results
-from sweep.rows import Checkpoint
+from sweep.rows import Checkpoint, as_finished
 from sweep.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
@@ -40,7 +40,7 @@ def store(tmp_path: Path, rowmaker: Any) -> Any:
 
 def test_rows_come_back_as_they_went_in(store: stores.Store, small_rows: Rows) -> None:
     for row in small_rows:
-        store.add(row)
+        store.add(as_finished([row]))
     store.flush()
     frame = read_results(store.root)
     assert list(frame.columns) == schema.SCHEMA.names
@@ -52,7 +52,7 @@ def test_rows_come_back_as_they_went_in(store: stores.Store, small_rows: Rows) -
 
 def test_any_parquet_reader_can_read_it(store: stores.Store, small_rows: Rows) -> None:
     for number, row in enumerate(small_rows):
-        store.add(row)
+        store.add(as_finished([row]))
         if number % 5 == 0:
             store.flush()
     store.flush()
@@ -73,14 +73,13 @@ def test_rows_are_written_when_they_cost_enough_or_waited_long(
     store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = small_rows[0]
-    store.add(row)
+    store.add(as_finished([row]))
     store.maybe_flush()
     assert len(store.parts.paths()) == 0
-    dear = {**row, "key": "b", "finished": row["started"] + pd.Timedelta(seconds=6)}
-    store.add(dear)
+    store.add(as_finished([small_rows[1]], seconds=6))
     store.maybe_flush()
     assert len(store.parts.paths()) == 1
-    store.add({**row, "key": "c"})
+    store.add(as_finished([small_rows[2]]))
     monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.0)
     store.maybe_flush()
     assert len(store.parts.paths()) == 2
@@ -90,17 +89,17 @@ def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
     rows = rowmaker.finish(tmp_path / "out")
     assert len(read_results(tmp_path / "out")) == len(rows)
     with stores.Store(tmp_path / "out") as again:
-        assert set(again.answers) == {row["key"] for row in rows}
+        assert set(again.answers.keys()) == {row["key"] for row in rows}
 
 
 def test_a_later_attempt_replaces_a_failed_one(store: stores.Store, small_rows: Rows) -> None:
     good = small_rows[0]
     results = [n for n in schema.SCHEMA.names if n in ("tree", "objective", "errors", "gap")]
     bad = {**good, **dict.fromkeys(results), "status": "killed", "error": "killed: …"}
-    store.add(bad)
+    store.add(as_finished([bad]))
     store.flush()
-    assert store.attempts(good["key"]) == 1
-    store.add({**good, "attempt": 2})
+    assert store.answers.attempts(good["key"]) == 1
+    store.add(as_finished([{**good, "attempt": 2}]))
     store.flush()
     assert read_results(store.root)["status"].tolist() == [good["status"]]
     assert len(read_results(store.root, every_run=True)) == 2
@@ -113,10 +112,10 @@ def test_compaction_keeps_every_row_and_large_parts(
 ) -> None:
     monkeypatch.setattr(parts, "LARGE", 5)
     for row in small_rows[:5]:
-        store.add(row)
+        store.add(as_finished([row]))
     store.flush()
     for row in small_rows[5:]:
-        store.add(row)
+        store.add(as_finished([row]))
         store.flush()
     before = read_results(store.root)
     large = store.parts.paths()[0].stat().st_ino
@@ -133,7 +132,7 @@ def test_a_reader_never_sees_a_row_twice_or_not_at_all(
 ) -> None:
     """Readers of our own and of others, while parts come and are compacted."""
     for row in small_rows:
-        store.add(row)
+        store.add(as_finished([row]))
         store.flush()
     expected = {row["key"] for row in small_rows}
     seen: list[list[str]] = []
@@ -168,7 +167,7 @@ def test_many_parts_are_compacted_on_the_way(
 ) -> None:
     monkeypatch.setattr(stores, "MANY_PARTS", 4)
     for row in small_rows:
-        store.add(row)
+        store.add(as_finished([row]))
         store.flush()
         assert len(store.parts.paths()) <= 4
     assert len(read_results(store.root)) == len(small_rows)
@@ -279,7 +278,7 @@ def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
     found = store.checkpoint(key)
     assert found is not None
     assert (found.seconds, str(found.gap)) == (2.0, "1/4")
-    store.add(small_rows[0])
+    store.add(as_finished([small_rows[0]]))
     assert store.has_checkpoints()
     store.flush()
     assert not store.has_checkpoints()
@@ -297,7 +296,7 @@ def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
 ) -> None:
     for row in small_rows:
         changed = {"status": status} if row["solver"] == "branches" else {}
-        store.add({**row, **changed})
+        store.add(as_finished([{**row, **changed}]))
     larger = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 90")))
     remaining, answered = survey(larger, store)
     branches = sum(row["solver"] == "branches" for row in small_rows)
@@ -312,10 +311,10 @@ def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
 
 
 def test_results_show_the_latest_run_of_each_task(store: stores.Store, small_rows: Rows) -> None:
-    first = {**small_rows[0], "status": "time_limit", "limits": '{"seconds":1.0}', "key": "other"}
+    first = {**small_rows[0], "status": "time_limit", "limits": '{"seconds":1.0}', "key": "0e" * 32}
     later = pd.Timedelta(seconds=1)
-    store.add(first)
-    store.add({**small_rows[0], "finished": small_rows[0]["finished"] + later})
+    store.add(as_finished([first]))
+    store.add(as_finished([{**small_rows[0], "finished": small_rows[0]["finished"] + later}]))
     store.flush()
     assert len(read_results(store.root, every_run=True)) == 2
     assert read_results(store.root)["key"].tolist() == [small_rows[0]["key"]]
@@ -327,7 +326,7 @@ def test_a_full_disk_is_told_and_loses_no_row(
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    store.add(small_rows[0])
+    store.add(as_finished([small_rows[0]]))
     with monkeypatch.context() as patch:
         patch.setattr(pq, "write_table", full)
         with pytest.raises(InputError, match=r"cannot write .*No space left on device; make room"):
@@ -355,7 +354,7 @@ def test_a_certificate_is_on_the_disk_before_its_row(
     there: list[bool] = []
     append = store.parts.append
     monkeypatch.setattr(store.parts, "append", lambda t: there.append(path.exists()) or append(t))
-    store.add(row)
+    store.add(as_finished([row]))
     assert not path.exists()
     store.flush()
     assert there == [True]
@@ -368,7 +367,7 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
 ) -> None:
     rows = [with_certificate(row, row["key"].encode()) for row in small_rows[:3]]
     for row in rows:
-        store.add(dict(row))
+        store.add(as_finished([dict(row)]))
 
     def full(path: Path, content: bytes) -> None:
         if content == rows[1]["key"].encode():
@@ -413,7 +412,7 @@ def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
         remaining, answered = survey(plan, store)
         assert (answered, remaining.tolist()) == (4, [4, 5])
         for row in new_rows(rowmaker, set(before["key"])):
-            store.add(row)
+            store.add(as_finished([row]))
             store.flush()
             # Parts of both versions.
             assert len(read_results(old)) == len(store.answers)

@@ -66,18 +66,21 @@ def test_a_row_has_every_column_and_its_trees_test_accuracy(
     assert row["started"] <= row["finished"]
 
 
-def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
+def test_a_bundle_ends_after_its_time_but_not_before_its_first_cell(
     prepared: tasks.Prepared, cells: list[Cell]
 ) -> None:
-    hasty = tasks.Run("test", batch_seconds=0.0)
-    assert [r["key"] for r in tasks.solve_cells(prepared, cells, hasty)] == [cells[0].key]
-    assert len(tasks.solve_cells(prepared, cells, tasks.Run("test", batch_seconds=60))) == 4
+    hasty = tasks.Run("test", bundle_seconds=0.0)
+    assert tasks.solve_bundle(prepared, cells, hasty).keys == [cells[0].key]
+    whole = tasks.solve_bundle(prepared, cells, tasks.Run("test", bundle_seconds=60))
+    assert whole.keys == [cell.key for cell in cells]
+    assert whole.rows.schema == schema.SCHEMA
+    assert 0 < whole.seconds < 60
 
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     run = tasks.Run("test-stopped")
     worker.request_stop(run.name)
-    assert tasks.solve_cells(prepared, cells, run) == []
+    assert len(tasks.solve_bundle(prepared, cells, run)) == 0
 
 
 def test_an_exception_becomes_a_row(prepared: tasks.Prepared, cells: list[Cell]) -> None:
