@@ -177,7 +177,7 @@ class Dispatcher:
     def fill(self) -> None:
         """Give work to every worker that has too little of it."""
         ready = self.hosts.ready()
-        free = [s for s in self.seats.values() if not s.is_alone and s.host in ready]
+        free = [s for s in self.seats.values() if not s.is_alone and s.address in ready]
         free.sort(key=lambda seat: len(seat.bundles))
         # As many workers as there are suspects get nothing new, so that they become empty.
         kept = len(self._suspects)
@@ -404,8 +404,8 @@ class Dispatcher:
 
     def states(self) -> list[Parcel]:
         """The states of searches that have come from workers."""
-        notes = self.courier.notes(), self.shipper.notes(), self.store.states.notes()
-        self.notes.extend(itertools.chain.from_iterable(notes))
+        for tellers in (self.courier, self.shipper, self.hosts, self.store.states):
+            self.notes.extend(tellers.notes())
         return self.courier.arrivals()
 
     def _look_at_workers(self) -> list[Row]:

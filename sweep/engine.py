@@ -190,7 +190,10 @@ class _Session:
             self._keep_snapshots(dispatcher)
             self._keep_states(dispatcher)
             self.store.maybe_flush()
-            watch.check(len(dispatcher.seats), dispatcher.waiting + dispatcher.running)
+            watch.check(
+                len(dispatcher.seats) - dispatcher.hosts.n_refused,
+                dispatcher.waiting + dispatcher.running,
+            )
             self._tell(dispatcher)
 
     def outcome(self) -> Outcome:

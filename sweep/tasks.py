@@ -5,7 +5,6 @@ They are plain functions of their arguments; Dask is only asked where they run a
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 import traceback
@@ -42,7 +41,6 @@ from sweep.plan import Node, NodeInfo
 from sweep.proving import Found, prove
 from sweep.rows import Cell, Finished, Place, as_finished
 from sweep.shelf import SHELF
-from sweep.versions import versions
 from sweep.worker import GUARD, is_stopped
 
 Row = dict[str, Any]
@@ -97,18 +95,10 @@ class Run:
     grace: float = GRACE
 
 
-def get_ready(solvers: Sequence[str]) -> str | None:
-    """Compile what the solvers need, before other workers of the machine do so side by side.
-
-    Returns
-    -------
-    str or None
-        The version of treesweep on this worker.
-    """
+def get_ready(solvers: Sequence[str]) -> None:
+    """Compile what the solvers need, before other workers of the machine do so side by side."""
     for name in solvers:
         get_solver(name).warm_up()
-    found: str | None = json.loads(versions()).get("treesweep")
-    return found
 
 
 def load(reference: DatasetRef, digest: str) -> datasets.Dataset:

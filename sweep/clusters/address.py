@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from solver.errors import InputError
 from sweep.clusters.base import Cluster
 from sweep.clusters.checks import PrivateKey
+from sweep.hosts import check_workers
 from sweep.yamlfile import Strict, problem
 
 
@@ -84,9 +85,9 @@ class Address(Cluster):
         return client
 
     def reach(self) -> None:
-        """Reach the scheduler and leave it."""
+        """Reach the scheduler, ask its workers what they run, and leave it."""
         with ExitStack() as stack:
-            self.open(stack)
+            check_workers(self.open(stack))
 
     def dry_run(self) -> str:
         """What would be reached."""
