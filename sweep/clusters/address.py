@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -76,13 +77,24 @@ class Address(Cluster):
                 set_as_default=False,
             )
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-            why = " ".join(str(error).split())[:120]
-            raise InputError(
-                f"cannot reach a Dask scheduler at {self.address} within "
-                f"{self.connect_timeout:g} s; is it running, and is the address right? ({why})"
-            ) from None
+            raise InputError(self._complaint(error)) from None
         stack.enter_context(client)
         return client
+
+    def _complaint(self, error: Exception) -> str:
+        """Why the scheduler cannot be reached, and what may help."""
+        why = " ".join(str(error).split())[:120]
+        if isinstance(error, ssl.SSLError) or "SSL" in why:
+            return (
+                f"the scheduler at {self.address} and this side do not accept each other's "
+                f"certificates; 'security' must name files of the CA that signed the scheduler's "
+                f"certificate, and none may have expired ({why})"
+            )
+        hint = "" if self.security else ", and does it speak plain TCP, not tls://?"
+        return (
+            f"cannot reach a Dask scheduler at {self.address} within {self.connect_timeout:g} s; "
+            f"is it running, and is the address right{hint or '?'} ({why})"
+        )
 
     def reach(self) -> None:
         """Reach the scheduler, ask its workers what they run, and leave it."""

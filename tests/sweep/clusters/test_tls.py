@@ -74,9 +74,7 @@ def test_a_scheduler_of_another_ca_is_refused(lab: Lab, others: Path, tmp_path: 
 def test_a_client_without_tls_is_refused(lab: Lab, tmp_path: Path) -> None:
     plain = tmp_path / "cluster.yaml"
     address = lab.address.replace("tls://", "tcp://")
-    plain.write_text(
-        f"kind: address\naddress: {address}\ninsecure: true\nconnect_timeout: 3\n"
-    )
+    plain.write_text(f"kind: address\naddress: {address}\ninsecure: true\nconnect_timeout: 3\n")
     with pytest.raises(InputError, match=r"cannot reach a Dask scheduler at tcp://.* tls://"):
         with open_cluster(load_cluster(plain)):
             pass
