@@ -148,7 +148,7 @@ def now() -> datetime:
 def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
     """A row without results, in the order of the schema."""
     row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
-    row.update(asdict(info))
+    row.update(vars(info))
     row.update(
         schema_version=schema.VERSION,
         key=cell.key,
