@@ -12,10 +12,10 @@ import queue
 import threading
 import time
 import traceback
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
@@ -27,13 +27,14 @@ from solver.solution import Status
 from sweep import rows, tasks
 from sweep.asks import asks_path
 from sweep.backlog import Backlog
+from sweep.casualties import Casualties, Death
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
-from sweep.inquests import Handed, Inquests
 from sweep.keys import question_limits
 from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Finished, Place, as_finished
+from sweep.seats import Bundle, Seat
 from sweep.shipping import Shipper
 from sweep.store import Store
 from sweep.worker import request_stop
@@ -48,46 +49,6 @@ _LONG = 2 * tasks.BUNDLE_SECONDS
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
 _POLL_WORKERS = 1.0
-_NODE_DEATHS = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Bundle:
-    """Some tasks of one node, on their way."""
-
-    number: int
-    node: Node
-    tasks: list[Task]
-    alone: bool
-    submitted: float
-
-
-@dataclass(eq=False)
-class Seat:
-    """A worker, and what was handed to it."""
-
-    address: str
-    host: str
-    bundles: dict[Future[Any], Bundle] = field(default_factory=dict)
-    tables: dict[str, Future[Any]] = field(default_factory=dict)
-    prepared: OrderedDict[int, Future[Any]] = field(default_factory=OrderedDict)
-    reserved: Task | None = None
-    """A task that will be run alone here, once its data are prepared."""
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether it is there for a task that must be alone."""
-        return bool(self.reserved) or any(bundle.alone for bundle in self.bundles.values())
-
-    @property
-    def n_tasks(self) -> int:
-        """Tasks that were handed to it."""
-        return sum(len(bundle.tasks) for bundle in self.bundles.values()) + bool(self.reserved)
-
-    @property
-    def nodes(self) -> set[int]:
-        """The nodes it is at."""
-        return {bundle.node.number for bundle in self.bundles.values()}
 
 
 class Dispatcher:
@@ -123,15 +84,10 @@ class Dispatcher:
         self.snapshots: deque[Checkpoint] = deque()
         self.courier = Courier(client, run.name)
         self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
-        self._inquests = Inquests(client, run.name)
-        self._suspects: deque[Task] = deque()
-        self._deaths: dict[int, int] = {}
+        self._casualties = Casualties(client, run.name, plan, backlog, self._shrink)
         self._most: dict[tuple[str, str, str], int] = {}
         self._pace = _LONG + 1
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._node_deaths: dict[int, int] = {}
-        self._memory_used: dict[str, int] = {}
-        self._overdue: dict[str, float] = {}
         self._watch = Overdue(client, run.grace)
         self._polled = 0.0
         self._names, self._numbers = itertools.count(), itertools.count()
@@ -148,13 +104,13 @@ class Dispatcher:
     @property
     def waiting(self) -> int:
         """Tasks that are not."""
-        return len(self.backlog) + len(self._suspects) + self._inquests.n_tasks
+        return len(self.backlog) + self._casualties.n_tasks
 
     def stop(self) -> None:
         """Ask all workers to end what they are at; nothing new may be handed out after this."""
         for seat in self.seats.values():
             if seat.reserved:
-                self._suspects.append(seat.reserved)
+                self._casualties.suspects.append(seat.reserved)
                 seat.reserved = None
         # A worker that holds the interpreter's lock would keep us waiting.
         ask = threading.Thread(
@@ -180,10 +136,10 @@ class Dispatcher:
         free = [s for s in self.seats.values() if not s.is_alone and s.address in ready]
         free.sort(key=lambda seat: len(seat.bundles))
         # As many workers as there are suspects get nothing new, so that they become empty.
-        kept = len(self._suspects)
+        kept = len(self._casualties.suspects)
         for seat in free[:kept]:
-            if not seat.bundles and self._suspects:
-                seat.reserved = self._suspects.popleft()
+            if not seat.bundles and self._casualties.suspects:
+                seat.reserved = self._casualties.suspects.popleft()
         for seat in self.seats.values():
             self._start_reserved(seat)
         depth = 1 if self._pace > _LONG else 2
@@ -221,12 +177,12 @@ class Dispatcher:
             workers=[seat.address],
             pure=False,
         )
-        seat.bundles[future] = Bundle(number, node, chosen, alone, time.monotonic())
+        seat.bundles[future] = Bundle(number, node, chosen, alone)
         self._ready.add(future)
 
     def _cell(self, task: Task) -> Cell:
         solver, lam = task.solver, str(task.lam.exact)
-        start = self.store.checkpoint(task.key) if self._resumes or self._deaths else None
+        start = self.store.checkpoint(task.key) if self._resumes or self._casualties else None
         question = None
         # An interrupted path goes on from what is solved: it is in the checkpoint.
         if SOLVERS[solver.name].traits.resumes and not asks_path(solver.options):
@@ -240,7 +196,7 @@ class Dispatcher:
             solver_version=SOLVERS[solver.name].version,
             options=solver.options,
             limits=solver.limits,
-            attempt=self.store.answers.attempts(task.key) + self._deaths.get(task.number, 0) + 1,
+            attempt=self.store.answers.attempts(task.key) + self._casualties.deaths(task) + 1,
             start=start,
             question=question,
         )
@@ -323,7 +279,8 @@ class Dispatcher:
                     failed += taken
         failed += self._hear()
         failed += self._look_at_workers()
-        failed += self._judge()
+        workers = {seat.host: seat.address for seat in self.seats.values()}
+        failed += self._killed(self._casualties.judge(workers))
         return [*found, as_finished(failed)] if failed else found
 
     def _take(self, future: Future[Any], result: Any) -> Finished | list[Row]:
@@ -367,9 +324,14 @@ class Dispatcher:
             growth = _GROWTH if seconds < tasks.BUNDLE_SECONDS / (2 * _GROWTH) else 2
             self._most[family] = min(growth * most, LARGEST_BUNDLE)
 
+    def _shrink(self, task: Task) -> None:
+        """Send smaller bundles: they find the culprit sooner."""
+        family = _family(task.node)
+        self._most[family] = max(1, self._most.get(family, 1) // _GROWTH)
+
     def _return(self, bundle: Bundle) -> None:
         if bundle.alone:
-            self._suspects.extend(bundle.tasks)
+            self._casualties.suspects.extend(bundle.tasks)
         else:
             self.backlog.give_back(bundle.node.number, [task.number for task in bundle.tasks])
 
@@ -383,9 +345,9 @@ class Dispatcher:
             if kind == "snapshot":
                 self.snapshots.append(Checkpoint(**event["checkpoint"]))
             elif kind == "memory":
-                self._memory_used[event["key"]] = event["used"]
+                self._casualties.used_memory(event["key"], event["used"])
             elif kind == "overdue":
-                self._overdue[event["key"]] = event["ran"]
+                self._casualties.ran_late(event["key"], event["ran"])
             elif kind == "state":
                 self._fetch(event)
             elif kind == "bad-state":
@@ -437,9 +399,7 @@ class Dispatcher:
                 f"worker {seat.address} has been at a task for {ran:.0f} s; it is ended"
             )
             if len(bundle.tasks) == 1:
-                self._overdue[bundle.tasks[0].key] = ran
-
-    # What was on a worker that died
+                self._casualties.ran_late(bundle.tasks[0].key, ran)
 
     def _remove(self, address: str) -> list[Row]:
         seat = self.seats.pop(address, None)
@@ -447,86 +407,19 @@ class Dispatcher:
             return []
         self.hosts.remove(seat.host, address)
         self._watch.forget(address)
-        self.client.cancel([*seat.bundles, *seat.prepared.values(), *seat.tables.values()])
+        self.client.cancel(seat.futures)
         again = "; what it was at is run again alone" if seat.n_tasks else ""
         self.notes.append(f"worker {address} is gone{again}")
-        found = self._lost_data(seat.reserved) if seat.reserved else []
-        for bundle in seat.bundles.values():
-            if bundle.alone:
-                found += self._culprits(bundle.tasks)
-        others = [bundle for bundle in seat.bundles.values() if not bundle.alone]
-        # Of a task that took too long it is known that its worker was ended for its sake.
-        known = [t for bundle in others for t in bundle.tasks if t.key in self._overdue]
-        if known:
-            self._give_back(t for bundle in others for t in bundle.tasks if t not in known)
-            return found + self._culprits(known)
-        self._inquests.begin(seat.host, address, [Handed(b.number, b.tasks) for b in others])
-        return found
+        return self._killed(self._casualties.lost(seat))
 
-    def _judge(self) -> list[Row]:
-        """Tell suspects from bystanders, where it is known by now what dead workers were at."""
-        found: list[Row] = []
-        for verdict in self._inquests.end({s.host: s.address for s in self.seats.values()}):
-            task = verdict.suspect
-            if not verdict.is_known:  # smaller bundles find the culprit sooner
-                family = _family(task.node)
-                self._most[family] = max(1, self._most.get(family, 1) // 4)
-            if task.key in self._overdue:
-                found += self._culprits([task])
-            else:
-                self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
-                self._suspects.append(task)
-            self._give_back(verdict.bystanders)
-        return found
-
-    def _give_back(self, bystanders: Iterable[Task]) -> None:
-        """Let tasks wait again."""
-        by_node: dict[int, list[int]] = {}
-        for task in bystanders:
-            by_node.setdefault(task.node.number, []).append(task.number)
-        for node, numbers in by_node.items():
-            self.backlog.give_back(node, numbers)
-
-    def _culprits(self, killers: Sequence[Task]) -> list[Row]:
-        """A worker died, and it is known for sake of which tasks."""
-        for task in killers:
-            self._deaths[task.number] = self._deaths.get(task.number, 0) + 1
-        return [self._killed(task, "") for task in killers]
-
-    def _lost_data(self, task: Task) -> list[Row]:
-        """A worker died while it prepared the data of a suspect, with nothing else on it.
-
-        If that happens again it was the data, and no task of this node can be run.
-        """
-        number = task.node.number
-        self._node_deaths[number] = self._node_deaths.get(number, 0) + 1
-        if self._node_deaths[number] < _NODE_DEATHS:
-            self._suspects.append(task)
-            return []
-        others = [self.plan.task(n) for n in self.backlog.remove_node(number)]
-        others += [t for t in self._suspects if t.node.number == number]
-        self._suspects = deque(t for t in self._suspects if t.node.number != number)
-        return [self._killed(t, "while its dataset was read or encoded, ") for t in [task, *others]]
-
-    def _killed(self, task: Task, when: str) -> Row:
-        used, ran = self._memory_used.get(task.key), self._overdue.get(task.key)
-        if used is not None:
-            limit = task.solver.limits.get("bytes", 0)
-            why = f"it used {_mib(used)} of memory and the memory limit is {_mib(limit)}"
-        elif ran is not None:
-            why = f"it ran {ran:.0f} s, its limit is {task.solver.limits['seconds']:g} s"
-        else:
-            why = (
-                "the worker process died, and again with this task alone; it may have used up the "
-                "worker's memory, or have been killed from outside"
-            )
-        return self._failed(task, f"killed: {when}{why}", Status.KILLED)
+    def _killed(self, deaths: Sequence[Death]) -> list[Row]:
+        return [self._failed(death.task, death.error, Status.KILLED) for death in deaths]
 
     def _failed(self, task: Task, error: str, status: Status, seat: Seat | None = None) -> Row:
         place = Place(None, seat.address if seat else None, rows.now())
         cell = self._cell(task)
         if status is Status.KILLED:
-            died = max(1, self._deaths.get(task.number, 1))
+            died = max(1, self._casualties.deaths(task))
             cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
         return rows.failed(task.node.info, cell, place, error, status)
 
@@ -538,7 +431,3 @@ def _family(node: Node) -> tuple[str, str, str]:
 
 def _bytes(node: Node) -> int:
     return 4 * node.info.n_rows * (node.n_features + 20)
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:,.0f} MiB"
