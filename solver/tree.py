@@ -226,7 +226,7 @@ class Tree:
         """Read a tree from JSON; errors as :meth:`from_dict`."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"the tree is not valid JSON: {error}") from None
         if not isinstance(data, dict):
             raise InputError("this is not a treesweep tree (not a JSON object)")

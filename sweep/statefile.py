@@ -291,7 +291,7 @@ def _joined(path: Path, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
     for row in _rows(path, file):
         name, data = row["name"], row["data"]
         if row["part"] == 0:
-            found[name] = np.empty(row["shape"], np.dtype(row["dtype"]))
+            found[name] = _empty(path, row)
             ends[name] = 0, 0
         number, at = ends.get(name, (-1, 0))
         if row["part"] != number or at + len(data) > found[name].nbytes:
@@ -302,6 +302,17 @@ def _joined(path: Path, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
         if ends[name][1] != array.nbytes:
             raise _incomplete(path, name)
     return found
+
+
+def _empty(path: object, row: dict[str, Any]) -> NDArray[Any]:
+    """Room for an array of numbers or text, as a file describes it."""
+    try:
+        dtype = np.dtype(row["dtype"])
+        if dtype.kind in _KINDS and not dtype.names:
+            return np.empty(row["shape"], dtype)
+    except (TypeError, ValueError, MemoryError):
+        pass
+    raise InputError(f"{path} is damaged: array {row['name']!r} is none that a search keeps")
 
 
 def _incomplete(path: Path, name: str) -> InputError:

@@ -101,6 +101,8 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise InputError(f"{path}{line}: this is not valid YAML: {problem}") from None
+    except RecursionError:
+        raise InputError(f"{path}: the file is nested too deep") from None
     if root is None:
         raise InputError(f"{path} is empty")
     lines: dict[Location, int] = {}
@@ -113,6 +115,9 @@ def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path
     lines.setdefault(location, line)
     if len(lines) > _MOST_NODES or len(location) > 50:
         raise InputError(f"{path}, line {line}: the file is too large or nested too deep")
+    plain = f"tag:yaml.org,2002:{'seq' if isinstance(node, yaml.SequenceNode) else 'map'}"
+    if isinstance(node, yaml.CollectionNode) and node.tag != plain:
+        raise InputError(f"{path}, line {line}: the tag {node.tag} is not known here; leave it out")
     if isinstance(node, yaml.SequenceNode):
         return [_build(item, (*location, i), lines, path) for i, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):

@@ -19,7 +19,18 @@ import pyarrow.parquet
 from solver.errors import InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_DAMAGED = (OSError, EOFError, ValueError, KeyError, zlib.error, csv.Error, pa.ArrowException)
+_DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    # What a file tells pandas of its columns need not be what pandas expects.
+    TypeError,
+    AttributeError,
+    zlib.error,
+    csv.Error,
+    pa.ArrowException,
+)
 
 
 def ending_of(path: Path) -> str:
