@@ -1,0 +1,166 @@
+"""The processes of a tormented sweep, from outside: starting, finding and ending them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.torment import roles
+
+ROOT = Path(__file__).resolve().parents[2]
+N_WORKERS = 2
+_START_SECONDS = 60.0
+
+
+class Cast:
+    """A driver, and a scheduler with workers that may outlive it.
+
+    Parameters
+    ----------
+    folder : Path
+        For logs and workers.
+    spec, out : Path
+        The sweep's file and its folder.
+    """
+
+    def __init__(self, folder: Path, spec: Path, out: Path) -> None:
+        self.folder, self.spec, self.out = folder, spec, out
+        self.log, self.journal = folder / "log", folder / "journal"
+        os.environ["PYTHONPATH"] = str(ROOT)
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["benchmarks.torment.roles"])
+        self._everyone: list[psutil.Process] = []
+        self.driver: ForkServerProcess | None = None
+        self.is_local = False
+        self.scheduler: ForkServerProcess | None = None
+        self.workers: list[ForkServerProcess] = []
+
+    def _start(self, role: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+        process = self._context.Process(target=role, args=(*arguments, self.log))
+        process.start()
+        assert process.pid is not None
+        with suppress(psutil.NoSuchProcess):
+            self._everyone.append(psutil.Process(process.pid))
+        return process
+
+    # The cluster that runs already
+
+    def mend(self) -> None:
+        """See to it that there are a scheduler and workers, as whoever runs a cluster would."""
+        address = self.folder / "address"
+        if self.scheduler is None or not self.scheduler.is_alive():
+            for worker in self.workers:
+                _kill(worker)
+            self.workers = []
+            address.unlink(missing_ok=True)
+            self.scheduler = self._start(roles.schedule, address)
+            _wait(address.exists, "the scheduler does not start")
+        self.workers = [worker for worker in self.workers if worker.is_alive()]
+        while len(self.workers) < N_WORKERS:
+            where = address.read_text()
+            self.workers.append(self._start(roles.work, where, self.folder / "dask"))
+
+    # The driver
+
+    def start_driver(self, is_local: bool) -> ForkServerProcess:
+        """Run or resume the sweep; returns at once."""
+        self.is_local = is_local
+        where = "" if is_local else (self.folder / "address").read_text()
+        self.journal.unlink(missing_ok=True)
+        self.journal.touch()
+        self.driver = self._start(roles.drive, self.spec, self.out, where, self.journal)
+        return self.driver
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the driver lives."""
+        return self.driver is not None and self.driver.is_alive()
+
+    def is_busy(self) -> bool:
+        """Whether the driver has handed tasks to workers and told so."""
+        for line in reversed(self.told()):
+            words = line.split()
+            if words[1] == "ended":
+                return False
+            if words[1] == "progress":
+                return int(words[3]) > 0
+        return False
+
+    def told(self) -> list[str]:
+        """What the driver has told so far."""
+        lines = self.journal.read_text(errors="replace").split("\n")
+        return [line for line in lines[:-1] if len(line.split()) > 1]
+
+    def n_finished(self) -> int:
+        """Rows that the driver has had from workers."""
+        return sum(line.split()[1] == "finished" for line in self.told())
+
+    def workers_at_work(self) -> list[int]:
+        """Process ids of the driver's workers."""
+        if not self.is_local:
+            return [w.pid for w in self.workers if w.is_alive() and w.pid]
+        found: list[int] = []
+        with suppress(psutil.NoSuchProcess):
+            assert self.driver is not None
+            for child in psutil.Process(self.driver.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    if "spawn_main" in " ".join(child.cmdline()):
+                        found.append(child.pid)
+                        self._everyone.append(child)
+        return found
+
+    def wait_for_driver(self, seconds: float) -> int:
+        """Its exit code.
+
+        Raises
+        ------
+        TimeoutError
+            If it does not end.
+        """
+        assert self.driver is not None
+        self.driver.join(seconds)
+        if self.driver.exitcode is None:
+            raise TimeoutError(f"the driver has not ended for {seconds:.0f} s")
+        return self.driver.exitcode
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self._everyone:
+            with suppress(psutil.Error):
+                for child in [*process.children(recursive=True), process]:
+                    child.kill()
+        psutil.wait_procs(self._everyone, timeout=10)
+
+
+def send(pid: int, number: int) -> bool:
+    """Send a signal; whether somebody got it."""
+    try:
+        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return False
+        os.kill(pid, number)
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
+    return True
+
+
+def _kill(process: ForkServerProcess) -> None:
+    if process.pid is not None and process.is_alive():
+        send(process.pid, signal.SIGKILL)
+        process.join(10)
+
+
+def _wait(ready: Callable[[], bool], complaint: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not ready():
+        if time.monotonic() > deadline:
+            raise TimeoutError(complaint)
+        time.sleep(0.02)
