@@ -1,1 +1,1 @@
-"""What `chaos.py` is made of: the processes of a sweep, what is done to them, and the comparison."""
+"""What `chaos.py` is made of: a sweep's processes, what is done to them, and the comparison."""

@@ -36,6 +36,8 @@ class Cast:
         self.folder, self.spec, self.out = folder, spec, out
         self.log, self.journal = folder / "log", folder / "journal"
         os.environ["PYTHONPATH"] = str(ROOT)
+        # Processes that are killed leave semaphores behind; those that clean up after them say so.
+        os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["benchmarks.torment.roles"])
         self._everyone: list[psutil.Process] = []

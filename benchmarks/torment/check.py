@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from solver.errors import InputError
 from solver.solution import Status
 from sweep.results import read_results
 from sweep.verify import verify_sweep
@@ -66,21 +67,28 @@ class Ledger:
 
     def __init__(self) -> None:
         self._seen: dict[str, pd.Timestamp] = {}
+        self._is_struck = False
 
     def strike(self, keys: list[str]) -> None:
         """Results that were damaged on purpose."""
+        self._is_struck = True
         for key in keys:
             self._seen.pop(key, None)
 
-    def look(self, out: Path, damage: Damage) -> int:
-        """Compare with what was seen before; the number of results."""
-        frame = results(out)
+    def look(self, out: Path, damage: Damage) -> None:
+        """Compare with what was seen before."""
+        try:
+            frame = results(out)
+        except InputError:
+            if self._is_struck:
+                return  # no driver has come to mend it since
+            raise
+        self._is_struck = False
         here = dict(zip(frame["key"], frame["started"], strict=True))
         for key, started in self._seen.items():
             if here.get(key) != started:
                 damage.lost.add(key)
         self._seen = here
-        return len(here)
 
 
 def compare(quiet: pd.DataFrame, out: Path, damage: Damage, verify: bool = True) -> None:
@@ -92,11 +100,11 @@ def compare(quiet: pd.DataFrame, out: Path, damage: Damage, verify: bool = True)
     damage.doubled |= set(shown["key"][shown["key"].duplicated()])
     expected = {row["key"]: row for row in quiet.to_dict("records")}
     for row in found.to_dict("records"):
-        damage.differing |= {
-            row["key"]: f"{name}: {_short(row[name])} instead of {_short(other)}"
-            for name, other in expected.get(row["key"], {"key": None}).items()
-            if name not in VARYING and not _equal(row[name], other)
-        }
+        other = expected.get(row["key"], {})
+        unlike = [n for n in row if n not in VARYING and not _equal(row[n], other.get(n))]
+        for name in unlike:
+            change = f"{name}: {_short(row[name])} instead of {_short(other.get(name))}"
+            damage.differing[row["key"]] = change
     if verify:
         for finding in verify_sweep(out).findings:
             damage.differing[finding.key] = finding.problem

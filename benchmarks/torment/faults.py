@@ -75,7 +75,8 @@ def kill_worker(stage: Stage) -> bool:
 
 def kill_all_workers(stage: Stage) -> bool:
     """kill -9 of all workers."""
-    return any([send(pid, signal.SIGKILL) for pid in stage.cast.workers_at_work()])
+    killed = [pid for pid in stage.cast.workers_at_work() if send(pid, signal.SIGKILL)]
+    return bool(killed)
 
 
 def stop_worker(stage: Stage) -> bool:
@@ -281,15 +282,16 @@ BETWEEN = (
     Fault("part truncated", 2, truncate_part),
     Fault("byte of a part flipped", 2, flip_byte),
     Fault("checkpoint or state damaged", 2, damage_search),
-    Fault("rubbish left behind", 2, leave_rubbish),
-    Fault("sign of life damaged", 1, damage_sign_of_life),
+    Fault("rubbish left behind", 1, leave_rubbish),
+    Fault("sign of life damaged", 0.5, damage_sign_of_life),
 )
 
 
 def _stop(stage: Stage, pids: list[int], least: float, most: float) -> bool:
     stopped = [pid for pid in pids if send(pid, signal.SIGSTOP)]
     stage.nap(least, most)
-    return any([send(pid, signal.SIGCONT) for pid in stopped])
+    going_on = [pid for pid in stopped if send(pid, signal.SIGCONT)]
+    return bool(going_on)
 
 
 def _interrupt(stage: Stage) -> bool:

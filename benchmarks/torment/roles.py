@@ -15,10 +15,10 @@ from typing import Any
 import dask
 from distributed import Scheduler, Worker
 
-import solver.branches  # noqa: F401  so that forks have it
+import solver.branches
 import solver.cart  # noqa: F401
 from solver.errors import InputError
-from sweep import lease
+from sweep import lock as lease
 from sweep.clusters import Address, Local
 from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent

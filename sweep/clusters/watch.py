@@ -26,6 +26,7 @@ class ClusterWatch:
 
     def __init__(self, client: Client, config: Cluster, listener: Listener) -> None:
         self._client, self._config, self._listener = client, config, listener
+        self._connection = client.scheduler_comm
         self._without_since: float | None = None
         self._kept = time.monotonic()
 
@@ -44,7 +45,9 @@ class ClusterWatch:
         InputError
             If the scheduler is lost, or no worker has come for too long.
         """
-        if self._client.status not in ("running", "connecting"):
+        # A connection that Dask has made anew does not know what was asked for through the old one.
+        is_same = self._client.scheduler_comm is self._connection
+        if self._client.status != "running" or not is_same:
             raise InputError(
                 "the connection to the Dask scheduler is lost; what was finished is stored, and "
                 "'treesweep resume' goes on from there"

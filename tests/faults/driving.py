@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 import psutil
@@ -114,19 +115,38 @@ def alike(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Processes:
-    """A scheduler and workers, each a process started by Dask's own commands."""
+    """A scheduler and workers, each a process started by Dask's own commands.
 
-    def __init__(self, folder: Path) -> None:
+    Parameters
+    ----------
+    folder : Path
+    host : str
+        Where they listen.
+    before : sequence of str
+        What comes before each command.
+    settings : mapping
+        More for the environment.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        host: str = "127.0.0.1",
+        before: Sequence[str] = (),
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.folder, self.log = folder, folder / "dask.log"
+        self._host, self._before = host, before
         self.log.touch()
         self.environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
+            **settings,
         }
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.scheduler = self._start("scheduler", "--host", host, "--port", "0")
         deadline = time.monotonic() + 60
-        while not (found := re.search(r"(tcp://127\.0\.0\.1:\d+)", self.log.read_text())):
+        while not (found := re.search(rf"(tcp://{host}:\d+)", self.log.read_text())):
             assert time.monotonic() < deadline, self.log.read_text()
             assert self.scheduler.poll() is None, self.log.read_text()
             time.sleep(0.1)
@@ -134,12 +154,12 @@ class Processes:
         self.workers = [self.start_worker(), self.start_worker()]
 
     def start_worker(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", self.address, "--nthreads", "1", "--host", "127.0.0.1")
+        return self._start("worker", self.address, "--nthreads", "1", "--host", self._host)
 
     def _start(self, *command: str) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as to:
             return subprocess.Popen(
-                [sys.executable, "-m", "dask", *command, "--no-dashboard"],
+                [*self._before, sys.executable, "-m", "dask", *command, "--no-dashboard"],
                 stdout=to,
                 stderr=to,
                 env=self.environment,

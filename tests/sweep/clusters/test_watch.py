@@ -17,6 +17,7 @@ class Pretender:
 
     def __init__(self) -> None:
         self.status = "running"
+        self.scheduler_comm = object()
         self.cluster: Any = self
         self.scaled: list[int] = []
 
