@@ -10,9 +10,11 @@ import ctypes
 import os
 import resource
 import signal
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,13 +32,16 @@ from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution, Status
 from solver.tree import Tree
-from sweep import tasks
+from sweep import rows, tasks
 
 SCRATCH = "TREESWEEP_TEST_SCRATCH"
 """Names a folder in which solvers leave marks for tests."""
 
 KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
 """Names a dataset that kills the worker that reads it."""
+
+CLOCK = "TREESWEEP_TEST_CLOCK"
+"""``SECONDS JUMP``: so long after the start of a process its clock is set by so many seconds."""
 
 
 class _Leaf(Solver):
@@ -177,6 +182,18 @@ class Hoarder(_Leaf):
             np.ones(2**29, np.uint8)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+class Sober(_Leaf):
+    """Fails the first time that it is asked for a λ."""
+
+    name: ClassVar[str] = "sober"
+
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+        mark = Path(os.environ[SCRATCH], f"sober-{lam.numerator}-{lam.denominator}")
+        if not mark.exists():
+            mark.touch()
+            raise ValueError("not yet")
 
 
 class Liar(_Leaf):
@@ -344,12 +361,33 @@ def _kill_on_load(name: str) -> None:
     tasks.datasets.load_dataset = load_or_die  # type: ignore[assignment]
 
 
+def _set_clock(after: float, jump: float) -> None:
+    """Let all Python code that is loaded by now see another time from some moment on."""
+    real, now, began = time.time, rows.now, time.monotonic()
+
+    def offset() -> float:
+        return jump if time.monotonic() - began > after else 0.0
+
+    def seen() -> float:
+        return real() + offset()
+
+    for module in list(sys.modules.values()):
+        for name, value in list(vars(module).items()):
+            if value is real:
+                setattr(module, name, seen)
+    rows.now = lambda: now() + timedelta(seconds=offset())
+
+
+if os.environ.get(CLOCK):
+    _set_clock(*map(float, os.environ[CLOCK].split()))
+
+
 def dask_setup(worker: Any) -> None:
     """Called by Dask in each worker."""
     if os.environ.get(KILL_LOAD):
         _kill_on_load(os.environ[KILL_LOAD])
 
 
-_BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar)
+_BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar, Sober)
 for _solver in (*_BAD, Stepper, Counter, Walker):
     SOLVERS.setdefault(_solver.name, _solver)

@@ -30,6 +30,23 @@ def test_a_worker_killed_in_mid_task_changes_nothing(tmp_path: Path, quiet: pd.D
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
 
 
+@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_worker_that_is_stopped_for_a_while_goes_on(
+    tmp_path: Path, quiet: pd.DataFrame, seconds: int
+) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 2)
+        (one, _) = workers(process)
+        one.suspend()
+        time.sleep(seconds)
+        one.resume()
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert "is gone" not in out
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
 def test_a_driver_killed_again_and_again_loses_only_what_was_not_written(
     tmp_path: Path, quiet: pd.DataFrame
 ) -> None:
@@ -151,6 +168,21 @@ def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
     assert len(drive.rows()) >= 2
     drive.workers = 2
     assert drive.finish("resume")["code"] == 0
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_all_workers_killed_again_and_again_change_nothing(
+    tmp_path: Path, quiet: pd.DataFrame
+) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        for done in (1, 8, 12):
+            wait_for_done(process, done)
+            for worker in workers(process):
+                worker.kill()
+        out, err = process.communicate(timeout=120)
+    outcome = drive.finish("resume")  # a task may have been on a worker each time
+    assert outcome["code"] == 0, out + err
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
 
 

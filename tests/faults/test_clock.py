@@ -1,0 +1,55 @@
+"""A clock that jumps by a day changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sweep.status import sweep_status
+from tests.faults.driving import STEPS, Drive, alike
+
+pytestmark = pytest.mark.faults
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize("jump", [DAY, -DAY])
+def test_a_clock_that_jumps_in_mid_sweep_changes_nothing(
+    tmp_path: Path, quiet: pd.DataFrame, jump: int
+) -> None:
+    drive = Drive(tmp_path)
+    drive.environment["TREESWEEP_TEST_CLOCK"] = f"4 {jump}"  # of driver and workers alike
+    outcome = drive.finish("run", STEPS)
+    assert (outcome["code"], outcome["ran"]) == (0, len(quiet))
+    assert 0 < outcome["seconds"] < 120
+    rows = drive.rows()
+    pd.testing.assert_frame_equal(alike(rows), quiet)
+    lasted = (rows["finished"] - rows["started"]).dt.total_seconds()
+    assert lasted.between(0, 30).all()
+    started = rows["started"].sort_values()
+    assert (started.iloc[-1] - started.iloc[0]).total_seconds() > DAY / 2  # it did jump
+    assert not sweep_status(drive.out).live
+
+
+@pytest.mark.parametrize("jump", [DAY, -DAY])
+def test_a_task_that_is_run_again_after_a_jump_has_its_last_answer(
+    tmp_path: Path, jump: int
+) -> None:
+    """Attempts count, not times."""
+    drive = Drive(tmp_path, workers=1)
+    spec = """
+name: twice
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [sober]
+"""
+    assert drive.finish("run", spec)["failed"] == 2
+    assert set(drive.rows()["status"]) == {"error"}
+    drive.environment["TREESWEEP_TEST_CLOCK"] = f"0 {jump}"
+    outcome = drive.finish("resume")
+    assert (outcome["ran"], outcome["failed"]) == (2, 0)
+    assert set(drive.rows()["status"]) == {"heuristic"}
+    assert drive.finish("resume")["ran"] == 0
