@@ -275,12 +275,12 @@ DURING = (
     Fault("kill -9 of the driver at a write", 2, kill_driver_at_a_write),
     Fault("Ctrl-C", 1, interrupt),
     Fault("Ctrl-C twice", 1, interrupt_twice),
-    Fault("driver stopped beyond its lease", 0, outlive_lease),
+    Fault("driver stopped beyond its lease", 0.7, outlive_lease),
 )
 
 BETWEEN = (
-    Fault("part truncated", 0, truncate_part),
-    Fault("byte of a part flipped", 0, flip_byte),
+    Fault("part truncated", 2, truncate_part),
+    Fault("byte of a part flipped", 2, flip_byte),
     Fault("checkpoint or state damaged", 2, damage_search),
     Fault("rubbish left behind", 1, leave_rubbish),
     Fault("sign of life damaged", 0.5, damage_sign_of_life),
