@@ -27,6 +27,7 @@ from solver.solution import Status
 from sweep import rows, tasks
 from sweep.asks import asks_path
 from sweep.backlog import Backlog
+from sweep.bundles import Bundling
 from sweep.casualties import Casualties, Death
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
@@ -41,11 +42,6 @@ from sweep.worker import request_stop
 
 Row = dict[str, Any]
 
-LARGEST_BUNDLE = 1024
-"""Cells that travel together at most."""
-
-_GROWTH = 4
-_LONG = 2 * tasks.BUNDLE_SECONDS
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
 _POLL_WORKERS = 1.0
@@ -84,9 +80,10 @@ class Dispatcher:
         self.snapshots: deque[Checkpoint] = deque()
         self.courier = Courier(client, run.name)
         self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
-        self._casualties = Casualties(client, run.name, plan, backlog, self._shrink)
-        self._most: dict[tuple[str, str, str], int] = {}
-        self._pace = _LONG + 1
+        self._casualties = Casualties(
+            client, run.name, plan, backlog, lambda task: self._bundling.shrink(task.node)
+        )
+        self._bundling = Bundling(run.bundle_seconds)
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._watch = Overdue(client, run.grace)
         self._polled = 0.0
@@ -142,14 +139,13 @@ class Dispatcher:
                 seat.reserved = self._casualties.suspects.popleft()
         for seat in self.seats.values():
             self._start_reserved(seat)
-        depth = 1 if self._pace > _LONG else 2
         for seat in free[kept:]:
-            while len(seat.bundles) < depth and len(self.backlog):
+            while len(seat.bundles) < self._bundling.depth and len(self.backlog):
                 elsewhere = {n for s in self.seats.values() if s is not seat for n in s.nodes}
                 here = seat.prepared.keys()
                 node = self.backlog.head(here, elsewhere)
                 assert node is not None
-                most = self._most.get(_family(self.plan.nodes[node]), 1)
+                most = self._bundling.size(self.plan.nodes[node])
                 numbers = self.backlog.take(here, elsewhere, most)
                 self._submit(seat, self.plan.tasks_of(numbers), alone=False)
 
@@ -306,28 +302,9 @@ class Dispatcher:
 
     def _finished(self, bundle: Bundle, result: Finished) -> Finished:
         left = bundle.tasks[len(result) :]
-        self._pace = result.seconds
-        if len(result):
-            self._adapt(bundle, len(result), result.seconds)
+        self._bundling.took(bundle.node, len(bundle.tasks), len(result), result.seconds)
         self.backlog.give_back(bundle.node.number, [task.number for task in left])
         return result
-
-    def _adapt(self, bundle: Bundle, done: int, seconds: float) -> None:
-        """Let bundles take as long as they should, by what this one took."""
-        family = _family(bundle.node)
-        most = self._most.get(family, 1)
-        if seconds > _LONG:
-            self._most[family] = max(1, done // 2)
-        elif done < len(bundle.tasks):
-            self._most[family] = done
-        elif done == most and seconds < tasks.BUNDLE_SECONDS / 2:
-            growth = _GROWTH if seconds < tasks.BUNDLE_SECONDS / (2 * _GROWTH) else 2
-            self._most[family] = min(growth * most, LARGEST_BUNDLE)
-
-    def _shrink(self, task: Task) -> None:
-        """Send smaller bundles: they find the culprit sooner."""
-        family = _family(task.node)
-        self._most[family] = max(1, self._most.get(family, 1) // _GROWTH)
 
     def _return(self, bundle: Bundle) -> None:
         if bundle.alone:
@@ -422,11 +399,6 @@ class Dispatcher:
             died = max(1, self._casualties.deaths(task))
             cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
         return rows.failed(task.node.info, cell, place, error, status)
-
-
-def _family(node: Node) -> tuple[str, str, str]:
-    """Nodes whose tasks take about as long: the folds of a dataset and an encoding."""
-    return node.info.data_hash, node.info.encoding, node.info.encoding_options
 
 
 def _bytes(node: Node) -> int:
