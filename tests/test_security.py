@@ -44,7 +44,7 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 
 MAY_START = {
     "sweep/versions.py",  # git, with fixed words
-    "sweep/detached.py",  # this Python, with our own command
+    "pipelines/detached.py",  # this Python, with our own command
 }
 """Modules that start processes of this machine."""
 

@@ -3,6 +3,7 @@
 from pipelines.cli.app import treesweep
 from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
 from pipelines.cli.cluster import cluster
+from pipelines.cli.drivers import stop, submit
 from pipelines.cli.paths import path
 from pipelines.cli.single import predict, solve
 from pipelines.cli.sweeps import report, resume, run, status, verify
@@ -12,6 +13,8 @@ __all__ = ["main", "treesweep"]
 for command in (
     run,
     resume,
+    submit,
+    stop,
     status,
     report,
     verify,

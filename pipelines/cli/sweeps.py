@@ -75,10 +75,15 @@ def resume(folder: Path, cluster: Path | None) -> int:
 @click.command()
 @click.argument("folder", type=_FOLDER, metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def status(folder: Path, as_json: bool) -> None:
+@click.option("--follow", is_flag=True, help="Show the progress until no driver is at work.")
+def status(folder: Path, as_json: bool, follow: bool) -> None:
     """Say how far a sweep is, whether it runs or not."""
     from sweep.status import sweep_status
 
+    if follow:
+        from pipelines.follow import follow_sweep
+
+        follow_sweep(folder)
     found = sweep_status(folder)
     if as_json:
         print_json(found.to_dict())

@@ -1,0 +1,160 @@
+"""``treesweep submit``, ``stop`` and ``status --follow``: drivers that run on their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipelines import detached
+from pipelines.detached import Driver, find_driver, stop_driver
+from solver.errors import InputError
+from tests.pipelines.commands import refused, run
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "pipelines.cli"]
+
+LONG = """
+name: long
+datasets: [nursery]
+encodings: [onehot]
+lambdas: [0.0001]
+solvers: [branches]
+limits: {seconds: 300}
+"""
+
+SHORT = """
+name: short
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.1]
+solvers: [cart]
+"""
+
+
+def finished(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *command], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text("kind: local\nworkers: 1\n")
+    return path
+
+
+@pytest.fixture
+def long_sweep(tmp_path: Path) -> Iterator[Path]:
+    """A sweep of minutes; its driver is ended at the end of the test."""
+    path = tmp_path / "long.yaml"
+    path.write_text(LONG)
+    yield path
+    driver = find_driver(str(tmp_path / "out"))
+    if driver is not None:
+        for process in [psutil.Process(driver.pid), *psutil.Process(driver.pid).children(True)]:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
+    tmp_path: Path, long_sweep: Path, cluster: Path
+) -> None:
+    out = tmp_path / "out"
+    pid, terminal = pty.fork()
+    if pid == 0:  # a shell that has the terminal, as people have it
+        os.environ["PYTHONPATH"] = str(ROOT)
+        words = [*COMMAND, "submit", str(long_sweep), "--out", str(out), "--cluster", str(cluster)]
+        os.execvp("sh", ["sh", "-c", f"{' '.join(words)}; sleep 100"])
+    shown = ""
+    while "Its log" not in shown:
+        shown += os.read(terminal, 4096).decode()
+    os.close(terminal)  # the kernel sends SIGHUP to all that belong to it
+    assert os.waitpid(pid, 0)[1] & 0x7F == signal.SIGHUP
+    found = re.search(r"Process (\d+) runs the sweep", shown)
+    assert found
+    driver = find_driver(str(out))
+    assert driver is not None
+    assert driver.pid == int(found[1])
+    assert os.getsid(driver.pid) == driver.pid
+    log = out / "driver.log"
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert f"treesweep status {out} --follow" in shown
+
+    follower = subprocess.Popen(
+        [*COMMAND, "status", str(out), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert follower.stderr is not None
+    while "1 running" not in (line := follower.stderr.readline()):
+        assert line, "it ended too soon"
+    done = finished("stop", str(out))
+    assert done.returncode == 0, done.stderr
+    assert f"Go on with: treesweep resume {out}" in done.stdout
+    assert not psutil.pid_exists(driver.pid) or psutil.Process(driver.pid).status() == "zombie"
+    stdout, _ = follower.communicate(timeout=30)
+    assert "0/1 done" in stdout
+    assert "none is at work" in stdout
+    assert "Interrupted" in log.read_text()
+    assert find_driver(str(out)) is None
+    assert "no driver is at work" in refused("stop", out)
+
+
+def test_a_short_sweep_may_be_over_before_the_command_is(tmp_path: Path, cluster: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SHORT)
+    out = tmp_path / "out"
+    done = finished(
+        "submit", str(tmp_path / "s.yaml"), "--out", str(out), "--cluster", str(cluster)
+    )
+    assert done.returncode == 0, done.stderr
+    deadline = time.monotonic() + 60
+    while (found := json.loads(run("status", out, "--json").stdout))["live"] or not found["done"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    assert found["done"] == 1
+
+
+def test_what_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    spec, cluster = tmp_path / "s.yaml", tmp_path / "cluster.yaml"
+    assert "cannot read" in refused("submit", spec)
+    spec.write_text(SHORT)
+    cluster.write_text("kind: address\naddress: tcp://127.0.0.1:1\ninsecure: true\n")
+    out = tmp_path / "out"
+    said = refused("submit", spec, "--out", out, "--cluster", cluster)
+    assert "cannot reach a Dask scheduler" in said
+    assert not out.exists()
+    out.mkdir()
+    (out / "letter.txt").touch()
+    assert "holds no sweep" in refused("submit", spec, "--out", out)
+
+
+def test_what_the_driver_finds_is_said_too(tmp_path: Path) -> None:
+    spec = tmp_path / "s.yaml"
+    spec.write_text(SHORT.replace("[monks-1]", "[{path: none.csv, target: y}]"))
+    said = refused("submit", spec, "--out", tmp_path / "out")
+    assert "the driver has ended: " in said
+    assert "there is no file" in said
+    assert str(tmp_path / "out" / "driver.log") in said
+
+
+def test_drivers_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Driver(os.getpid(), "process 7 on n7", is_near=False)
+    monkeypatch.setattr(detached, "find_driver", lambda place: there)
+    with pytest.raises(InputError, match="is process 7 on n7; run 'treesweep stop x' there"):
+        stop_driver("x")
+    monkeypatch.setattr(detached, "find_driver", lambda place: Driver(2**22 + 1, "gone", True))
+    with pytest.raises(InputError, match="no driver is at work on x"):
+        stop_driver("x")
