@@ -59,9 +59,9 @@ def print_summary(
 
 def _head(results: Results) -> Text:
     text = Text.assemble((results.name, "bold"), ": ")
-    parts = [(f"{len(results.ok)} done", "green")]
-    if len(results.failed):
-        parts.append((f"{len(results.failed)} failed", "red"))
+    parts = [(f"{results.n_ok} done", "green")]
+    if results.n_failed:
+        parts.append((f"{results.n_failed} failed", "red"))
     if len(results.missing):
         parts.append((f"{len(results.missing)} not run yet", "yellow"))
     if results.n_impossible:

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report import formats
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
+from pipelines.report.treeruns import PathTree
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pipelines.report import formats
 from pipelines.report.answer import Answer, lam_words, leaves_words
-from pipelines.report.paths import Path, PathTree, complete
+from pipelines.report.paths import Path, complete
 from pipelines.report.training import by_training
+from pipelines.report.treeruns import PathTree
 
 
 class _Candidate(NamedTuple):
@@ -27,15 +29,57 @@ class _Candidate(NamedTuple):
     def name(self) -> str:
         return f"{self.path.encoding} with {self.path.solver} at {lam_words(self.point)}"
 
-    def simplicity(self) -> tuple[float, ...]:
-        """Fewest leaves first; then accuracy, proofs, an exact path, the larger λ, and time.
 
-        Time varies from run to run, so it must not choose among the λ of one path.
-        """
-        p = self.point
-        seconds = p["seconds"] if formats.is_number(p["seconds"]) else 0.0
-        exact = bool(self.path.stairs)
-        return p["leaves"], -p["test_accuracy"], -p["optimal"], not exact, -p["lam"], seconds
+class _Candidates:
+    """All λ of all paths with all their folds, in the order of the paths."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._tables = [complete(path.table) for path in paths]
+        self._ends = np.cumsum([len(table) for table in self._tables])
+        points = pd.concat([table[_SHOWN] for table in self._tables], ignore_index=True)
+        exact = [bool(path.stairs) for path in paths]
+        of = np.repeat(np.arange(len(paths)), [len(table) for table in self._tables])
+        self.accuracy = points["test_accuracy"].to_numpy(float)
+        self._solver = np.array([path.solver for path in paths], dtype=object)[of]
+        # Fewest leaves first; then accuracy, proofs, an exact path, the larger λ, and time.
+        # Time varies from run to run, so it must not choose among the λ of one path.
+        self._order = np.lexsort(
+            (
+                points["seconds"].fillna(0.0),
+                -points["lam"],
+                ~np.array(exact, bool)[of],
+                -points["optimal"],
+                -self.accuracy,
+                points["leaves"],
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.accuracy)
+
+    def get(self, place: int) -> _Candidate:
+        """The candidate at a place."""
+        number = int(np.searchsorted(self._ends, place, side="right"))
+        start = int(self._ends[number - 1]) if number else 0
+        return _Candidate(self._paths[number], self._tables[number].iloc[place - start])
+
+    def simplest(self, at_least: float) -> _Candidate:
+        """The simplest of those with a mean accuracy of at least so much."""
+        good = self.accuracy[self._order] >= at_least - 1e-12
+        return self.get(int(self._order[np.argmax(good)]))
+
+    def best_of_others(self, solver: str) -> list[_Candidate]:
+        """The most accurate candidate of each other solver."""
+        found = []
+        for other in dict.fromkeys(self._solver.tolist()):
+            if other != solver:
+                own = np.flatnonzero(self._solver == other)
+                found.append(self.get(int(own[np.argmax(self.accuracy[own])])))
+        return found
+
+
+_SHOWN = ["leaves", "test_accuracy", "optimal", "lam", "seconds"]
 
 
 def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:
@@ -57,12 +101,8 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
     if not with_trees:
         reason = "no run has given a tree yet" if not paths else "every run has failed"
         return Answer(dataset, f"No answer yet: {reason}.")
-    candidates = [
-        _Candidate(path, point)
-        for path in with_trees
-        for _, point in complete(path.table).iterrows()
-    ]
-    if candidates:
+    candidates = _Candidates(with_trees)
+    if len(candidates):
         return _by_validation(dataset, with_trees, candidates)
     if any(path.table["test_accuracy"].notna().any() for path in with_trees):
         return Answer(
@@ -73,17 +113,13 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
     return by_training(dataset, with_trees, comparison)
 
 
-def _by_validation(dataset: str, paths: Sequence[Path], candidates: list[_Candidate]) -> Answer:
-    top = max(c.accuracy for c in candidates)
-    best = min((c for c in candidates if c.accuracy >= top - 1e-12), key=_Candidate.simplicity)
+def _by_validation(dataset: str, paths: Sequence[Path], candidates: _Candidates) -> Answer:
+    best = candidates.simplest(float(candidates.accuracy.max()))
     error = float(best.point["test_error"])
     slack = 0.0 if math.isnan(error) else error
-    taken = min(
-        (c for c in candidates if c.accuracy >= best.accuracy - slack - 1e-12),
-        key=_Candidate.simplicity,
-    )
+    taken = candidates.simplest(best.accuracy - slack)
     reasons = [_accuracy(taken)]
-    if taken.point is not best.point:
+    if taken.path is not best.path or taken.point["lam_key"] != best.point["lam_key"]:
         reasons.append(
             f"The best mean is {formats.percent(best.accuracy)} ({best.name}, "
             f"{leaves_words(best.point)}); of all that come within one standard error of it, this "
@@ -156,17 +192,13 @@ def _exactness(taken: _Candidate) -> list[str]:
     ]
 
 
-def _rivals(taken: _Candidate, candidates: list[_Candidate]) -> list[str]:
+def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     """What the other solvers reach at best."""
-    parts = []
-    for solver in dict.fromkeys(c.path.solver for c in candidates):
-        if solver == taken.path.solver:
-            continue
-        other = max((c for c in candidates if c.path.solver == solver), key=lambda c: c.accuracy)
-        parts.append(
-            f"{solver} {formats.percent(other.accuracy)} ({other.path.encoding}, "
-            f"{lam_words(other.point)}, {leaves_words(other.point)})"
-        )
+    parts = [
+        f"{other.path.solver} {formats.percent(other.accuracy)} ({other.path.encoding}, "
+        f"{lam_words(other.point)}, {leaves_words(other.point)})"
+        for other in candidates.best_of_others(taken.path.solver)
+    ]
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 

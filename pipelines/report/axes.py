@@ -139,16 +139,24 @@ class LambdaAxis:
             return np.asarray(lams, dtype=float)
         return np.array([np.log10(lam) if lam > 0 else self._zero for lam in lams])
 
+    def ticks(self) -> list[tuple[float, str]]:
+        """Positions to name, with their names."""
+        if not self.log:
+            ends = [0.0] if self.has_zero else []
+            ends += [self._positive[0], self._positive[-1]] if self._positive else []
+            return [(lam, f"{lam:g}") for lam in dict.fromkeys(ends)]
+        ticks = _ticks(np.log10(self._positive[0]), np.log10(self._positive[-1]))
+        zero = [(self._zero, "0")] if self.has_zero else []
+        return [*zero, *((float(np.log10(tick)), f"{tick:g}") for tick in ticks)]
+
     def prepare(self, axes: Axes) -> None:
         """Set limits, ticks and the label of a chart's axis, small λ at the left."""
         axes.set_xlabel("λ, price of a split" + (" (log scale)" if self.log else ""))
         if not self.log:
             return
         low, high = np.log10(self._positive[0]), np.log10(self._positive[-1])
-        ticks = _ticks(low, high)
-        places, names = [np.log10(t) for t in ticks], [f"{t:g}" for t in ticks]
+        places, names = zip(*self.ticks(), strict=True)
         if self.has_zero:
-            places, names = [self._zero, *places], ["0", *names]
             axes.axvline((self._zero + low) / 2, color=FAINT, linestyle=":", linewidth=1)
         air = 0.04 * (high - low)
         axes.set_xlim((self._zero if self.has_zero else low) - air, high + air)

@@ -6,10 +6,21 @@ import json
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from pipelines.report.columns import firsts, groups
 from pipelines.report.stairs import at_breakpoints
+from pipelines.report.suspects import suspects
 from solver.solution import Status
+
+_USED = [
+    "problem", "ok", "exact", "dataset", "encoding_label", "solver_label", "fold", "lam_exact",
+    "lam_text", "status", "objective_exact", "lower_bound_exact", "errors", "total_weight",
+    "splits",
+]  # fmt: skip
+
+_FAILURE = ["status", "error", "dataset", "encoding_label", "solver_label", "lam_text"]
 
 COLUMNS = ["dataset", "encoding", "lam", "fold", "kind", "claim", "against", "difference"]
 
@@ -52,8 +63,12 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
         ``against`` and the exact ``difference``.
     """
     found: list[dict[str, Any]] = []
+    rows = rows if rows["exact"].any() else rows[_USED]
     rows = at_breakpoints(rows)
-    for _, group in rows[rows["ok"]].groupby("problem", sort=False):
+    rows = rows.loc[rows["ok"], _USED]
+    # Of a million runs hardly any contradict each other: the others are not looked at one by one.
+    rows = rows[rows["problem"].isin(suspects(rows))]
+    for _, group in rows.groupby("problem", sort=False):
         first = group.iloc[0]
         about = {
             "dataset": first["dataset"],
@@ -170,24 +185,28 @@ def failure_groups(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
     Each has ``status``, ``reason``, ``count``, ``cells`` (in words) and one full ``text``.
     """
-    groups: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows[~rows["ok"]].to_dict("records"):
+    failed = rows.loc[~rows["ok"], _FAILURE].astype(object)
+    # Equal failures at equal places once: a sweep may fail everywhere.
+    same = groups(failed, _FAILURE)
+    counts, failed = np.bincount(same), failed.iloc[firsts(same)]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row, count in zip(failed.to_dict("records"), counts.tolist(), strict=False):
         text = row["error"] if isinstance(row["error"], str) and row["error"].strip() else ""
         lines = text.strip().splitlines()
         reason = lines[-1].strip() if lines else "no message"
-        entry = groups.setdefault(
+        entry = found.setdefault(
             (row["status"], reason),
             {"status": row["status"], "reason": reason, "count": 0, "cells": {}, "text": text},
         )
-        entry["count"] += 1
+        entry["count"] += count
         cell = f"{row['dataset']}, {row['encoding_label']}, {row['solver_label']}"
         entry["cells"].setdefault(cell, {})[row["lam_text"]] = None
-    for entry in groups.values():
+    for entry in found.values():
         entry["cells"] = [
             f"{cell}: λ = {', '.join(list(lams)[:8])}{', …' if len(lams) > 8 else ''}"
             for cell, lams in entry["cells"].items()
         ]
-    return sorted(groups.values(), key=lambda e: -e["count"])
+    return sorted(found.values(), key=lambda e: -e["count"])
 
 
 def options_in_words(text: Any) -> str:

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pipelines.report.columns import Ints, firsts, groups
+from pipelines.report.exactly import Exact, differences, least_of
 from pipelines.report.paths import Path
 from pipelines.report.results import Results
 from solver.solution import Status
 
+_CELL = ["dataset", "encoding_label", "solver_label"]
+
+_COMPARED = [
+    "key", "problem", "dataset", "encoding_label", "solver_label", "lam_key", "lam_exact",
+    "objective_exact", "gap",
+]  # fmt: skip
+
 
 def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with trees, with what each objective is above the best known one.
+    """The rows with trees (few columns), with what each objective is above the best known one.
 
     The best one is the smallest objective that any solver has for the same problem and λ; it need
     not be proven. Added are ``excess`` (float), ``excess_exact`` (a fraction) and ``solvers``, the
     number of solvers that the row was compared with, itself included.
     """
-    good = rows[rows["ok"]].copy()
-    exact = good["objective_exact"].map(Fraction)
-    same = [good["problem"], good["lam_exact"]]
-    least = exact.groupby(same).transform(min) if len(good) else exact
-    above = [a - b for a, b in zip(exact, least, strict=True)]
-    good["excess"] = np.array([float(value) for value in above], dtype=float)
-    good["excess_exact"] = [str(value) for value in above]
-    good["solvers"] = (
-        good.groupby(["problem", "lam_exact"])["solver_label"].transform("nunique")
-        if len(good)
-        else 0
-    )
-    return good
+    good = rows.loc[rows["ok"], _COMPARED]
+    exact = Exact(good["objective_exact"])
+    same = groups(good, ["problem", "lam_exact"])
+    codes = exact.codes()
+    above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
+    # How many solvers each group has: its pairs of group and solver.
+    pair = groups(good.assign(_same=same), ["_same", "solver_label"])
+    solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
+    return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
 
 
 def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +53,8 @@ def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     table = pd.concat([path.grid for path in paths], ignore_index=True)
     by = ["dataset", "encoding_label", "solver_label", "lam_key"]
-    means = excess.groupby(by).agg(
+    small = excess[[*by, "excess", "solvers"]].astype(dict.fromkeys(by, object))
+    means = small.groupby(by).agg(
         excess=("excess", "mean"), excess_max=("excess", "max"), compared=("solvers", "max")
     )
     keys = pd.MultiIndex.from_frame(table[["dataset", "encoding", "solver", "lam_key"]])
@@ -73,41 +78,59 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     by : list of str
         Columns that make a row, e.g. ``["encoding_label", "solver_label"]``.
     """
-    records = []
-    missing = results.missing.groupby(by).size().to_dict() if len(results.missing) else {}
-    trees = dict(list(excess.groupby(by, sort=False)))
-    for cell, group in results.rows.groupby(by, sort=False):
-        # Costs are those of runs: an exact path is one run that is compared at many λ.
-        good, ran = trees.get(cell, excess.iloc[:0]), group[group["ok"]]
-        compared = good[good["solvers"] > 1]
-        status = group["status"]
-        records.append(
-            dict(zip(by, cell, strict=True))
-            | {
-                "runs": len(group),
-                "optimal": int((status == Status.OPTIMAL.value).sum()),
-                "heuristic": int((status == Status.HEURISTIC.value).sum()),
-                "limit": int(status.isin([s.value for s in Status if s.is_limit]).sum()),
-                "stopped": int((status == Status.STOPPED.value).sum()),
-                "failed": len(group) - len(ran),
-                "missing": int(missing.get(cell, 0)),
-                "gap_max": good["gap"].max() if len(good) else math.nan,
-                "compared": len(compared),
-                "best": int((compared["excess"] == 0).sum()),
-                "excess": compared["excess"].mean() if len(compared) else math.nan,
-                "excess_max": compared["excess"].max() if len(compared) else math.nan,
-                "seconds_median": ran["seconds"].median() if len(ran) else math.nan,
-                "seconds_total": ran["seconds"].sum() if len(ran) else math.nan,
-                "iterations_median": ran["iterations"].median() if len(ran) else math.nan,
-                "nodes_median": ran["nodes"].median() if len(ran) else math.nan,
-                "peak_bytes": ran["peak_bytes"].max() if len(ran) else math.nan,
-            }
-        )
-    columns = [*by, "runs", "optimal", "heuristic", "limit", "stopped", "failed", "missing"]
-    frame = pd.DataFrame(records) if records else pd.DataFrame(columns=columns)
+    rows = results.rows
+    number = groups(rows, by)
+    first = rows[by].iloc[firsts(number)].astype(object).reset_index(drop=True)
+    status, ok = rows["status"], rows["ok"].to_numpy(bool)
+    limits, n = [s.value for s in Status if s.is_limit], len(first)
+
+    def count(chosen: Any) -> Ints:
+        return np.bincount(number[np.asarray(chosen, bool)], minlength=n)
+
+    frame = first.assign(
+        runs=np.bincount(number, minlength=n),
+        optimal=count(status == Status.OPTIMAL.value),
+        heuristic=count(status == Status.HEURISTIC.value),
+        limit=count(status.isin(limits)),
+        stopped=count(status == Status.STOPPED.value),
+        failed=count(~ok),
+        missing=_at(first, by, results.missing.groupby(by, observed=True).size(), 0),
+    )
+    # Costs are those of runs: an exact path is one run that is compared at many λ.
+    best = excess[excess["solvers"] > 1]
+    compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", "excess"]], by)
+    costs = ["seconds", "iterations", "nodes", "peak_bytes"]
+    ran = _grouped(rows.loc[ok, [*by, *costs]], by)
+    frame["gap_max"] = _at(first, by, _grouped(excess, by)["gap"].max())
+    frame["compared"] = _at(first, by, compared.size(), 0)
+    frame["best"] = _at(first, by, compared["best"].sum(), 0)
+    frame["excess"] = _at(first, by, compared["excess"].mean())
+    frame["excess_max"] = _at(first, by, compared["excess"].max())
+    for name in ("seconds", "iterations", "nodes"):
+        frame[f"{name}_median"] = _at(first, by, ran[name].median())
+        if name == "seconds":
+            frame["seconds_total"] = _at(first, by, ran[name].sum())
+    frame["peak_bytes"] = _at(first, by, ran["peak_bytes"].max())
     return results.sort(frame).rename(
         columns={"encoding_label": "encoding", "solver_label": "solver"}
     )
+
+
+def _grouped(frame: pd.DataFrame, by: list[str]) -> Any:
+    """The groups that have rows."""
+    return frame.groupby(by, observed=True, sort=False)
+
+
+def _at(first: pd.DataFrame, by: list[str], found: pd.Series[Any], none: float = math.nan) -> Any:
+    """What was found for each group, in the order of the groups."""
+    if found.empty:
+        return np.full(len(first), none)
+    keys = first[by[0]] if len(by) == 1 else pd.MultiIndex.from_frame(first[by])
+    if len(by) > 1:
+        found.index = pd.MultiIndex.from_frame(found.index.to_frame().astype(object))
+    else:
+        found.index = found.index.astype(object)
+    return found.reindex(keys, fill_value=none).to_numpy()
 
 
 def proof_times(results: Results) -> pd.DataFrame:
@@ -116,9 +139,10 @@ def proof_times(results: Results) -> pd.DataFrame:
     ``proven`` is False and ``seconds`` missing where there is no proof: after a limit or a
     failure. Heuristics are left out.
     """
-    rows = results.rows[results.rows["status"] != Status.HEURISTIC.value]
-    proves = results.rows.groupby("solver_label")["lower_bound"].transform("count") > 0
-    rows = rows[proves.reindex(rows.index)]
+    used = [*_CELL, "lam", "fold", "status", "lower_bound", "seconds"]
+    rows = results.rows[used][(results.rows["status"] != Status.HEURISTIC.value).to_numpy()]
+    proving = rows.loc[rows["lower_bound"].notna(), "solver_label"].unique()
+    rows = rows[rows["solver_label"].isin(proving)]
     proven = rows["status"] == Status.OPTIMAL.value
     return pd.DataFrame(
         {
@@ -145,16 +169,12 @@ def encoding_facts(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
     for dataset, group in full.groupby("dataset", sort=False):
         if group["encoding"].nunique() < 2:
             continue
-        wins: dict[str, int] = {}
-        lams = 0
-        for _, at in group.groupby("lam_key", sort=False):
-            least = at.groupby("encoding", sort=False)["objective"].min()
-            if len(least) < 2:
-                continue
-            lams += 1
-            for name in least.index[least <= least.min() + 1e-12]:
-                wins[str(name)] = wins.get(str(name), 0) + 1
-        if lams:
-            best = max(wins, key=lambda name: wins[name])
-            facts[str(dataset)] = {"encoding": best, "wins": wins[best], "lams": lams}
+        least = group.groupby(["lam_key", "encoding"], sort=False)["objective"].min().unstack()
+        least = least[least.notna().sum(axis=1) > 1]
+        if least.empty:
+            continue
+        at_best = least.le(least.min(axis=1) + 1e-12, axis=0).sum()
+        best = max(at_best.index, key=lambda name: at_best[name])
+        wins = {"encoding": best, "wins": int(at_best[best]), "lams": len(least)}
+        facts[str(dataset)] = wins
     return facts

@@ -9,7 +9,8 @@ from typing import Any
 from pipelines.report import formats
 from pipelines.report.album import Album
 from pipelines.report.changes import Change, find_change
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
+from pipelines.report.treeruns import PathTree
 from pipelines.report.trees import tree_card
 
 _MOST_CHANGES = 6

@@ -11,6 +11,9 @@ import pandas as pd
 
 from solver.errors import InputError
 
+MOST_LINES = 100_000
+"""A table of more rows is written as Parquet only: no spreadsheet opens such a CSV."""
+
 _LIST = ".files.json"
 
 
@@ -55,8 +58,9 @@ class ReportFolder:
         return path
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
-        """Write a table as CSV and as Parquet."""
-        self.write(f"tables/{name}.csv", table.to_csv(index=False))
+        """Write a table as Parquet, and as CSV while it has at most :data:`MOST_LINES` rows."""
+        if len(table) <= MOST_LINES:
+            self.write(f"tables/{name}.csv", table.to_csv(index=False))
         self.write(f"tables/{name}.parquet", table.to_parquet(index=False))
 
     def name_for(self, *words: str) -> str:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -22,8 +23,9 @@ from pipelines.report.exactchart import exact_chart
 from pipelines.report.exactpage import exact_section
 from pipelines.report.facts import describe_sweep, train_command
 from pipelines.report.palette import solver_colours
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
 from pipelines.report.results import Results
+from pipelines.report.treeruns import PathTree
 from pipelines.report.trees import tree_card
 from sweep.datasets.reference import DatasetRef
 
@@ -112,8 +114,8 @@ def status_words(point: dict[str, Any]) -> str:
 
 def _counts(results: Results) -> list[dict[str, Any]]:
     parts = [
-        ("done", "done", len(results.ok)),
-        ("failed", "failed", len(results.failed)),
+        ("done", "done", results.n_ok),
+        ("failed", "failed", results.n_failed),
         ("missing", "not run yet", len(results.missing)),
         ("impossible", "impossible", results.n_impossible),
     ]
@@ -162,14 +164,15 @@ def _lam_to_train_at(point: pd.Series[Any]) -> str:
 def _row_of(results: Results, path: Path, key: str | None) -> dict[str, Any]:
     if path.stairs:
         return path.stairs[0].row
-    rows = results.ok
+    rows = results.rows
     same = (
-        (rows["dataset"] == path.dataset)
+        rows["ok"]
+        & (rows["dataset"] == path.dataset)
         & (rows["encoding_label"] == path.encoding)
         & (rows["solver_label"] == path.solver)
         & (rows["lam_key"] == key)
     )
-    return {str(name): value for name, value in rows[same].iloc[0].items()}
+    return {str(name): value for name, value in rows.iloc[int(np.argmax(same))].items()}
 
 
 def _agreement(tree: PathTree) -> str:

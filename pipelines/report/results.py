@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.labels import telling_options
 from pipelines.report import stairs
+from pipelines.report.columns import floats
+from pipelines.report.names import label_encodings, label_rows, label_solvers
+from pipelines.report.tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
-from solver.solution import Status
-from sweep.keys import BUDGETS
-from sweep.planfile import read_plan
-from sweep.results import latest, read_results
+from sweep.results import latest
 
 NO_VALIDATION = "null"
 
@@ -64,13 +65,18 @@ class Results:
     solvers: tuple[str, ...]
 
     @property
-    def ok(self) -> pd.DataFrame:
-        """The rows with a tree."""
-        return self.rows[self.rows["ok"]]
+    def n_ok(self) -> int:
+        """Number of rows with a tree."""
+        return int(self.rows["ok"].sum())
+
+    @property
+    def n_failed(self) -> int:
+        """Number of rows without one."""
+        return len(self.rows) - self.n_ok
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The rows without one."""
+        """The rows without a tree."""
         return self.rows[~self.rows["ok"]]
 
     @cached_property
@@ -97,11 +103,12 @@ class Results:
         }
         by = [c for c in ("dataset", "encoding_label", "lam", "solver_label") if c in frame]
         by += [c for c in ("repeat", "fold") if c in frame]
-        down = [column != "lam" for column in by]
-        return frame.sort_values(
-            by, ascending=down, key=lambda c: c.map(ranks.get(str(c.name), {})) if c.name in ranks
-            else c, kind="stable", ignore_index=True,
-        )  # fmt: skip
+        keys = [
+            floats(frame[name].astype(object).map(ranks[name])) if name in ranks
+            else floats(frame[name]) * (-1 if name == "lam" else 1)
+            for name in by
+        ]  # fmt: skip
+        return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
 
 
 def load_results(store: str | Path) -> Results:
@@ -112,9 +119,9 @@ def load_results(store: str | Path) -> Results:
     InputError
         If it is no sweep's folder, or a file in it is damaged.
     """
-    rows = read_results(store, every_run=True)
+    rows = read_rows(store)
     try:
-        plan = read_plan(store)
+        plan = read_plan_columns(store)
     except InputError:
         return label_results(latest(rows), None)
     return label_results(rows, plan)
@@ -142,22 +149,19 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         tasks, missing = _match(rows, wanted)
         unplanned = len(rows.drop_duplicates("key")) - tasks["key"].nunique()
     everything = tasks if plan is None else plan
-    solvers = _solver_labels(tasks, missing, plan is not None)
-    encodings = _option_labels(everything["encoding"], everything["encoding_options"])
-    tasks, missing = (_labelled(part, encodings, solvers) for part in (tasks, missing))
+    solvers = label_solvers(tasks, missing, plan is not None)
+    encodings = label_encodings(everything)
+    tasks, missing = (label_rows(part, encodings, solvers) for part in (tasks, missing))
+    pairs = zip(impossible["encoding"], impossible["encoding_options"], strict=True)
     impossible = impossible.assign(
-        encoding_label=[
-            encodings[pair]
-            for pair in zip(impossible["encoding"], impossible["encoding_options"], strict=True)
-        ],
-        solver_label=impossible["solver"],
+        encoding_label=[encodings[pair] for pair in pairs], solver_label=impossible["solver"]
     )[["dataset", "encoding_label", "solver_label", "reason", "tasks"]]
     if plan is None:
         orders: list[Mapping[str, Any] | None] = [{}, ENCODINGS, SOLVERS]
         ordered = tasks
     else:
         orders = [None, None, None]
-        ordered = _labelled(wanted, encodings, solvers)
+        ordered = label_rows(wanted, encodings, solvers)
     parts = [ordered, impossible]
     return Results(
         name=str(rows["sweep"].iloc[-1]) if len(rows) else "sweep",
@@ -178,18 +182,23 @@ def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[pd.DataFrame, pd.D
     A task takes the limits of the plan: its row may stem from a run under smaller ones that it
     did not need.
     """
-    last = rows.sort_values("attempt", kind="stable").drop_duplicates("key", keep="last")
-    last = last.set_index("key", drop=False)
-    own = wanted["key"].isin(last.index)
-    key = wanted["key"].where(own, wanted["answered_by"])
-    known = key.isin(last.index)
-    found = last.loc[key[known]].reset_index(drop=True)
-    found["limits"] = wanted.loc[known, "limits"].to_numpy()
-    return found, wanted[~known]
+    last = rows
+    if not rows["key"].is_unique:
+        last = rows.sort_values("attempt", kind="stable").drop_duplicates("key", keep="last")
+    keys = pa.array(last["key"], pa.string())
+    own, other = (
+        pc.index_in(pa.array(wanted[name], pa.string()), value_set=keys, skip_nulls=True)
+        for name in ("key", "answered_by")
+    )
+    place = pc.fill_null(pc.coalesce(own, other), -1).to_numpy()
+    known = place >= 0
+    found = last.iloc[place[known]].reset_index(drop=True)
+    return found.assign(limits=wanted.loc[known, "limits"].array), wanted[~known]
 
 
 def _all(parts: list[pd.DataFrame], column: str) -> pd.Series[Any]:
-    return pd.concat([part[column].astype(object) for part in parts], ignore_index=True)
+    distinct = [part[column].drop_duplicates().astype(object) for part in parts]
+    return pd.concat(distinct, ignore_index=True)
 
 
 def _names(values: pd.Series[Any], catalogue: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -199,87 +208,3 @@ def _names(values: pd.Series[Any], catalogue: Mapping[str, Any] | None) -> tuple
         return tuple(names)
     rank = {name: i for i, name in enumerate(catalogue)}
     return tuple(sorted(names, key=lambda n: (rank.get(n.split(" (")[0], len(rank)), n)))
-
-
-def _options(text: Any) -> dict[str, Any]:
-    return dict(json.loads(text)) if isinstance(text, str) and text else {}
-
-
-def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
-    """Each name with the options that tell it from its namesakes."""
-    labels = []
-    for name, own in zip(names, options, strict=True):
-        namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
-        words = telling_options(name, own, namesakes)
-        labels.append(f"{name} ({', '.join(words)})" if words else name)
-    return labels
-
-
-def _option_labels(names: pd.Series[Any], options: pd.Series[Any]) -> dict[tuple[Any, Any], str]:
-    pairs = list(dict.fromkeys(zip(names, options, strict=True)))
-    labels = _telling([str(name) for name, _ in pairs], [_options(text) for _, text in pairs])
-    return dict(zip(pairs, labels, strict=True))
-
-
-def _solver_labels(
-    tasks: pd.DataFrame, missing: pd.DataFrame, planned: bool
-) -> dict[tuple[Any, Any, Any], str]:
-    """Labels by solver, options and limits. Without a plan, budgets may be left from history."""
-    both = pd.concat(
-        [part[["solver", "solver_options", "limits"]].astype(object) for part in (tasks, missing)]
-    ).drop_duplicates()
-    triples = [*both.itertuples(index=False, name=None)]
-    settings = []
-    for _, options, limits in triples:
-        kept = {k: v for k, v in _options(limits).items() if planned or k not in BUDGETS}
-        settings.append({**_options(options), **kept})
-    unique = list(
-        {(t[0], json.dumps(s, sort_keys=True)): s for t, s in zip(triples, settings, strict=True)}
-        .items()
-    )  # fmt: skip
-    words = _telling([str(key[0]) for key, _ in unique], [s for _, s in unique])
-    by_setting = {key: word for (key, _), word in zip(unique, words, strict=True)}
-    return {
-        triple: by_setting[triple[0], json.dumps(setting, sort_keys=True)]
-        for triple, setting in zip(triples, settings, strict=True)
-    }
-
-
-def _labelled(
-    frame: pd.DataFrame,
-    encodings: dict[tuple[Any, Any], str],
-    solvers: dict[tuple[Any, Any, Any], str],
-) -> pd.DataFrame:
-    pairs = zip(frame["encoding"], frame["encoding_options"], strict=True)
-    triples = zip(frame["solver"], frame["solver_options"], frame["limits"], strict=True)
-    per_row = frame["lam_label"].str.endswith("/n").fillna(False).astype(bool)
-    key = frame["lam_exact"].where(~per_row, frame["lam_label"])
-    first = frame.assign(key=key).drop_duplicates("key").set_index("key")["lam_label"]
-    asking = {text: stairs.asks_for_path(text) for text in frame["solver_options"].unique()}
-    exact = frame["solver_options"].map(asking).astype(bool)
-    if "status" in frame:
-        good = {status.value for status in Status if status.has_tree}
-        frame = frame.assign(ok=frame["status"].isin(good))
-        # A row without its path, whatever the reason, is one of its λ only.
-        exact &= frame["path"].notna() | ~frame["ok"]
-    added: dict[str, Any] = {
-        "exact": exact,
-        "encoding_label": [encodings[pair] for pair in pairs],
-        "solver_label": [solvers[triple] for triple in triples],
-        "lam_key": key,
-        "lam_text": key.map(first).where(~exact, "path from " + key.map(first)),
-    }
-    if "status" in frame:
-        shapes = {text: _shape(text) for text in frame["limits"].unique()}
-        columns = ["dataset", "data_hash", "encoding", "encoding_options", "validation"]
-        # str() of each value: a missing fold has to be a text as well.
-        parts = [frame[name].astype(object).map(str) for name in [*columns, "repeat", "fold"]]
-        parts.append(frame["limits"].map(shapes))
-        added["problem"] = ["\x1f".join(row) for row in zip(*parts, strict=True)]
-    return frame.assign(**added)
-
-
-def _shape(limits: str) -> str:
-    """The limits that change which trees are allowed."""
-    kept = {k: v for k, v in _options(limits).items() if k not in BUDGETS}
-    return json.dumps(kept, sort_keys=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.report.answer import Answer
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
 from pipelines.report.results import Results
+from pipelines.report.treeruns import PathTree
 from solver.export import export_text
 from solver.tree import Tree
 
@@ -21,14 +25,22 @@ _TREE_COLUMNS = [
 
 def run_table(results: Results, excess: pd.DataFrame) -> pd.DataFrame:
     """Every run, with what its objective is above the best one of the same problem."""
-    rows = results.sort(results.rows)
-    above = excess.drop_duplicates("key").set_index("key")
     dropped = [
         "trace", "tree", "path", "path_points", "ok", "exact", "problem", "lam_key", "lam_text",
     ]  # fmt: skip
-    return rows.drop(columns=dropped).assign(
-        excess=rows["key"].map(above["excess"]), excess_exact=rows["key"].map(above["excess_exact"])
-    )
+    rows = results.rows.drop(columns=dropped)
+    above = excess.drop_duplicates("key")
+    place = pc.index_in(_texts(rows["key"]), value_set=_texts(above["key"]))
+    for name in ("excess", "excess_exact"):
+        values = pa.array(above[name], from_pandas=True)
+        rows[name] = values.take(place).to_pandas().set_axis(rows.index)
+    return results.sort(rows)
+
+
+def _texts(column: pd.Series[Any]) -> pa.Array:
+    found = pa.array(column, from_pandas=True)
+    whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return whole.cast(pa.string())
 
 
 def path_table(paths: Sequence[Path]) -> pd.DataFrame:

@@ -10,7 +10,8 @@ import pandas as pd
 from pipelines.report import formats
 from pipelines.report.answer import Answer, lam_words, leaves_words
 from pipelines.report.comparison import encoding_facts
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
+from pipelines.report.treeruns import PathTree
 
 _VALIDATE = (
     "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file and run "

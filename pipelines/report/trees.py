@@ -6,7 +6,8 @@ from typing import Any
 
 from pipelines.report import formats
 from pipelines.report.album import Album
-from pipelines.report.paths import Path, PathTree
+from pipelines.report.paths import Path
+from pipelines.report.treeruns import PathTree
 from solver.export import export_text
 
 

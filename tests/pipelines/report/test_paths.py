@@ -7,8 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from pipelines.report.paths import choose, make_paths, signature
+from pipelines.report.paths import choose, make_paths
 from pipelines.report.results import label_results
+from pipelines.report.treeruns import signature
 from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
 
 

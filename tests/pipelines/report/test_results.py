@@ -19,7 +19,7 @@ def test_the_plan_tells_what_is_missing_impossible_and_foreign() -> None:
     rows = sweep_rows(n_folds=3)
     old = run_row(lam="0.3", fold=0)
     results = label_results(as_frame([*rows[4:], old]), as_plan(rows, [refused(tasks=9)]))
-    assert len(results.ok) == len(rows) - 4
+    assert results.n_ok == len(rows) - 4
     assert len(results.missing) == 4
     assert results.n_impossible == 9
     assert results.unplanned == 1
@@ -35,7 +35,7 @@ def test_failed_rows_are_not_ok_and_a_later_attempt_counts() -> None:
     assert len(results.failed) == 1
     again = label_results(as_frame([lost, row | {"attempt": 2}]), as_plan([row]))
     assert len(again.failed) == 0
-    assert len(again.ok) == 1
+    assert len(again.rows[again.rows["ok"]]) == 1
     assert again.unplanned == 0
 
 

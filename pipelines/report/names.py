@@ -1,0 +1,122 @@
+"""What people read instead of options and fractions: labels of encodings, solvers and λ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipelines.labels import telling_options
+from pipelines.report import stairs
+from pipelines.report.columns import firsts, groups, labelled, spread
+from solver.solution import Status
+from sweep.keys import BUDGETS
+
+_PROBLEM = [
+    "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
+]  # fmt: skip
+
+
+def _options(text: Any) -> dict[str, Any]:
+    return dict(json.loads(text)) if isinstance(text, str) and text else {}
+
+
+def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
+    """Each name with the options that tell it from its namesakes."""
+    labels = []
+    for name, own in zip(names, options, strict=True):
+        namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
+        words = telling_options(name, own, namesakes)
+        labels.append(f"{name} ({', '.join(words)})" if words else name)
+    return labels
+
+
+def _distinct(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
+    """The combinations of values, in the order in which they come."""
+    found = frame[columns].iloc[firsts(groups(frame, columns))].astype(object)
+    return [*found.itertuples(index=False, name=None)]
+
+
+def label_encodings(frame: pd.DataFrame) -> dict[tuple[Any, Any], str]:
+    """The label of each encoding with its options."""
+    pairs = _distinct(frame, ["encoding", "encoding_options"])
+    labels = _telling([str(name) for name, _ in pairs], [_options(text) for _, text in pairs])
+    return {(name, text): label for (name, text), label in zip(pairs, labels, strict=True)}
+
+
+def label_solvers(
+    tasks: pd.DataFrame, missing: pd.DataFrame, planned: bool
+) -> dict[tuple[Any, Any, Any], str]:
+    """Labels by solver, options and limits. Without a plan, budgets may be left from history."""
+    columns = ["solver", "solver_options", "limits"]
+    triples = list(dict.fromkeys(t for part in (tasks, missing) for t in _distinct(part, columns)))
+    settings = []
+    for _, options, limits in triples:
+        kept = {k: v for k, v in _options(limits).items() if planned or k not in BUDGETS}
+        settings.append({**_options(options), **kept})
+    unique = list(
+        {(t[0], json.dumps(s, sort_keys=True)): s for t, s in zip(triples, settings, strict=True)}
+        .items()
+    )  # fmt: skip
+    words = _telling([str(key[0]) for key, _ in unique], [s for _, s in unique])
+    by_setting = {key: word for (key, _), word in zip(unique, words, strict=True)}
+    return {
+        (triple[0], triple[1], triple[2]): by_setting[
+            triple[0], json.dumps(setting, sort_keys=True)
+        ]
+        for triple, setting in zip(triples, settings, strict=True)
+    }
+
+
+def label_rows(
+    frame: pd.DataFrame,
+    encodings: Mapping[tuple[Any, Any], str],
+    solvers: Mapping[tuple[Any, Any, Any], str],
+) -> pd.DataFrame:
+    """Rows or tasks with what :class:`pipelines.report.results.Results` adds to them."""
+    added: dict[str, Any] = {
+        "encoding_label": labelled(
+            frame, ["encoding", "encoding_options"], lambda *pair: encodings[pair]
+        ),
+        "solver_label": labelled(
+            frame, ["solver", "solver_options", "limits"], lambda *triple: solvers[triple]
+        ),
+    }
+    exact = np.asarray(labelled(frame, ["solver_options"], stairs.asks_for_path), bool)
+    if "status" in frame:
+        good = {status.value for status in Status if status.has_tree}
+        ok = frame["status"].isin(good).to_numpy()
+        # A row without its path, whatever the reason, is one of its λ only.
+        exact &= frame["path"].notna().to_numpy() | ~ok
+        added["ok"] = ok
+        shape = frame.assign(shape=labelled(frame, ["limits"], _shape))
+        added["problem"] = groups(shape, [*_PROBLEM, "shape"])
+    return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
+
+
+def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """What is one λ of the sweep, and how it is shown."""
+    names = ["lam_exact", "lam_label"]
+    distinct = _distinct(frame, names)
+    keys: list[str] = []
+    shown: dict[str, str] = {}
+    for value, label in distinct:
+        per_row = isinstance(label, str) and label.endswith("/n")
+        keys.append(label if per_row else value)
+        shown.setdefault(keys[-1], label)
+    numbers = groups(frame, names)
+    whole = groups(pd.DataFrame({"lam": numbers, "exact": exact}), ["lam", "exact"])
+    texts = [
+        f"path from {shown[keys[number]]}" if is_exact else shown[keys[number]]
+        for number, is_exact in zip(numbers[firsts(whole)], exact[firsts(whole)], strict=True)
+    ]
+    return {"lam_key": spread(keys, numbers), "lam_text": spread(texts, whole)}
+
+
+def _shape(limits: str) -> str:
+    """The limits that change which trees are allowed."""
+    kept = {k: v for k, v in _options(limits).items() if k not in BUDGETS}
+    return json.dumps(kept, sort_keys=True)

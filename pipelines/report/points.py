@@ -1,0 +1,186 @@
+"""The points of λ-paths: what is known at each λ, means over folds and how far they spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pipelines.report.columns import Groups, Ints, codes_of, firsts, floats, groups
+from pipelines.report.exactly import mean_texts
+from solver.solution import Status
+
+CELL = ["dataset", "encoding_label", "solver_label"]
+
+_NUMBERS = (
+    "objective", "gap", "train_accuracy", "test_accuracy", "splits", "leaves", "depth", "seconds",
+    "iterations", "peak_bytes",
+)  # fmt: skip
+
+
+_USED = (
+    *CELL, "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status", "repeat",
+    "fold", "objective_exact", "lower_bound_exact", "errors", "total_weight", "tree", *_NUMBERS,
+)  # fmt: skip
+
+_TEXTS = (
+    "dataset", "encoding", "solver", "lam_key", "lam_text", "lam_start_exact", "lam_end_exact",
+    "status", "objective_exact", "lower_bound_exact",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of some cells, and the rows they are made of.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a point, the cells one after the other, each from large to small λ.
+    cells : array of int
+        Where the points of each cell begin, and where the last one ends.
+    rows : DataFrame
+        The rows, by point and then by repeat and fold.
+    points : array of int
+        The point of each of these rows.
+    """
+
+    table: pd.DataFrame
+    cells: Ints
+    rows: pd.DataFrame
+    points: Ints
+
+    def of_cell(self, number: int) -> pd.DataFrame:
+        """The points of a cell."""
+        return self.table.iloc[self.cells[number] : self.cells[number + 1]].reset_index(drop=True)
+
+
+def make_points(rows: pd.DataFrame) -> Points:
+    """The points of all cells (dataset, encoding and solver) of some rows.
+
+    On an exact path (``lam_end_exact`` is a column) each is an interval of λ. The column
+    ``expected`` is the number of runs that are there.
+    """
+    rows, points, count = _in_order(rows)
+    over = Groups(points, count)
+    ok = rows["ok"].to_numpy(bool)
+    first = rows.iloc[firsts(points)]
+    table: dict[str, Any] = {
+        "dataset": first["dataset"].array,
+        "encoding": first["encoding_label"].array,
+        "solver": first["solver_label"].array,
+        "lam": over.mean(floats(rows["lam"])),
+        "lam_key": first["lam_key"].array,
+        "lam_text": first["lam_text"].array,
+        **_intervals(first),
+        "runs": over.tally(ok),
+        "failed": over.tally(~ok),
+        "expected": over.tally(np.ones(len(rows), bool)),
+        **_statuses(rows, over),
+        **_figures(rows, ok, over),
+    }
+    # Plain objects: a column of text would hold NaN for what is missing, which is neither None
+    # nor false.
+    frame = pd.DataFrame(
+        {name: pd.Series(list(table[name]), dtype=object) if name in _TEXTS else values
+         for name, values in table.items()}
+    )  # fmt: skip
+    cell = groups(frame, ["dataset", "encoding", "solver"])
+    starts = np.searchsorted(cell, np.arange(int(cell.max(initial=-1)) + 2))
+    return Points(frame, starts, rows, points)
+
+
+def _in_order(rows: pd.DataFrame) -> tuple[pd.DataFrame, Ints, int]:
+    """The rows by point, the point of each, and the number of points."""
+    rows = rows[[name for name in _USED if name in rows]]
+    cell = groups(rows, CELL)
+    point = groups(rows.assign(_cell=cell), ["_cell", "lam_key"])
+    order = np.lexsort((floats(rows["fold"]), floats(rows["repeat"]), point))
+    over = Groups(point[order], int(point.max(initial=-1)) + 1)
+    lam = over.mean(floats(rows["lam"])[order])
+    # Points so far are as they come; now cells together, and λ from large to small.
+    at = firsts(point)
+    places = np.lexsort((np.arange(len(at)), -lam, cell[at]))
+    number = np.empty(len(places), np.int64)
+    number[places] = np.arange(len(places))
+    final = number[point[order]]
+    by_point = np.argsort(final, kind="stable")
+    return rows.iloc[order[by_point]], final[by_point], len(places)
+
+
+def _intervals(first: pd.DataFrame) -> dict[str, Any]:
+    """Where an interval of λ begins and ends; nothing for a single λ."""
+    n = len(first)
+    nothing = [None] * n
+    if "lam_end_exact" not in first:
+        return {"lam_start_exact": nothing, "lam_end": np.full(n, np.nan), "lam_end_exact": nothing}
+    ends = [end if isinstance(end, str) else None for end in first["lam_end_exact"]]
+    return {
+        "lam_start_exact": first["lam_exact"],
+        "lam_end": [np.inf if end is None else float(Fraction(end)) for end in ends],
+        "lam_end_exact": ends,
+    }
+
+
+def _statuses(rows: pd.DataFrame, over: Groups) -> dict[str, Any]:
+    """How the runs at each point ended, in numbers and in words."""
+    codes = codes_of(rows["status"])
+    names = rows["status"].astype(object).iloc[firsts(pd.factorize(codes)[0])].tolist()
+    dense = pd.factorize(codes)[0]
+    counts = {name: over.tally(dense == number) for number, name in enumerate(names)}
+    combined = pd.DataFrame({name: counts[name] for name in sorted(names)})
+    kinds = groups(combined, list(combined.columns))
+    words = [
+        ", ".join(f"{name} {number}" for name, number in zip(sorted(names), numbers, strict=True)
+                  if number)
+        for numbers in combined.iloc[firsts(kinds)].itertuples(index=False, name=None)
+    ]  # fmt: skip
+    none = np.zeros(over.count, np.int64)
+    return {
+        "optimal": counts.get(Status.OPTIMAL.value, none),
+        "heuristic": counts.get(Status.HEURISTIC.value, none),
+        "status": np.array(words, dtype=object)[kinds],
+    }
+
+
+def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[str, Any]:
+    """Means and extremes of the runs with a tree."""
+    values = {name: np.where(ok, floats(rows[name]), np.nan) for name in _NUMBERS}
+    good = Groups(over.numbers[ok], over.count)
+    exact, bound = (
+        mean_texts(rows.loc[ok, f"{name}_exact"], good.numbers, over.count)
+        for name in ("objective", "lower_bound")
+    )
+    low = np.array([np.nan if text is None else float(Fraction(text)) for text in bound], float)
+    tests = over.tally(np.isfinite(values["test_accuracy"]))
+    spread = over.deviation(values["test_accuracy"])
+    most = {name: over.most(values[name]) for name in ("gap", "depth", "seconds", "peak_bytes")}
+    mean = {name: over.mean(values[name]) for name in _NUMBERS}
+    return {
+        "objective": mean["objective"],
+        "objective_exact": exact,
+        "objective_min": over.least(values["objective"]),
+        "objective_max": over.most(values["objective"]),
+        "lower_bound": low,
+        "lower_bound_exact": bound,
+        "gap_max": np.where(np.isnan(low), np.nan, most["gap"]),
+        "train_accuracy": mean["train_accuracy"],
+        "train_spread": over.deviation(values["train_accuracy"]),
+        "test_accuracy": mean["test_accuracy"],
+        "test_spread": spread,
+        "test_error": spread / np.sqrt(np.maximum(tests, 1)),
+        "splits": mean["splits"],
+        "splits_min": over.least(values["splits"]),
+        "splits_max": over.most(values["splits"]),
+        "leaves": mean["leaves"],
+        "depth": mean["depth"],
+        "depth_max": most["depth"],
+        "seconds": mean["seconds"],
+        "seconds_max": most["seconds"],
+        "iterations": mean["iterations"],
+        "peak_bytes": most["peak_bytes"],
+    }

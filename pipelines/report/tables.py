@@ -1,0 +1,73 @@
+"""A sweep's rows and plan as the report reads them: texts that repeat are stored once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from solver.errors import InputError
+from sweep.parts import Parts
+from sweep.planfile import plan_tables
+from sweep.results import in_order
+from sweep.schema import SCHEMA
+from sweep.store import read_manifest
+
+_UNIQUE = (
+    "key", "answered_by", "objective_exact", "lower_bound_exact", "gap_exact", "proof",
+)  # fmt: skip
+"""Texts that hardly repeat."""
+
+_READ = [name for name in SCHEMA.names if name != "trace"]
+
+
+def read_rows(store: str | Path) -> pd.DataFrame:
+    """All rows of a store without their traces, in the order in which they were finished.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or a part file is damaged.
+    """
+    root = Path(store)
+    if not root.is_dir():
+        raise InputError(f"there is no folder {root}")
+    read_manifest(root)
+    table = Parts(root).read(_READ, _short).unify_dictionaries()
+    frame = _as_frame(table, pa.array(in_order(table)))
+    return frame.assign(trace=None)[list(SCHEMA.names)]
+
+
+def read_plan_columns(store: str | Path) -> pd.DataFrame:
+    """The plan of a sweep; errors as :func:`sweep.planfile.read_plan`."""
+    tables = [_short(table) for table in plan_tables(Path(store))]
+    return _as_frame(pa.concat_tables(tables).unify_dictionaries())
+
+
+def _short(table: pa.Table) -> pa.Table:
+    """The table with every text that repeats stored once."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string() and field.name not in _UNIQUE:
+            short = table[field.name].dictionary_encode()
+            table = table.set_column(place, field.name, short)
+    return table
+
+
+def _as_frame(table: pa.Table, order: pa.Array | None = None) -> pd.DataFrame:
+    """As pandas holds it, one column after the other: both need not fit into memory."""
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in table.column_names:
+        columns[name] = _column(table[name] if order is None else table[name].take(order))
+        table = table.drop_columns([name])
+    return pd.DataFrame(columns, copy=False)
+
+
+def _column(column: pa.ChunkedArray) -> pd.Series[Any]:
+    if not pa.types.is_list(column.type):
+        found: pd.Series[Any] = column.to_pandas()
+        return found
+    if column.null_count == len(column):
+        return pd.Series([None] * len(column), dtype=object)
+    return pd.Series(column.to_pandas(), dtype=object)
