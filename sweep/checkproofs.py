@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -20,9 +19,10 @@ from sweep.asks import asks_proof
 from sweep.paths import objective_at, stored_claims
 from sweep.proofs import read_certificate, relative_path
 from sweep.rawtables import Place, Tables
+from sweep.storage import Folder
 
 
-def check_presence(row: Mapping[str, Any], root: Path) -> Iterator[str]:
+def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
     """Whether a row that asks for a proof has one, and its file is there."""
     name = row["proof"]
     if name is None:
@@ -34,7 +34,7 @@ def check_presence(row: Mapping[str, Any], root: Path) -> Iterator[str]:
         yield f"its certificate is {name!r} instead of {relative_path(row['key'])!r}"
         return
     try:
-        size = (root / name).stat().st_size
+        size = folder.size(name)
     except FileNotFoundError:
         yield f"its certificate {name} is not there"
         return
@@ -42,12 +42,12 @@ def check_presence(row: Mapping[str, Any], root: Path) -> Iterator[str]:
         yield f"its certificate has {size} bytes, the row says {row['proof_bytes']}"
 
 
-def check_certificate(row: Mapping[str, Any], root: Path, tables: Tables) -> Iterator[str]:
+def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:
     """Whether a row's certificate proves the bounds of the row; :func:`check_presence` must have
     found nothing."""
     problem = tables.problem(Place.of(row), row["encoding"], row["encoding_options"])
     try:
-        columns, meta = read_certificate(root / row["proof"])
+        columns, meta = read_certificate(folder, row["proof"])
         # Its many small products of matrices only lose by threads, most of all on a busy machine.
         with threadpool_limits(1):
             proven = check(problem.codes, problem.arities, problem.counts, columns, meta)

@@ -32,8 +32,10 @@ class Parcel:
         Bytes of the file.
     iterations : int
         How far the search was.
-    path : Path
-        Where the driver has it, or puts it until it is adopted by the store.
+    path : Path, optional
+        Where the driver puts what it fetches, until the store adopts it.
+    source : callable, optional
+        Opens what the driver delivers.
     """
 
     key: str
@@ -41,7 +43,8 @@ class Parcel:
     address: str
     size: int
     iterations: int
-    path: Path
+    path: Path = Path()
+    source: Callable[[], Any] | None = None
 
 
 class Courier:
@@ -149,8 +152,9 @@ class Courier:
 
     def _deliver(self, parcel: Parcel) -> None:
         try:
-            with parcel.path.open("rb") as file:
-                total = os.fstat(file.fileno()).st_size
+            assert parcel.source is not None
+            with parcel.source() as file:
+                total = file.size()
                 while (offset := file.tell()) < total:
                     data = file.read(shelf.CHUNK)
                     given = (self._run, parcel.token, offset, data, total)

@@ -208,7 +208,9 @@ class Dispatcher:
             return cell
         token = self._name()
         done = held.reached.iterations
-        self.courier.deliver(Parcel(cell.key, token, seat.address, held.size, done, held.path))
+        self.courier.deliver(
+            Parcel(cell.key, token, seat.address, held.size, done, source=held.open)
+        )
         start = cell.start
         if start is None or start.seconds < held.reached.seconds:
             start = replace(held.reached, key=cell.key)

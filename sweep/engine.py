@@ -6,13 +6,11 @@ import time
 import uuid
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from distributed.client import ClosedClientError
 
-from solver.errors import InputError
 from solver.solution import Status
 from sweep import store as stores
 from sweep import tasks
@@ -27,6 +25,7 @@ from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
 from sweep.rows import Finished, checkpoint_of
 from sweep.spec import SweepFile
+from sweep.storage import Place, open_folder
 from sweep.store import Store
 
 CHECKPOINT_SECONDS = 30.0
@@ -40,7 +39,7 @@ _BEAT = 1.0
 
 def run_sweep(
     sweep: SweepFile,
-    out: str | Path,
+    out: Place,
     cluster: Cluster | None = None,
     *,
     listener: Listener | None = None,
@@ -59,7 +58,7 @@ def run_sweep(
     sweep : SweepFile
         From :func:`sweep.spec.load_spec`.
     out : str or Path
-        The sweep's folder.
+        The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     cluster : Cluster, optional
         From :func:`sweep.clusters.load_cluster`; by default a worker a core of this machine.
     listener : Listener, optional
@@ -84,9 +83,9 @@ def run_sweep(
     listener = listener or Silent()
     plan = plan or make_plan(sweep)
     cluster = cluster or Local()
-    if not (Path(out) / stores.MANIFEST).exists():
+    if not open_folder(out).exists(stores.MANIFEST):
         reach_cluster(cluster)  # One that cannot be reached should leave no folder behind.
-    with stores.create(Path(out), sweep) as store:
+    with stores.create(out, sweep, listener.note) as store:
         remaining, answered = survey(plan, store)
         listener.planned(plan, len(remaining))
         if len(remaining):
@@ -108,7 +107,7 @@ def run_sweep(
 
 
 def resume_sweep(
-    out: str | Path,
+    out: Place,
     cluster: Cluster | None = None,
     *,
     listener: Listener | None = None,
@@ -117,12 +116,9 @@ def resume_sweep(
     grace: float = tasks.GRACE,
 ) -> Outcome:
     """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
-    root = Path(out)
-    if not root.is_dir():
-        raise InputError(f"there is no folder {root}")
     return run_sweep(
-        stores.stored_sweep(root),
-        root,
+        stores.stored_sweep(out),
+        out,
         cluster,
         listener=listener,
         checkpoint_seconds=checkpoint_seconds,
@@ -254,7 +250,7 @@ class _Session:
         self.listener.progress(progress)
         if last or now - self._beaten > _BEAT:
             self._beaten = now
-            self.store.lock.beat(asdict(progress))
+            self.store.lease.beat(asdict(progress))
 
     def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:
         seconds = now - self.began

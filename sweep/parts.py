@@ -1,27 +1,26 @@
 """The part files that hold a store's rows, and how they are compacted.
 
-Parts live in a *generation*, a hidden folder that the link ``rows`` points to. A compaction makes
-the next generation beside the current one and then moves the link, which is one rename: whoever
-opens ``rows`` finds all rows of the old generation or all of the new one. No two generations have
-a file name in common, so whoever listed the old one and opens the new one gets an error, not half
-of each.
+Parts live in a *generation*, a hidden folder that the name ``rows`` points to. A compaction makes
+the next generation beside the current one and then moves the pointer, which is one step: whoever
+looks at ``rows`` finds all rows of the old generation or all of the new one. No two generations
+that differ in their rows have a file name in common, so whoever listed the old one and opens the
+new one gets an error, not half of each.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from solver.errors import InputError
-from sweep import files
+from sweep import sealed
 from sweep.schema import SCHEMA, VERSION, of_version
+from sweep.storage import Folder, Place, is_remote, open_folder
 
 LARGE = 50_000
 """Parts of so many rows are full: compaction leaves them as they are."""
@@ -29,9 +28,16 @@ LARGE = 50_000
 GRACE = 1.0
 """Seconds that a generation is kept after a compaction, for those who have just opened it."""
 
-_LINK = "rows"
+DAMAGED = "damaged"
+"""Where damaged parts are put, see :meth:`Parts.set_aside`."""
+
+_ROWS = "rows"
+_PART = re.compile(r"part-(\d+)(?:-[0-9a-f]+)?\.parquet")
 _GENERATIONS = ".generations"
 _TRIES = 20
+_ASK_AT_ONCE = 8
+
+Superseded = Callable[[pa.Table], pa.Array]
 
 
 class Parts:
@@ -39,67 +45,84 @@ class Parts:
 
     Parameters
     ----------
-    root : Path
+    folder : Folder, str or Path
         The store's folder.
+    owner : str
+        Stands in the names of the parts that are written here, so that no two drivers ever write
+        to the same name.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.link = root / _LINK
+    def __init__(self, folder: Folder | Place, owner: str = "") -> None:
+        self.folder = open_folder(folder)
+        self.old: set[str] = set()
+        """Parts that were read and are not as today's are: of an earlier version, or without a
+        checksum."""
+        self._owner = owner[:8]
+        self._number = 0
         self._left: dict[str, float] = {}
 
     def create(self) -> None:
         """Make an empty first generation, if there is none, and remove what a crash left."""
-        generations = self.root / _GENERATIONS
-        generations.mkdir(exist_ok=True)
-        if self.link.is_dir() and not self.link.is_symlink():
-            # A copy that followed the link: make a generation of it.
-            os.rename(self.link, generations / "00000000")
-            self._point_to(generations / "00000000")
-        if not self.link.is_symlink():
-            first = generations / "00000001"
-            first.mkdir(exist_ok=True)
-            self._point_to(first)
+        target = self.folder.pointed(_ROWS)
+        if target is None:  # a crash may have come between making the first one and pointing to it
+            last = self.folder.folders(_GENERATIONS)[-1:]
+            self.folder.point(_ROWS, last[0] if last else self._new_generation())
+        elif target == _ROWS:  # a copy that followed the link
+            self.folder.point(_ROWS, self._new_generation())
         self.discard_old()
-        for leftover in self.current().glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
+        self.folder.remove_leftovers(self.current())
+
+    def fence(self) -> None:
+        """Go on in a new generation, so that whatever an earlier driver is still writing, if it
+        lives after all, is not among the rows."""
+        generation = self._new_generation()
+        for name in self.names():
+            self.folder.copy(name, f"{generation}/{_base(name)}")
+        self.folder.point(_ROWS, generation)
 
     def discard_old(self, grace: float = 0.0) -> None:
         """Remove all generations but the current one and those left less than `grace` seconds
         ago: someone may be listing their files, and would find none."""
         current, now = self.current(), time.monotonic()
-        for other in (self.root / _GENERATIONS).iterdir():
-            if other.name != current.name and now - self._left.get(other.name, -grace) >= grace:
-                shutil.rmtree(other, ignore_errors=True)
-                self._left.pop(other.name, None)
+        for other in self.folder.folders(_GENERATIONS):
+            if other != current and now - self._left.get(other, -grace) >= grace:
+                self.folder.remove_folder(other)
+                self._left.pop(other, None)
 
-    def current(self) -> Path:
-        """The folder of the current generation.
+    def current(self) -> str:
+        """The name of the current generation.
 
         Raises
         ------
         InputError
             If there is none.
         """
-        try:
-            return self.root / os.readlink(self.link)
-        except OSError:
-            if self.link.is_dir():  # a copy that followed the link
-                return self.link
+        found = self.folder.pointed(_ROWS)
+        if found is None:
             raise InputError(
-                f"{self.root} has no folder {_LINK!r}; it is no sweep's folder, or was damaged"
-            ) from None
+                f"{self.folder} has no folder {_ROWS!r}; it is no sweep's folder, or was damaged"
+            )
+        return found
 
-    def paths(self) -> list[Path]:
+    def names(self) -> list[str]:
         """The current parts, oldest first."""
-        return sorted(self.current().glob("part-*.parquet"))
+        return self._names_in(self.current())
 
-    def append(self, table: pa.Table) -> Path:
+    def _names_in(self, generation: str) -> list[str]:
+        return [name for name, _ in self.folder.names(generation) if _PART.fullmatch(_base(name))]
+
+    def append(self, table: pa.Table) -> str:
         """Write a part. It is on the disk when this returns."""
-        paths = self.paths()
-        path = self.current() / _name(_number(paths[-1]) + 1 if paths else 1)
-        files.write_table(path, table)
-        return path
+        name = f"{self.current()}/{self._next_name()}"
+        sealed.write_table(self.folder, name, table)
+        return name
+
+    def _next_name(self) -> str:
+        if not self._number:
+            self._number = max(map(_number, self.names()), default=0)
+        self._number += 1
+        owner = f"-{self._owner}" if self._owner else ""
+        return f"part-{self._number:08d}{owner}.parquet"
 
     def read(
         self,
@@ -124,7 +147,7 @@ class Parts:
         for _ in range(_TRIES):
             generation = self.current()
             try:
-                tables = [each(read_part(path, columns)) for path in self.paths()]
+                tables = [*map(each, self._tables(self._names_in(generation), columns))]
             except FileNotFoundError:
                 continue
             if self.current() != generation:
@@ -132,9 +155,84 @@ class Parts:
             names = SCHEMA.names if columns is None else columns
             empty = pa.schema([SCHEMA.field(name) for name in names]).empty_table()
             return pa.concat_tables([each(empty), *tables])
-        raise InputError(f"the parts in {self.link} vanish while they are read")
+        raise InputError(f"the parts of {self.folder} vanish while they are read; read again")
 
-    def compact(self, superseded: Callable[[pa.Table], pa.Array] | None = None) -> None:
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All rows, a part at a time, so that they need not fit into memory; errors as
+        :meth:`read`, and if a compaction comes between."""
+        names = self.names()
+        try:
+            for name in names:
+                yield self.table(name, columns)
+        except FileNotFoundError:
+            raise InputError(
+                f"the parts of {self.folder} were compacted while they were read; read again"
+            ) from None
+
+    def _tables(
+        self, names: Sequence[str], columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """Parts in their order; where each takes time to come, several at once."""
+        if not is_remote(self.folder.place):
+            yield from (self.table(name, columns) for name in names)
+            return
+        with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
+            for start in range(0, len(names), _ASK_AT_ONCE):
+                some = names[start : start + _ASK_AT_ONCE]
+                yield from pool.map(lambda name: self.table(name, columns), some)
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """One part; columns that its version did not have yet are null.
+
+        Raises
+        ------
+        FileNotFoundError
+            If it is not there (any more).
+        DamagedError
+            If it is not what was written.
+        InputError
+            If it was written by a later version.
+        """
+        remedy = f"'treesweep resume {self.folder}' sets it aside and computes again what it held"
+        file = sealed.Opened(self.folder, name, remedy)
+        table = file.table(columns)
+        for version in range(VERSION, 0, -1):
+            if table.schema.equals(_expected(version, columns), check_metadata=False):
+                if version < VERSION or not file.is_sealed:
+                    self.old.add(name)
+                return _filled(table, _expected(VERSION, columns))
+        raise InputError(
+            f"{self.folder.where(name)} does not have the columns of schema version {VERSION}, or "
+            "of an earlier one; it was written by another version of treesweep, or by something "
+            "else: move it away"
+        )
+
+    def set_aside(self) -> list[sealed.DamagedError]:
+        """Move all damaged parts away, so that what they held is computed again.
+
+        Returns
+        -------
+        list of DamagedError
+            What is wrong with each, and where it is now.
+        """
+        found = []
+        for name in self.names():
+            try:
+                self.table(name, ["key"])
+            except sealed.DamagedError as error:
+                kept = f"{DAMAGED}/{_base(name)}"
+                # It may be that not even a copy can be made of it; it must go all the same.
+                self.folder.write(kept, self.folder.read(name))
+                self.folder.remove(name)
+                remedy = f"it is now {kept}, and what it held is computed again"
+                found.append(sealed.DamagedError(self.folder.where(name), error.why, remedy))
+        return found
+
+    def compact(
+        self,
+        superseded: Superseded | None = None,
+        allowed: Callable[[], None] = lambda: None,
+    ) -> None:
         """Turn many small parts into few. The old generation stays for those who are reading it,
         until :meth:`discard_old`.
 
@@ -143,35 +241,38 @@ class Parts:
         superseded : callable, optional
             Says for a table of key and attempt which rows a later attempt has replaced; these are
             left out.
+        allowed : callable, optional
+            Asked before anything changes for readers; raises if that must not be.
         """
         self.discard_old(GRACE)
-        old, paths = self.current(), self.paths()
-        new = old.with_name(f"{int(old.name) + 1:08d}")
-        new.mkdir()
-        number = _number(paths[-1]) if paths else 0
-        for content in self._merged(superseded):
-            number += 1
-            if isinstance(content, Path):
-                os.link(content, new / _name(number))
-            else:
-                files.write_table(new / _name(number), content)
-        files.sync(new)
-        self._point_to(new)
-        self._left[old.name] = time.monotonic()
+        old, new = self.current(), self._new_generation()
+        try:
+            for content in self._merged(self._names_in(old), superseded):
+                name = f"{new}/{self._next_name()}"
+                if isinstance(content, str):
+                    self.folder.copy(content, name)
+                else:
+                    sealed.write_table(self.folder, name, content)
+            allowed()
+            self.folder.point(_ROWS, new)
+        except BaseException:
+            self.folder.remove_folder(new)
+            raise
+        self.old.clear()
+        self._left[old] = time.monotonic()
 
     def _merged(
-        self, superseded: Callable[[pa.Table], pa.Array] | None
-    ) -> Iterator[Path | pa.Table]:
+        self, names: Sequence[str], superseded: Superseded | None
+    ) -> Iterator[str | pa.Table]:
         pending: list[pa.Table] = []
         rows = 0
-        for path in self.paths():
-            table = read_part(path)
+        for name, table in zip(names, self._tables(names), strict=True):
             kept = table
             if superseded is not None:
                 gone = superseded(table.select(["key", "attempt"]))
                 kept = table.filter(pc.invert(gone))
-            if len(kept) == len(table) >= LARGE and is_current(path):
-                yield path
+            if len(kept) == len(table) >= LARGE and name not in self.old:
+                yield name
                 continue
             pending.append(kept)
             rows += len(kept)
@@ -181,32 +282,11 @@ class Parts:
         if rows:
             yield pa.concat_tables(pending).combine_chunks()
 
-    def _point_to(self, generation: Path) -> None:
-        temporary = self.root / f".{_LINK}.{os.getpid()}.tmp"
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(Path(_GENERATIONS) / generation.name)
-        os.replace(temporary, self.link)
-        files.sync(self.root)
-
-
-def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read one part; columns that its version did not have yet are null.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there (any more).
-    InputError
-        If it is damaged, or was written by a later version.
-    """
-    table = files.read_table(path, None if columns is None else list(columns))
-    for version in range(VERSION, 0, -1):
-        if table.schema.equals(_expected(version, columns), check_metadata=False):
-            return _filled(table, _expected(VERSION, columns))
-    raise InputError(
-        f"{path} does not have the columns of schema version {VERSION}, or of an earlier one; it "
-        "was written by another version of treesweep, or by something else: move it away"
-    )
+    def _new_generation(self) -> str:
+        taken = [_base(name).partition("-")[0] for name in self.folder.folders(_GENERATIONS)]
+        number = max((int(name) for name in taken if name.isdecimal()), default=0) + 1
+        owner = f"-{self._owner}" if self._owner else ""
+        return f"{_GENERATIONS}/{number:08d}{owner}"
 
 
 def _expected(version: int, columns: Sequence[str] | None) -> pa.Schema:
@@ -226,18 +306,11 @@ def _filled(table: pa.Table, expected: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(filled, schema=expected)
 
 
-def is_current(path: Path) -> bool:
-    """Whether a part has all columns of today."""
-    try:
-        found = pq.read_schema(path)
-    except (pa.ArrowException, OSError, ValueError):
-        return False  # whoever reads all of it says why
-    return bool(found.equals(SCHEMA, check_metadata=False))
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
-def _name(number: int) -> str:
-    return f"part-{number:08d}.parquet"
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.removeprefix("part-"))
+def _number(name: str) -> int:
+    found = _PART.fullmatch(_base(name))
+    assert found is not None
+    return int(found[1])

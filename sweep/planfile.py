@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from sweep import files
+from sweep import sealed
 from sweep.keys import canonical
 from sweep.plan import Block, Plan
+from sweep.storage import Folder, Place, open_folder
 from sweep.store import PLAN, Store, read_manifest
 
 SCHEMA = pa.schema(
@@ -55,22 +54,17 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
     """
     remaining: list[NDArray[np.int64]] = []
     answered = 0
-
-    def write(path: Path) -> None:
-        nonlocal answered
-        pending: list[pa.Table] = []
-        with pq.ParquetWriter(path, SCHEMA, compression="zstd", write_page_checksum=True) as writer:
-            for block in plan.blocks:
-                table, open_ones = _survey_block(block, store)
-                remaining.append(open_ones)
-                answered += len(table) - len(open_ones)
-                pending.append(table)
-                if sum(map(len, pending)) >= _CHUNK:
-                    writer.write_table(pa.concat_tables(pending))
-                    pending = []
-            writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
-
-    files.replace(store.root / PLAN, write)
+    pending: list[pa.Table] = []
+    with sealed.created(store.folder, PLAN, SCHEMA) as writer:
+        for block in plan.blocks:
+            table, open_ones = _survey_block(block, store)
+            remaining.append(open_ones)
+            answered += len(table) - len(open_ones)
+            pending.append(table)
+            if sum(map(len, pending)) >= _CHUNK:
+                writer.write_table(pa.concat_tables(pending))
+                pending = []
+        writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
     return np.concatenate([np.zeros(0, np.int64), *remaining]), answered
 
 
@@ -120,23 +114,19 @@ def _refused(plan: Plan) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def plan_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def plan_tables(folder: Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The stored plan or some of its columns, in pieces of at most 50,000 rows; errors as
     :func:`read_plan`."""
-    read_manifest(path)
+    read_manifest(folder)
+    makes = f"'treesweep resume {folder}' makes it"
     try:
-        with pq.ParquetFile(path / PLAN, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(_CHUNK, columns=columns):
-                yield pa.Table.from_batches([batch])
+        file = sealed.Opened(folder, PLAN, f"{makes} anew")
     except FileNotFoundError:
-        raise InputError(f"{path} has no plan yet; 'treesweep resume {path}' makes it") from None
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{path / PLAN} is damaged ({str(error)[:80]}); 'treesweep resume {path}' makes it anew"
-        ) from None
+        raise InputError(f"{folder} has no plan yet; {makes}") from None
+    yield from file.batches(_CHUNK, columns)
 
 
-def read_plan(path: str | Path) -> pd.DataFrame:
+def read_plan(path: Place) -> pd.DataFrame:
     """The plan of a sweep as it was last run, one row a task, see :data:`SCHEMA`.
 
     Raises
@@ -144,5 +134,5 @@ def read_plan(path: str | Path) -> pd.DataFrame:
     InputError
         If it is no sweep's folder, has no plan yet, or the plan is damaged.
     """
-    frame: pd.DataFrame = pa.concat_tables([*plan_tables(Path(path))]).to_pandas()
+    frame: pd.DataFrame = pa.concat_tables([*plan_tables(open_folder(path))]).to_pandas()
     return frame

@@ -6,15 +6,12 @@ schema's metadata under ``treesweep-certificate``.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from solver.base import Watch
@@ -24,8 +21,9 @@ from solver.limits import Limits
 from solver.path import Path as LamPath
 from solver.problem import Problem
 from solver.solution import Solution, Status
-from sweep import files
+from sweep import sealed
 from sweep.keys import canonical
+from sweep.storage import Folder
 
 FOLDER = "proofs"
 
@@ -33,6 +31,8 @@ CONTENT = "proof_content"
 """Under this name a row on its way to the store has the bytes of its certificate."""
 
 _META = b"treesweep-certificate"
+
+_AGAIN = "remove it, then 'treesweep resume' makes it again"
 
 Columns = dict[str, NDArray[Any] | list[Any]]
 
@@ -64,12 +64,10 @@ def to_bytes(certificate: Certificate) -> bytes:
     """A certificate as a Parquet file."""
     table = pa.table({name: pa.array(column) for name, column in certificate.columns().items()})
     table = table.replace_schema_metadata({_META: canonical(certificate.meta)})
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return sink.getvalue()
+    return bytes(sealed.to_bytes(table))
 
 
-def read_certificate(path: Path) -> tuple[Columns, dict[str, Any]]:
+def read_certificate(folder: Folder, name: str) -> tuple[Columns, dict[str, Any]]:
     """The columns and the meta of a stored certificate.
 
     Raises
@@ -77,8 +75,9 @@ def read_certificate(path: Path) -> tuple[Columns, dict[str, Any]]:
     InputError
         If it is not there, is damaged, or is no certificate.
     """
+    path = folder.where(name)
     try:
-        table = files.read_table(path)
+        table = sealed.read_table(folder, name, remedy=_AGAIN)
     except FileNotFoundError:
         raise InputError(f"the certificate {path} is not there") from None
     try:
@@ -100,24 +99,12 @@ def relative_path(key: str) -> str:
     return f"{FOLDER}/{key}.parquet"
 
 
-def save_certificate(root: Path, key: str, content: bytes) -> None:
+def save_certificate(folder: Folder, key: str, content: bytes) -> None:
     """Put a certificate beside the rows; it is on the disk when this returns.
 
     Raises
     ------
-    InputError
-        If the disk is full.
+    UnwritableError
+        If there is no room for it.
     """
-    path = root / relative_path(key)
-    path.parent.mkdir(exist_ok=True)
-    files.replace(path, lambda to: _write(to, content))
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-
-
-def remove_leftovers(root: Path) -> None:
-    """Remove what a crash has left half written."""
-    for leftover in (root / FOLDER).glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+    folder.write(relative_path(key), content)

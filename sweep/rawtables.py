@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from solver.tree import Tree
 from sweep import folds
 from sweep.datasets import Dataset, load_dataset
 from sweep.encode import encode
+from sweep.storage import Folder
 from sweep.store import stored_sweep
 
 
@@ -44,12 +44,12 @@ class Tables:
 
     Parameters
     ----------
-    root : Path
-        The sweep's folder.
+    folder : Folder
+        The sweep's.
     """
 
-    def __init__(self, root: Path) -> None:
-        sweep = stored_sweep(root)
+    def __init__(self, folder: Folder) -> None:
+        sweep = stored_sweep(folder)
         self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
         self.dataset = lru_cache(4)(self._load)
         self.held_out = lru_cache(64)(self._held_out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,20 +15,21 @@ from solver.errors import InputError
 from sweep.keys import BUDGETS, KEY_COLUMNS, canonical
 from sweep.parts import Parts
 from sweep.schema import SCHEMA
+from sweep.storage import Place, open_folder
 from sweep.store import read_manifest
 
 _ORDER = ("finished", "attempt")
 
 
 def read_results(
-    path: str | Path, *, columns: Sequence[str] | None = None, every_run: bool = False
+    path: Place, *, columns: Sequence[str] | None = None, every_run: bool = False
 ) -> pd.DataFrame:
     """The rows of a sweep's store, finished or not, while it is written to or not.
 
     Parameters
     ----------
     path : str or Path
-        The sweep's folder.
+        The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     columns : sequence of str, optional
         The columns to give; all by default. Only these are read, and what it takes to tell tasks
         apart: of a large store a few columns are read in seconds, all of them may not fit into
@@ -54,16 +54,14 @@ def read_results(
     >>> frame = read_results("results/first-look")  # doctest: +SKIP
     >>> frame = read_results("results/first-look", columns=["lam", "objective"])  # doctest: +SKIP
     """
-    root = Path(path)
-    if not root.is_dir():
-        raise InputError(f"there is no folder {root}")
-    read_manifest(root)
+    folder = open_folder(path)
+    read_manifest(folder)
     wanted = SCHEMA.names if columns is None else list(columns)
     for name in wanted:
         if name not in SCHEMA.names:
             raise InputError(f"a store has no column {name!r}; it has: {', '.join(SCHEMA.names)}")
     needed = [*_ORDER, *(() if every_run else KEY_COLUMNS)]
-    table = Parts(root).read(list(dict.fromkeys([*wanted, *needed])))
+    table = Parts(folder).read(list(dict.fromkeys([*wanted, *needed])))
     rows = in_order(table)
     if not every_run:
         rows = rows[last_of_each(tasks_of(table)[rows])]

@@ -33,8 +33,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from sweep import files
 from sweep.keys import canonical
+from sweep.storage import DiskFolder
 
 State = Mapping[str, NDArray[Any]]
 
@@ -115,14 +115,15 @@ def write_state(
     content["sha256"] = _digest(content)
     schema = pa.schema(_COLUMNS, metadata={_KEY: json.dumps(content)})
 
-    def write(to: Path) -> None:
-        with pa.OSFile(str(to), "wb") as sink, _writer(sink, schema) as writer:
-            for row in _pieces(state):
-                writer.write_table(_row(row, schema))
-                if most is not None and sink.tell() > most:
-                    raise TooLargeError
-
-    files.replace(path, write, durable)
+    with (
+        DiskFolder(path.parent).create(path.name, durable) as to,
+        pa.OSFile(str(to), "wb") as sink,
+        _writer(sink, schema) as writer,
+    ):
+        for row in _pieces(state):
+            writer.write_table(_row(row, schema))
+            if most is not None and sink.tell() > most:
+                raise TooLargeError
 
 
 def _digest(content: Mapping[str, Any]) -> str:
@@ -166,8 +167,14 @@ def _row(piece: _Piece, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([*columns, data], schema=schema)
 
 
-def read_about(path: Path) -> About:
+def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
     """What a state file says of itself; its arrays are not read.
+
+    Parameters
+    ----------
+    file : NativeFile or Path
+    where : str, optional
+        What it is called in messages.
 
     Raises
     ------
@@ -176,20 +183,21 @@ def read_about(path: Path) -> About:
     InputError
         If it is damaged, no state file, or of a later version.
     """
-    with _opened(path) as file:
-        return _about(path, file)
+    where = where or str(file)
+    with _opened(file, where) as opened:
+        return _about(where, opened)
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def _opened(file: pa.NativeFile | Path, where: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True)
+        return pq.ParquetFile(file, page_checksum_verification=True)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(path, error) from None
+        raise _damaged(where, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _damaged(path: str, error: Exception) -> InputError:
     text = " ".join(str(error).split())[:120]
     return InputError(
         f"{path} is damaged, or not the state of a search ({text}); move it away, then the search "
@@ -197,7 +205,7 @@ def _damaged(path: Path, error: Exception) -> InputError:
     )
 
 
-def _about(path: Path, file: pq.ParquetFile) -> About:
+def _about(path: str, file: pq.ParquetFile) -> About:
     schema = file.schema_arrow
     try:
         content = json.loads((schema.metadata or {})[_KEY])
@@ -239,13 +247,14 @@ def read_state(path: Path, identity: Mapping[str, str]) -> tuple[dict[str, NDArr
     InputError
         If it is damaged, no state file, of a later version, or of another search.
     """
-    with _opened(path) as file:
-        about = _about(path, file)
-        check_identity(path, about, identity)
-        return _joined(path, file), about
+    where = str(path)
+    with _opened(path, where) as file:
+        about = _about(where, file)
+        check_identity(where, about, identity)
+        return _joined(where, file), about
 
 
-def check_identity(path: Path, about: About, identity: Mapping[str, str]) -> None:
+def check_identity(path: str, about: About, identity: Mapping[str, str]) -> None:
     """Refuse the state of another search.
 
     Raises
@@ -266,16 +275,17 @@ def _short(value: str | None) -> str:
     return "not there" if value is None else value if len(value) <= 80 else value[:77] + "..."
 
 
-def check_state(path: Path) -> About:
+def check_state(file: pa.NativeFile | Path, where: str | None = None) -> About:
     """Read all of a state file, a piece at a time, and check it; errors as :func:`read_about`."""
-    with _opened(path) as file:
-        about = _about(path, file)
-        for _ in _rows(path, file):
+    where = where or str(file)
+    with _opened(file, where) as opened:
+        about = _about(where, opened)
+        for _ in _rows(where, opened):
             pass
         return about
 
 
-def _rows(path: Path, file: pq.ParquetFile) -> Iterator[dict[str, Any]]:
+def _rows(path: str, file: pq.ParquetFile) -> Iterator[dict[str, Any]]:
     for group in range(file.num_row_groups):
         try:
             table = file.read_row_group(group)
@@ -285,7 +295,7 @@ def _rows(path: Path, file: pq.ParquetFile) -> Iterator[dict[str, Any]]:
         yield {**row, "data": np.frombuffer(table["data"][0].as_buffer(), np.uint8)}
 
 
-def _joined(path: Path, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
+def _joined(path: str, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     ends: dict[str, tuple[int, int]] = {}
     for row in _rows(path, file):
@@ -304,7 +314,7 @@ def _joined(path: Path, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _empty(path: object, row: dict[str, Any]) -> NDArray[Any]:
+def _empty(path: str, row: dict[str, Any]) -> NDArray[Any]:
     """Room for an array of numbers or text, as a file describes it."""
     try:
         dtype = np.dtype(row["dtype"])
@@ -315,5 +325,5 @@ def _empty(path: object, row: dict[str, Any]) -> NDArray[Any]:
     raise InputError(f"{path} is damaged: array {row['name']!r} is none that a search keeps")
 
 
-def _incomplete(path: Path, name: str) -> InputError:
+def _incomplete(path: str, name: str) -> InputError:
     return InputError(f"{path} is damaged: array {name!r} is not complete")

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from solver.errors import InputError
-from sweep import files
 from sweep.rows import Checkpoint
 from sweep.statefile import check_identity, read_about
+from sweep.storage import Folder, StorageError
 
 FOLDER = "states"
+_SUFFIX = ".parquet"
 
 KEPT = 16 * 2**30
 """Bytes that the states of runs that a limit ended may take together."""
 
 
-def state_sizes(root: Path) -> dict[str, int]:
+def state_name(key: str) -> str:
+    """Where the state of a task is, from the store's folder."""
+    return f"{FOLDER}/{key}{_SUFFIX}"
+
+
+def state_sizes(folder: Folder) -> dict[str, int]:
     """Bytes of each state file of a store, by the task's key, while it is written to or not."""
-    found: dict[str, int] = {}
-    for path in (root / FOLDER).glob("*.parquet"):
-        with suppress(FileNotFoundError):  # it was removed meanwhile
-            found[path.stem] = path.stat().st_size
-    return found
+    found = ((PurePosixPath(name), size) for name, size in folder.names(FOLDER))
+    return {name.stem: size for name, size in found if name.suffix == _SUFFIX}
 
 
 class Held(NamedTuple):
-    """A state that a search can go on from."""
+    """A state that a search can go on from; ``open`` gives its file."""
 
     key: str
-    path: Path
+    open: Callable[[], pa.NativeFile]
     size: int
     reached: Checkpoint
 
@@ -42,15 +47,14 @@ class States:
 
     Parameters
     ----------
-    root : Path
-        The store's folder.
+    folder : Folder
+        The store's.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.folder = root / FOLDER
-        for leftover in self.folder.glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
-        self._sizes = state_sizes(root)
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        folder.remove_leftovers(FOLDER)
+        self._sizes = state_sizes(folder)
         self._damaged: list[str] = []
 
     def __contains__(self, key: str) -> bool:
@@ -59,24 +63,18 @@ class States:
     def __bool__(self) -> bool:
         return bool(self._sizes)
 
-    def path(self, key: str) -> Path:
-        """Where the state of a task is."""
-        return self.folder / f"{key}.parquet"
-
     def incoming(self, token: str) -> Path:
-        """Where a state is put until :meth:`adopt`."""
-        self.folder.mkdir(exist_ok=True)
-        return self.folder / f".{token}.{os.getpid()}.tmp"
+        """Where a state is put until :meth:`adopt`, on this machine."""
+        return self.folder.stage(f"{FOLDER}/{token}")
 
     def adopt(self, key: str, path: Path, iterations: int) -> bool:
-        """Keep a whole, synced file as the state of a task, unless the one there is further."""
+        """Keep a whole file as the state of a task, unless the one there is further."""
         held = self._reached(key)
         if held is not None and held.iterations > iterations:
             path.unlink(missing_ok=True)
             return False
         size = path.stat().st_size
-        os.replace(path, self.path(key))
-        files.sync(self.folder)
+        self.folder.adopt(path, state_name(key))
         self._sizes[key] = size
         return True
 
@@ -84,11 +82,16 @@ class States:
         """The state of a task; None if there is none, or none that is of use: see :meth:`notes`."""
         if key not in self._sizes:
             return None
-        path = self.path(key)
+        name = state_name(key)
+        where = self.folder.where(name)
         try:
-            about = read_about(path)
-            check_identity(path, about, identity)
-            return Held(key, path, self._sizes[key], Checkpoint(**about.reached))
+            with self.folder.open(name) as file:
+                about = read_about(file, where)
+            check_identity(where, about, identity)
+            reached = Checkpoint(**about.reached)
+            return Held(key, partial(self.folder.open, name), self._sizes[key], reached)
+        except StorageError:
+            return None
         except (FileNotFoundError, InputError, TypeError) as error:
             self._damaged.append(f"a search begins again from its best tree: {error}")
             self.drop(key)
@@ -98,7 +101,8 @@ class States:
         if key not in self._sizes:
             return None
         try:
-            return Checkpoint(**read_about(self.path(key)).reached)
+            with self.folder.open(state_name(key)) as file:
+                return Checkpoint(**read_about(file, key).reached)
         except (FileNotFoundError, InputError, TypeError):
             return None
 
@@ -110,7 +114,8 @@ class States:
     def drop(self, key: str) -> None:
         """Remove the state of a task, if there is one."""
         if self._sizes.pop(key, None) is not None:
-            self.path(key).unlink(missing_ok=True)
+            with suppress(StorageError):  # the next driver finds it, and that it is of no use
+                self.folder.remove(state_name(key))
 
     def drop_all_but(self, is_kept: Callable[[str], bool]) -> None:
         """Remove what a driver that was killed has left."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from solver.errors import InputError
 from solver.solution import Status
-from sweep.lock import is_live, read_life
+from sweep.lease import is_live, read_life
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
 from sweep.results import latest_by_key
 from sweep.states import state_sizes
+from sweep.storage import Folder, Place, open_folder
 from sweep.store import CHECKPOINTS, read_checkpoint, read_manifest
 
 
@@ -82,7 +81,7 @@ class SweepStatus:
         return asdict(self)
 
 
-def sweep_status(path: str | Path) -> SweepStatus:
+def sweep_status(path: Place) -> SweepStatus:
     """Read how far a sweep is.
 
     Raises
@@ -90,30 +89,28 @@ def sweep_status(path: str | Path) -> SweepStatus:
     InputError
         If it is no sweep's folder, or a part file is damaged.
     """
-    root = Path(path)
-    if not root.is_dir():
-        raise InputError(f"there is no folder {root}")
-    name = read_manifest(root)["sweep"]
-    live = is_live(root)
-    planned, impossible = _planned(root)
+    folder = open_folder(path)
+    name = read_manifest(folder)["sweep"]
+    live = is_live(folder)
+    planned, impossible = _planned(folder)
     columns = ["key", "status", "gap", "seconds", "attempt"]
-    rows = latest_by_key(Parts(root).read(columns))
+    rows = latest_by_key(Parts(folder).read(columns))
     answers = pc.drop_null(pc.index_in(planned, rows["key"].combine_chunks()))
     has_tree = pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
     done = int(pc.sum(has_tree.take(answers)).as_py() or 0)
     rows = rows.take(answers.unique())
     statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
-    open_gaps = _open_gaps(root)
+    open_gaps = _open_gaps(folder)
     gaps = [*open_gaps, *([] if (most := pc.max(rows["gap"]).as_py()) is None else [most])]
-    states = state_sizes(root)
-    life = read_life(root)
+    states = state_sizes(folder)
+    life = read_life(folder)
     numbers = life.numbers if life and live else {}
     left = len(planned) - done - failed
     running = min(int(numbers.get("running", 0)), left)
     return SweepStatus(
         sweep=name,
-        folder=str(root),
+        folder=str(folder),
         live=live,
         driver=life.name if life else None,
         updated=life.updated if life else None,
@@ -136,12 +133,12 @@ def sweep_status(path: str | Path) -> SweepStatus:
     )
 
 
-def _planned(root: Path) -> tuple[pa.Array, int]:
+def _planned(folder: Folder) -> tuple[pa.Array, int]:
     """For each planned task the key of the row that answers it, and the number of cells that
     cannot be run."""
     keys: list[pa.Array] = []
     impossible = 0
-    for table in plan_tables(root, ["key", "answered_by", "tasks"]):
+    for table in plan_tables(folder, ["key", "answered_by", "tasks"]):
         refused = pc.is_null(table["key"])
         impossible += pc.sum(table.filter(refused)["tasks"]).as_py() or 0
         table = table.filter(pc.invert(refused))
@@ -155,8 +152,8 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _open_gaps(root: Path) -> list[float]:
-    found = [read_checkpoint(path) for path in (root / CHECKPOINTS).glob("*.parquet")]
+def _open_gaps(folder: Folder) -> list[float]:
+    found = [read_checkpoint(folder, name) for name, _ in folder.names(CHECKPOINTS)]
     return [float(checkpoint.gap) for checkpoint in found if checkpoint is not None]
 
 

@@ -6,10 +6,12 @@ One driver at a time writes to it; anybody may read it at any time.
 from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any
 
@@ -17,18 +19,20 @@ import pyarrow as pa
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import files, index, proofs, states
+from sweep import index, proofs, sealed, states
 from sweep.index import Index
-from sweep.lock import DriverLock
-from sweep.parts import GRACE, Parts, is_current
+from sweep.keys import canonical
+from sweep.lease import Lease, LostLeaseError
+from sweep.parts import GRACE, Parts
 from sweep.plan import Block
 from sweep.rows import Checkpoint, Finished
 from sweep.schema import SCHEMA
-from sweep.spec import SweepFile, load_spec
+from sweep.spec import SweepFile, parse_spec
 from sweep.states import Held, States
+from sweep.storage import Folder, Place, StorageError, open_folder
 
 FORMAT = "treesweep-store"
-VERSION = 2
+VERSION = 3
 
 FLUSH_COST = 5.0
 """Rows are written once they have cost more than so many seconds of computing …"""
@@ -65,36 +69,45 @@ class Store:
 
     Parameters
     ----------
-    root : Path
-        The folder; see :func:`create` and :func:`reopen`.
+    place : str, Path or Folder
+        The folder; see :func:`create`.
+    tell : callable, optional
+        Told what is worth a line: what was found damaged, what takes long.
 
     Raises
     ------
     InputError
-        If another driver is at work, or a part is damaged.
+        If another driver is at work, or a part is of a later version.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.lock = DriverLock(root)
-        self.lock.acquire()
+    def __init__(
+        self, place: Place | Folder, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self.folder = open_folder(place)
+        self._tell = tell
+        self.lease = Lease(self.folder, tell)
+        self.lease.acquire()
         try:
-            self.parts = Parts(root)
+            self.parts = Parts(self.folder, self.lease.token)
             self.parts.create()
-            self.answers = Index(self.parts.read(index.COLUMNS))
-            self.states = States(root)
-            proofs.remove_leftovers(root)
+            if self.lease.taken_over:
+                self.parts.fence()
+            self.answers = Index(self._read_index())
+            self.states = States(self.folder)
+            for folder in ("", CHECKPOINTS, proofs.FOLDER):
+                self.folder.remove_leftovers(folder)
+            self._checkpoints = {PurePosixPath(n).stem for n, _ in self.folder.names(CHECKPOINTS)}
             self._origins: dict[str, str] = {}
             self.states.drop_all_but(self._may_go_on)
         except BaseException:
-            self.lock.release()
+            self.lease.release()
             raise
         self._buffer: list[Finished] = []
-        self._checkpoints = {path.stem for path in (root / CHECKPOINTS).glob("*.parquet")}
         self._cost = 0.0
         self._flushed = time.monotonic()
-        self._n_parts = len(self.parts.paths())
-        self._has_superseded = False
+        self._n_parts = len(self.parts.names())
+        self._has_written = self._has_superseded = False
+        self._n_kept = 0
         self._compacted: float | None = None
 
     def __enter__(self) -> Store:
@@ -106,7 +119,18 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if isinstance(error, LostLeaseError):
+            self.lease.release()  # nothing here is ours any more
+        else:
+            self.close()
+
+    def _read_index(self) -> pa.Table:
+        try:
+            return self.parts.read(index.COLUMNS)
+        except sealed.DamagedError:
+            for damage in self.parts.set_aside():
+                self._tell(str(damage))
+            return self.parts.read(index.COLUMNS)
 
     def add(self, finished: Finished) -> None:
         """Take finished rows; they are written soon, see :meth:`maybe_flush`."""
@@ -125,21 +149,26 @@ class Store:
 
         Raises
         ------
-        InputError
-            If the disk is full. The rows stay in the buffer.
+        StorageError
+            If they cannot be written now. They stay in the buffer.
+        LostLeaseError
+            If another driver has taken over. Nothing is written then.
         """
         if self._buffer:
+            self.lease.check()
             for finished in self._buffer:  # first: no row may name a file that is not there
                 for key, content in finished.certificates.items():
-                    proofs.save_certificate(self.root, key, content)
+                    proofs.save_certificate(self.folder, key, content)
             table = pa.Table.from_batches([finished.rows for finished in self._buffer], SCHEMA)
             self.parts.append(table)
             self._buffer, self._cost = [], 0.0
             self._n_parts += 1
-            self._drop_what_led_to(table)
+            self._has_written = True
+            with suppress(StorageError):  # one that is left is of no harm
+                self._drop_what_led_to(table)
         self._flushed = time.monotonic()
-        if self._n_parts >= MANY_PARTS:
-            self.compact()
+        if self._n_parts >= max(MANY_PARTS, self._n_kept + MANY_PARTS // 2):
+            self._try_to_compact()
 
     def _drop_what_led_to(self, table: pa.Table) -> None:
         """Remove checkpoints and states of runs that are stored."""
@@ -147,7 +176,7 @@ class Store:
             statuses = zip(*(table[name].to_pylist() for name in ("key", "status")), strict=True)
             for key, status in statuses:
                 if key in self._checkpoints and Status(status).has_tree:
-                    self._checkpoint(key).unlink(missing_ok=True)
+                    self.folder.remove(_checkpoint_name(key))
                     self._checkpoints.discard(key)
         if self.states or self._origins:
             for key in table["key"].to_pylist():
@@ -157,39 +186,44 @@ class Store:
 
     def compact(self) -> None:
         """Merge small parts and drop rows that a later attempt has replaced."""
-        self.parts.compact(self.answers.is_replaced if self._has_superseded else None)
-        self._n_parts = len(self.parts.paths())
+        superseded = self.answers.is_replaced if self._has_superseded else None
+        self.parts.compact(superseded, self.lease.check)
+        self._n_parts = self._n_kept = len(self.parts.names())
         self._compacted = time.monotonic()
+
+    def _try_to_compact(self) -> None:
+        """Compact, if there is room for it; if not, later."""
+        try:
+            self.compact()
+        except StorageError as error:
+            self._n_kept = self._n_parts
+            self._tell(f"the parts are not compacted yet: {error}")
 
     def close(self) -> None:
         """Write what is buffered, compact if it is worth it, and let other drivers in."""
         try:
             self.flush()
-            if self._has_superseded or self._n_parts > MANY_PARTS // 10 or self._is_mixed():
-                self.compact()
+            is_mixed = self._has_written and self.parts.old
+            if self._has_superseded or self._n_parts > MANY_PARTS // 10 or is_mixed:
+                self._try_to_compact()
             if self._compacted is not None:
                 time.sleep(max(0.0, self._compacted + GRACE - time.monotonic()))
                 self.parts.discard_old()
         finally:
-            self.lock.release()
-
-    def _is_mixed(self) -> bool:
-        """Whether parts differ in their columns, which readers other than ours do not expect."""
-        return len({is_current(path) for path in self.parts.paths()}) > 1
-
-    def _checkpoint(self, key: str) -> Path:
-        return self.root / CHECKPOINTS / f"{key}.parquet"
+            self.lease.release()
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Keep what an unfinished run has reached, in place of what it had reached before."""
-        path = self._checkpoint(checkpoint.key)
-        path.parent.mkdir(exist_ok=True)
+        self.lease.check()
+        table = pa.Table.from_pylist([asdict(checkpoint)], schema=_CHECKPOINT)
+        sealed.write_table(self.folder, _checkpoint_name(checkpoint.key), table)
         self._checkpoints.add(checkpoint.key)
-        files.write_table(path, pa.Table.from_pylist([asdict(checkpoint)], schema=_CHECKPOINT))
 
     def checkpoint(self, key: str) -> Checkpoint | None:
         """What an unfinished run had reached."""
-        return read_checkpoint(self._checkpoint(key)) if key in self._checkpoints else None
+        if key not in self._checkpoints:
+            return None
+        return read_checkpoint(self.folder, _checkpoint_name(key), self._tell)
 
     # States
 
@@ -218,7 +252,7 @@ class Store:
             path.unlink(missing_ok=True)
             why = (
                 f"the states of ended runs take {states.KEPT / 2**30:.0f} GiB; no more are kept, "
-                f"delete what you do not need from {self.states.folder}"
+                f"delete what you do not need from {self.folder.where(states.FOLDER)}"
             )
         elif self.states.adopt(key, path, iterations):
             self._drop_origin(key)
@@ -255,18 +289,30 @@ class Store:
         return bool(self._checkpoints)
 
 
-def read_checkpoint(path: Path) -> Checkpoint | None:
+def _checkpoint_name(key: str) -> str:
+    return f"{CHECKPOINTS}/{key}.parquet"
+
+
+def read_checkpoint(
+    folder: Folder, name: str, tell: Callable[[str], None] = lambda text: None
+) -> Checkpoint | None:
     """Read a checkpoint; None if there is none.
 
     A damaged one is as good as none: the run then starts from its beginning.
     """
     try:
-        return Checkpoint(**files.read_table(path).to_pylist()[0])
-    except (FileNotFoundError, InputError, IndexError, TypeError):
+        table = sealed.read_table(folder, name, remedy="its search begins anew")
+        return Checkpoint(**table.to_pylist()[0])
+    except sealed.DamagedError as error:
+        tell(str(error))
+        return None
+    except (FileNotFoundError, StorageError, IndexError, TypeError):
         return None
 
 
-def create(root: Path, sweep: SweepFile) -> Store:
+def create(
+    place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None] = lambda text: None
+) -> Store:
     """Make a sweep's folder, or open the folder of the same sweep.
 
     Raises
@@ -274,21 +320,18 @@ def create(root: Path, sweep: SweepFile) -> Store:
     InputError
         If the folder holds another sweep or something else, or another driver is at work on it.
     """
-    if (root / MANIFEST).exists():
+    root = open_folder(place)
+    if root.exists(MANIFEST):
         held = read_manifest(root)
         if held["sweep"] != sweep.spec.name:
             raise InputError(
                 f"{root} holds the sweep {held['sweep']!r}, not {sweep.spec.name!r}; "
                 "choose another folder with --out"
             )
-    elif root.exists():
+    else:
         _refuse_foreign(root)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {root}: {error.strerror or error}") from None
-    store = Store(root)
-    files.write_text(root / SWEEP_FILE, sweep.text)
+    root.make()
+    store = Store(root, tell)
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -296,16 +339,26 @@ def create(root: Path, sweep: SweepFile) -> Store:
         "spec_sha256": hashlib.sha256(sweep.text.encode()).hexdigest(),
         "base": str(sweep.base),
     }
-    files.write_json(root / MANIFEST, content)
+    try:
+        root.write(SWEEP_FILE, sweep.text.encode())
+        root.write(MANIFEST, json.dumps(content | {_SUM: _sum(content)}, indent=2).encode())
+    except BaseException:
+        store.lease.release()
+        raise
     return store
 
 
-def _refuse_foreign(root: Path) -> None:
-    if not root.is_dir():
-        raise InputError(f"{root} is a file; choose another folder with --out")
+_SUM = "sha256"
+
+
+def _sum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def _refuse_foreign(root: Folder) -> None:
     # A crash while the folder was made may have left these.
-    own = {SWEEP_FILE, ".lock", "driver.json", "rows", ".generations"}
-    foreign = [p.name for p in root.iterdir() if p.name not in own and not p.name.endswith(".tmp")]
+    own = {SWEEP_FILE, ".lock", "driver.json", ".drivers", "rows", "rows.json", ".generations"}
+    foreign = [n for n in (*(e.name for e in root.names()), *root.folders()) if n not in own]
     if foreign:
         raise InputError(
             f"{root} is not empty and holds no sweep (it has {sorted(foreign)[0]!r}); "
@@ -313,7 +366,7 @@ def _refuse_foreign(root: Path) -> None:
         )
 
 
-def read_manifest(root: Path) -> dict[str, Any]:
+def read_manifest(place: Place | Folder) -> dict[str, Any]:
     """What a sweep's folder says of itself.
 
     Raises
@@ -321,12 +374,21 @@ def read_manifest(root: Path) -> dict[str, Any]:
     InputError
         If it is no sweep's folder, or one of a later version.
     """
-    path = root / MANIFEST
-    if not path.exists():
-        raise InputError(f"{root} is no sweep's folder (it has no {MANIFEST})")
-    manifest = files.read_json(path)
-    if not isinstance(manifest, Mapping) or manifest.get("format") != FORMAT:
-        raise InputError(f"{path} is damaged: it is not that of a sweep's folder")
+    root = open_folder(place)
+    path = root.where(MANIFEST)
+    try:
+        manifest = json.loads(root.read(MANIFEST))
+    except FileNotFoundError:
+        if not root.is_there():
+            raise InputError(f"there is no folder {root}") from None
+        raise InputError(f"{root} is no sweep's folder (it has no {MANIFEST})") from None
+    except ValueError:
+        raise InputError(f"{path} is damaged: it is not valid JSON; {_ANEW}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{path} is damaged: it is not that of a sweep's folder; {_ANEW}")
+    expected = manifest.pop(_SUM, None)
+    if expected != _sum(manifest) and manifest["version"] == VERSION:
+        raise InputError(f"{path} is damaged: its checksum does not match; {_ANEW}")
     if manifest["version"] > VERSION:
         raise InputError(
             f"{root} has store version {manifest['version']}, this treesweep knows up to "
@@ -335,7 +397,23 @@ def read_manifest(root: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def stored_sweep(root: Path) -> SweepFile:
+_ANEW = (
+    f"remove it and run the sweep's file again, with the same --out: 'treesweep run {SWEEP_FILE}'"
+)
+
+
+def stored_sweep(place: Place | Folder) -> SweepFile:
     """The sweep that a folder holds; errors as :func:`read_manifest`."""
+    root = open_folder(place)
     manifest = read_manifest(root)
-    return load_spec(root / SWEEP_FILE, base=manifest["base"])
+    where = root.where(SWEEP_FILE)
+    try:
+        content = root.read(SWEEP_FILE)
+    except FileNotFoundError:
+        raise InputError(f"{where} is not there; {_ANEW}") from None
+    if hashlib.sha256(content).hexdigest() != manifest["spec_sha256"]:
+        raise InputError(
+            f"{where} is not what was written there; if you have changed it, run the changed file: "
+            f"'treesweep run SPEC.yaml --out {root}'"
+        )
+    return parse_spec(content.decode(), manifest["base"], where)

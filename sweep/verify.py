@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from solver.errors import InputError
@@ -18,12 +17,13 @@ from sweep.asks import shown_lam
 from sweep.checkpaths import check_path_columns, check_stored_path, path_claims
 from sweep.checkproofs import check_certificate, check_presence
 from sweep.keys import BUDGETS, canonical, task_key
-from sweep.parts import Parts, read_part
-from sweep.rawtables import Place, Tables
+from sweep.parts import Parts
+from sweep.rawtables import Place as RowPlace
+from sweep.rawtables import Tables
 from sweep.rows import Checkpoint
 from sweep.statefile import check_state
-from sweep.states import FOLDER as STATES
-from sweep.states import state_sizes
+from sweep.states import state_name, state_sizes
+from sweep.storage import Folder, Place, open_folder
 from sweep.store import read_manifest
 
 _RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path", "proof")
@@ -60,13 +60,14 @@ class Verification:
 
 
 def verify_sweep(
-    path: str | Path, proof: bool = False, tell: Callable[[str], None] = lambda text: None
+    path: Place, proof: bool = False, tell: Callable[[str], None] = lambda text: None
 ) -> Verification:
     """Check a sweep's folder. It reads the datasets again and shares no code with the searches.
 
     Parameters
     ----------
     path : str or Path
+        The sweep's folder, or where it is on S3.
     proof : bool
         Whether to check the certificates as well, which may take as long as the searches did.
     tell : callable, optional
@@ -78,34 +79,36 @@ def verify_sweep(
         If it is no sweep's folder, a part file is damaged, or a dataset cannot be read. A damaged
         state file is a finding, and so is a damaged certificate.
     """
-    root = Path(path)
-    read_manifest(root)
-    tables = Tables(root)
+    folder = open_folder(path)
+    read_manifest(folder)
+    tables = Tables(folder)
     findings: list[Finding] = []
     n_rows = n_trees = n_proofs = 0
     seen: set[tuple[str, int]] = set()
     claims: dict[str, _Claim] = {}
-    for part in Parts(root).paths():
-        for row in read_part(part).to_pylist():
+    for part in Parts(folder).tables():
+        for row in part.to_pylist():
             n_rows += 1
             n_trees += (row["tree"] is not None) + len(row["path"] or ())
             problems = [*_check_row(row, seen), *_check_claims(row, claims)]
             if not problems:
-                problems = [*_check_trees(row, tables), *check_presence(row, root)]
+                problems = [*_check_trees(row, tables), *check_presence(row, folder)]
             if not problems and proof and row["proof"] is not None:
                 tell(f"checking the certificate of {_describe(row)}")
                 n_proofs += 1
-                problems = [*check_certificate(row, root, tables)]
+                problems = [*check_certificate(row, folder, tables)]
             findings += [Finding(row["key"], _describe(row), text) for text in problems]
-    findings += _check_states(root)
+    findings += _check_states(folder)
     return Verification(n_rows, n_trees, n_proofs, findings)
 
 
-def _check_states(root: Path) -> Iterator[Finding]:
+def _check_states(folder: Folder) -> Iterator[Finding]:
     """Whether the states that searches can go on from are whole."""
-    for key in sorted(state_sizes(root)):
+    for key in sorted(state_sizes(folder)):
         try:
-            reached = Checkpoint(**check_state(root / STATES / f"{key}.parquet").reached)
+            name = state_name(key)
+            with folder.open(name) as file:
+                reached = Checkpoint(**check_state(file, folder.where(name)).reached)
         except FileNotFoundError:
             continue  # its search has ended meanwhile
         except (InputError, TypeError) as error:
@@ -214,7 +217,7 @@ def _check_trees(row: Mapping[str, Any], tables: Tables) -> Iterator[str]:
     """The row's tree, and all trees of its path, on the raw rows."""
     if row["tree"] is None:
         return
-    place = Place.of(row)
+    place = RowPlace.of(row)
     try:
         dataset = tables.dataset(row["dataset"])
         if dataset.digest != row["data_hash"]:
@@ -240,7 +243,7 @@ def _check_trees(row: Mapping[str, Any], tables: Tables) -> Iterator[str]:
 
 
 def check_tree(
-    claimed: Mapping[str, Any], place: Place, tables: Tables, limits: str, has_test: bool
+    claimed: Mapping[str, Any], place: RowPlace, tables: Tables, limits: str, has_test: bool
 ) -> Iterator[str]:
     """What a row, or a step of a path, says of its tree that the tree and the data do not."""
     tree = Tree.from_json(claimed["tree"])

@@ -26,10 +26,12 @@ _cluster = click.option(
 
 @click.command()
 @click.argument("spec", type=_FOLDER, metavar="SPEC.yaml")
-@click.option("--out", type=_FOLDER, metavar="DIR", help="Folder of the results [results/NAME].")
+@click.option(
+    "--out", metavar="DIR", help="Folder of the results, or s3://BUCKET/PREFIX [results/NAME]."
+)
 @_cluster
 @click.option("--dry-run", is_flag=True, help="Show the plan, and run and write nothing.")
-def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> int:
+def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int:
     """Run a sweep: all its tasks that the folder does not answer yet.
 
     Run it again after a change of SPEC.yaml: only what is new is run. The first Ctrl-C ends the
@@ -44,7 +46,7 @@ def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> in
 
     sweep = load_spec(spec)
     config = None if cluster is None else load_cluster(cluster)
-    folder = Path("results") / sweep.spec.name if out is None else out
+    folder = f"results/{sweep.spec.name}" if out is None else out
     if dry_run:
         _show_plan(make_plan(sweep), folder)
         return ExitCode.DONE
@@ -54,17 +56,15 @@ def run(spec: Path, out: Path | None, cluster: Path | None, dry_run: bool) -> in
 
 
 @click.command()
-@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.argument("folder", metavar="DIR")
 @_cluster
-def resume(folder: Path, cluster: Path | None) -> int:
+def resume(folder: str, cluster: Path | None) -> int:
     """Go on with the sweep of a folder, after an interruption of any kind."""
     from pipelines.progress import make_display
     from sweep.clusters import load_cluster
     from sweep.engine import resume_sweep
     from sweep.store import read_manifest
 
-    if not folder.is_dir():
-        raise click.UsageError(f"there is no folder {folder}")
     name = read_manifest(folder)["sweep"]
     config = None if cluster is None else load_cluster(cluster)
     with make_display(name) as display:
@@ -73,10 +73,10 @@ def resume(folder: Path, cluster: Path | None) -> int:
 
 
 @click.command()
-@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.argument("folder", metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--follow", is_flag=True, help="Show the progress until no driver is at work.")
-def status(folder: Path, as_json: bool, follow: bool) -> None:
+def status(folder: str, as_json: bool, follow: bool) -> None:
     """Say how far a sweep is, whether it runs or not."""
     from sweep.status import sweep_status
 
@@ -124,9 +124,9 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 
 
 @click.command()
-@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.argument("folder", metavar="DIR")
 @click.option("--proof", is_flag=True, help="Check the certificates too; that may take long.")
-def verify(folder: Path, proof: bool) -> ExitCode:
+def verify(folder: str, proof: bool) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns."""
     from sweep.verify import verify_sweep
 
@@ -144,13 +144,13 @@ def verify(folder: Path, proof: bool) -> ExitCode:
 
 
 @click.command()
-@click.argument("folder", type=_FOLDER, metavar="DIR")
+@click.argument("folder", metavar="DIR")
 @click.option("--out", type=_FOLDER, metavar="DIR", help="Where to write [DIR/report].")
 @click.option(
     "--published", type=_FOLDER, metavar="FILE.csv",
     help="Published results to compare with, e.g. those of the BRANCHES paper.",
 )  # fmt: skip
-def report(folder: Path, out: Path | None, published: Path | None) -> None:
+def report(folder: str, out: Path | None, published: Path | None) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
     from pipelines.report import write_report
     from pipelines.summary import print_summary
@@ -160,7 +160,7 @@ def report(folder: Path, out: Path | None, published: Path | None) -> None:
     click.echo(f"Report: {paths.page}")
 
 
-def _conclude(outcome: Outcome, folder: Path) -> int:
+def _conclude(outcome: Outcome, folder: str) -> int:
     from pipelines.progress import describe_outcome
 
     click.echo(describe_outcome(outcome))
@@ -171,7 +171,7 @@ def _conclude(outcome: Outcome, folder: Path) -> int:
     return outcome.exit_code
 
 
-def _show_plan(plan: Plan, folder: Path) -> None:
+def _show_plan(plan: Plan, folder: str) -> None:
     """What a sweep is going to do."""
     from pipelines.progress import show_bytes, show_seconds
 

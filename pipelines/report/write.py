@@ -21,6 +21,7 @@ from pipelines.report.results import Results, load_results
 from pipelines.reproduce import reproduce_branches
 from solver.errors import InputError
 from sweep.datasets.reference import DatasetRef
+from sweep.storage import Place, is_remote
 from sweep.store import stored_sweep
 
 
@@ -44,7 +45,7 @@ class ReportPaths:
 
 
 def write_report(
-    store_dir: str | Path,
+    store_dir: Place,
     out_dir: str | Path | None = None,
     *,
     published: str | Path | None = None,
@@ -54,9 +55,10 @@ def write_report(
     Parameters
     ----------
     store_dir : str or Path
-        The sweep's folder.
+        The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     out_dir : str or Path, optional
-        Where the report goes; by default the folder ``report`` in the sweep's.
+        The folder that the report goes to; by default ``report`` in the sweep's, if that is on a
+        disk.
     published : str or Path, optional
         A CSV of published results to compare with, see
         :func:`pipelines.reproduce.reproduce_branches`.
@@ -66,10 +68,11 @@ def write_report(
     InputError
         If it is no sweep's folder, a file in it is damaged, or the report cannot be written.
     """
-    root = Path(store_dir)
-    results = load_results(root)
-    material = gather(results, _references(root), published)
-    return write_material(material, root / "report" if out_dir is None else Path(out_dir))
+    if is_remote(store_dir if out_dir is None else out_dir):
+        raise InputError("a report is written to a folder of this machine; name one with --out")
+    results = load_results(store_dir)
+    material = gather(results, _references(store_dir), published)
+    return write_material(material, Path(out_dir or Path(store_dir) / "report"))
 
 
 def write_material(material: Material, out_dir: Path) -> ReportPaths:
@@ -84,7 +87,7 @@ def write_material(material: Material, out_dir: Path) -> ReportPaths:
     return ReportPaths(folder.root, path)
 
 
-def _references(root: Path) -> dict[str, DatasetRef]:
+def _references(root: Place) -> dict[str, DatasetRef]:
     """The datasets as the sweep's file names them; none where it cannot be read any more."""
     try:
         sweep = stored_sweep(root)

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweep.storage.base import Entry, Folder, UnwritableError
+from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 from sweep.storage.disk import DiskFolder
 
-__all__ = ["DiskFolder", "Entry", "Folder", "Place", "UnwritableError", "is_remote", "open_folder"]
+__all__ = [
+    "DiskFolder",
+    "Entry",
+    "Folder",
+    "Place",
+    "StorageError",
+    "UnwritableError",
+    "is_remote",
+    "open_folder",
+]
 
 Place = str | Path
 """A path, or ``s3://bucket/prefix``."""

@@ -12,8 +12,12 @@ import pyarrow as pa
 from solver.errors import InputError
 
 
-class UnwritableError(InputError):
-    """Something cannot be written now; it may be possible later."""
+class StorageError(InputError):
+    """The storage does not do what is asked now; it may later."""
+
+
+class UnwritableError(StorageError):
+    """Something cannot be written."""
 
 
 class Entry(NamedTuple):
@@ -30,7 +34,7 @@ class Folder(ABC):
     writes. What was written is there for all who ask from then on. Nothing else is assumed: no
     locks, no renaming, no writing only if something is there or not.
 
-    Every method raises :class:`solver.errors.InputError` if the storage cannot be reached, and
+    Every method raises :class:`StorageError` if the storage cannot be reached, and
     those that write raise :class:`UnwritableError` if it does not take what it is given.
 
     Attributes
@@ -101,7 +105,7 @@ class Folder(ABC):
         """
 
     @abstractmethod
-    def create(self, name: str) -> AbstractContextManager[Path]:
+    def create(self, name: str, durable: bool = True) -> AbstractContextManager[Path]:
         """A local path to write a large file to; it is stored when the context is left without an
         error, in place of what is there."""
 
@@ -133,8 +137,12 @@ class Folder(ABC):
 
     @abstractmethod
     def point(self, name: str, target: str) -> None:
-        """Let a name stand for a subfolder, from one moment to the next."""
+        """Let a name stand for a subfolder, from one moment to the next.
+
+        If there is a subfolder of that very name, what is in it is moved to the new one.
+        """
 
     @abstractmethod
     def pointed(self, name: str) -> str | None:
-        """The subfolder that a name stands for; None if it is not there."""
+        """The subfolder that a name stands for, which may be one of that very name; None if it is
+        not there."""

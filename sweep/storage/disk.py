@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from solver.errors import InputError
-from sweep.storage.base import Entry, Folder, UnwritableError
+from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 
 
 class DiskFolder(Folder):
@@ -70,11 +71,21 @@ class DiskFolder(Folder):
         # A folder that is gone meanwhile is an absent file; so is what a file server forgot.
         if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ESTALE:
             return FileNotFoundError(f"{self.where(name)} is not there")
-        return InputError(f"cannot read {self.where(name)}: {error.strerror or error}")
+        return StorageError(f"cannot read {self.where(name)}: {error.strerror or error}")
 
     def exists(self, name: str) -> bool:
         """As :meth:`Folder.exists`."""
-        return (self.root / name).is_file()
+        # Opening asks the server of a shared disk; what is known of a name may be old.
+        try:
+            handle = os.open(self.root / name, os.O_RDONLY)
+        except OSError as error:
+            if isinstance(self._unreadable(name, error), FileNotFoundError):
+                return False
+            raise self._unreadable(name, error) from None
+        try:
+            return stat.S_ISREG(os.fstat(handle).st_mode)
+        finally:
+            os.close(handle)
 
     def names(self, under: str = "") -> list[Entry]:
         """As :meth:`Folder.names`."""
@@ -99,7 +110,7 @@ class DiskFolder(Folder):
             return []
         except OSError as error:
             where = self.where(under)
-            raise InputError(f"cannot read {where}: {error.strerror or error}") from None
+            raise StorageError(f"cannot read {where}: {error.strerror or error}") from None
 
     def write(self, name: str, data: bytes | pa.Buffer, durable: bool = True) -> None:
         """As :meth:`Folder.write`."""
@@ -111,12 +122,12 @@ class DiskFolder(Folder):
         self._replace(name, put, durable)
 
     @contextmanager
-    def create(self, name: str) -> Iterator[Path]:
+    def create(self, name: str, durable: bool = True) -> Iterator[Path]:
         """As :meth:`Folder.create`."""
         temporary = self.stage(name)
         try:
             yield temporary
-            self._replace(name, lambda path: None)
+            self._replace(name, lambda path: None, durable)
         except OSError as error:
             raise self._unwritable(name, error) from None
         finally:
@@ -201,7 +212,12 @@ class DiskFolder(Folder):
             temporary = self.root / f".{name}.{os.getpid()}.tmp"
             temporary.unlink(missing_ok=True)
             temporary.symlink_to(target)
-            os.replace(temporary, self.root / name)
+            plain, place = self.root / name, self.root / target
+            if plain.is_dir() and not plain.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(plain, place)
+            place.mkdir(parents=True, exist_ok=True)
+            os.replace(temporary, plain)
             _sync(self.root)
 
     def pointed(self, name: str) -> str | None:
@@ -210,7 +226,7 @@ class DiskFolder(Folder):
         try:
             return os.readlink(path)
         except OSError:
-            return name if path.is_dir() else None  # a copy that followed the link
+            return name if path.is_dir() else None
 
 
 def _is_leftover(name: str) -> bool:

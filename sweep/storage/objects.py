@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +19,12 @@ import pyarrow as pa
 from pyarrow import fs
 
 from solver.errors import InputError
-from sweep.storage.base import Entry, Folder, UnwritableError
+from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 
 _PIECE = 8 * 2**20
 _TRIES = 4
+_READS = 50
+_PAUSE = 0.01
 _CONNECT_SECONDS = 5.0
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -70,7 +73,7 @@ class ObjectFolder(Folder):
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.where(name)} is not there") from None
         except OSError as error:
-            raise InputError(f"cannot read {self.where(name)}: {_plainly(error)}") from None
+            raise StorageError(f"cannot read {self.where(name)}: {_plainly(error)}") from None
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
@@ -95,12 +98,23 @@ class ObjectFolder(Folder):
 
     def read(self, name: str) -> bytes:
         """As :meth:`Folder.read`."""
-        while True:
-            with self._asking(name), self._s3.open_input_file(self._at(name)) as file:
-                data = bytes(file.read())
-            # The size is asked for first, then so many bytes are: of another object, perhaps.
-            if self.size(name) == len(data):
-                return data
+        with self._asking(name):
+            for attempt in range(_READS):
+                # The size is asked for first, then so many bytes are: of another object, perhaps,
+                # that has come in place of the first one and may be larger or smaller.
+                with self._s3.open_input_file(self._at(name)) as file:
+                    try:
+                        data = bytes(file.read())
+                    except FileNotFoundError:
+                        raise
+                    except OSError:
+                        if attempt >= _TRIES:
+                            raise
+                        continue
+                if self.size(name) == len(data):
+                    return data
+                time.sleep(_PAUSE)
+            raise OSError("it changes while it is read")
 
     def open(self, name: str) -> pa.NativeFile:
         """As :meth:`Folder.open`."""
@@ -147,7 +161,7 @@ class ObjectFolder(Folder):
             sink.write(data)
 
     @contextmanager
-    def create(self, name: str) -> Iterator[Path]:
+    def create(self, name: str, durable: bool = True) -> Iterator[Path]:
         """As :meth:`Folder.create`."""
         path = self.stage(name)
         try:
@@ -200,14 +214,20 @@ class ObjectFolder(Folder):
 
     def point(self, name: str, target: str) -> None:
         """As :meth:`Folder.point`; an object ``NAME.json`` that says which subfolder it is."""
+        plain = self.pointed(name) == name
+        if plain:
+            for old, _ in self.names(name):
+                self.copy(old, f"{target}/{old.rpartition('/')[2]}")
         self.write(f"{name}.json", json.dumps({"folder": target}).encode())
+        if plain:
+            self.remove_folder(name)
 
     def pointed(self, name: str) -> str | None:
         """As :meth:`Folder.pointed`."""
         try:
             return str(json.loads(self.read(f"{name}.json"))["folder"])
         except FileNotFoundError:
-            return None
+            return name if self.names(name) else None
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{self.where(name)}.json is damaged: it does not name a folder"

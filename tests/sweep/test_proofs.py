@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from solver.branches import Branches
 from solver.certificate import Certificate, Claim
 from solver.errors import InputError
 from sweep import proofs
+from sweep.storage import open_folder
 
 LAM = Fraction(1, 50)
 CODES = [[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]] * 3
@@ -33,10 +33,11 @@ def certificate(problem: solver.Problem) -> Certificate:
 
 
 def test_a_certificate_comes_back_as_it_was(tmp_path: Path, certificate: Certificate) -> None:
-    proofs.save_certificate(tmp_path, "k", proofs.to_bytes(certificate))
+    folder = open_folder(tmp_path)
+    proofs.save_certificate(folder, "k", proofs.to_bytes(certificate))
     path = tmp_path / proofs.relative_path("k")
     assert [p.name for p in path.parent.iterdir()] == ["k.parquet"]
-    columns, meta = proofs.read_certificate(path)
+    columns, meta = proofs.read_certificate(folder, proofs.relative_path("k"))
     assert meta == certificate.meta
     assert set(columns) == set(certificate.columns())
     for name, expected in certificate.columns().items():
@@ -52,21 +53,21 @@ def test_a_certificate_comes_back_as_it_was(tmp_path: Path, certificate: Certifi
 
 
 def test_a_damaged_certificate_is_named(tmp_path: Path, certificate: Certificate) -> None:
-    path = tmp_path / "c.parquet"
+    folder, path = open_folder(tmp_path), tmp_path / "c.parquet"
     content = proofs.to_bytes(certificate)
     with pytest.raises(InputError, match=r"c\.parquet is not there"):
-        proofs.read_certificate(path)
+        proofs.read_certificate(folder, "c.parquet")
     for damaged in (b"", content[:-30], content[:20] + bytes([content[20] ^ 255]) + content[21:]):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"c\.parquet is damaged"):
-            proofs.read_certificate(path)
+            proofs.read_certificate(folder, "c.parquet")
     pq.write_table(pa.table({"lam": ["1/2"]}), path)
     with pytest.raises(InputError, match="is no certificate"):
-        proofs.read_certificate(path)
+        proofs.read_certificate(folder, "c.parquet")
     table = pa.table({"lam": ["1/2", None]}, metadata={"treesweep-certificate": "{}"})
     pq.write_table(table, path)
     with pytest.raises(InputError, match="is not what a solver writes"):
-        proofs.read_certificate(path)
+        proofs.read_certificate(folder, "c.parquet")
 
 
 def test_what_is_proven_is_claimed_and_nothing_else(problem: solver.Problem) -> None:
@@ -82,21 +83,3 @@ def test_what_is_proven_is_claimed_and_nothing_else(problem: solver.Problem) -> 
     ]
     rough = solver.regularization_path(problem, LAM, "cart")
     assert proofs.claims_of(done, rough) == []
-
-
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(proofs, "_write", full)
-    with pytest.raises(InputError, match="No space left on device"):
-        proofs.save_certificate(tmp_path, "k", b"x")
-    assert list((tmp_path / "proofs").iterdir()) == []
-
-
-def test_what_a_crash_leaves_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "proofs").mkdir()
-    (tmp_path / "proofs" / ".k.parquet.1.tmp").write_bytes(b"half")
-    (tmp_path / "proofs" / "k.parquet").write_bytes(b"whole")
-    proofs.remove_leftovers(tmp_path)
-    assert [p.name for p in (tmp_path / "proofs").iterdir()] == ["k.parquet"]

@@ -62,7 +62,10 @@ class Desk:
         found = store.state(block, str(task.lam.exact), task.key, self.identity(limits))
         if found is None:
             return None
-        at = int(read_state(found.path, self.identity())[0]["at"][0])
+        path = self.folder / states.state_name(found.key)
+        with found.open() as file:
+            assert file.read() == path.read_bytes()
+        at = int(read_state(path, self.identity())[0]["at"][0])
         assert found.reached.iterations == at
         return at
 
@@ -103,18 +106,18 @@ def test_a_state_stays_as_long_as_it_may_be_of_use(desk: Desk, status: str, kept
         assert (desk.held(store) == 3) == kept
         desk.bring(store, 4)  # late
         assert (desk.held(store) == 4) == kept
-        assert bool(list(store.states.folder.iterdir())) == kept
+        assert bool(store.folder.names("states")) == kept
 
 
 def test_what_a_killed_driver_has_left_of_a_finished_task_is_removed(desk: Desk) -> None:
     with desk.open() as store:
         desk.bring(store, 3)
         key = desk.task()[1].key
-        content = store.states.path(key).read_bytes()
+        content = store.folder.read(states.state_name(key))
         desk.end(store, "optimal")
-        store.states.path(key).write_bytes(content)
+        store.folder.write(states.state_name(key), content)
     with desk.open() as store:
-        assert not list(store.states.folder.iterdir())
+        assert not store.folder.names("states")
         assert desk.held(store) is None
 
 
@@ -128,9 +131,9 @@ def test_a_larger_limit_goes_on_from_the_state_of_a_smaller_one(desk: Desk) -> N
         # Once the larger one has a state of its own, the smaller one's is of no more use.
         desk.bring(store, 9, desk.task("seconds: 90")[1].key)
         assert desk.held(store, "seconds: 90") == 9
-        assert len(list(store.states.folder.iterdir())) == 1
+        assert len(store.folder.names("states")) == 1
         desk.end(store, "optimal", "seconds: 90")
-        assert not list(store.states.folder.iterdir())
+        assert not store.folder.names("states")
 
 
 def test_a_state_that_turned_out_to_be_of_no_use_goes(desk: Desk) -> None:
@@ -139,13 +142,13 @@ def test_a_state_that_turned_out_to_be_of_no_use_goes(desk: Desk) -> None:
         desk.end(store, "time_limit")
         assert desk.held(store, "seconds: 90") == 3
         store.reject_state(desk.task("seconds: 90")[1].key)
-        assert not list(store.states.folder.iterdir())
+        assert not store.folder.names("states")
 
 
 def test_a_damaged_state_is_told_and_goes(desk: Desk) -> None:
     with desk.open() as store:
         desk.bring(store, 3)
-        path = store.states.path(desk.task()[1].key)
+        path = desk.folder / states.state_name(desk.task()[1].key)
         path.write_bytes(path.read_bytes()[:-9])
         assert desk.held(store) is None
         (note,) = store.states.notes()
@@ -182,7 +185,7 @@ def test_status_counts_states_and_verify_reads_them(desk: Desk) -> None:
         other = "f" * 64
         desk.bring(store, 3, other)
         status = sweep_status(desk.folder)
-        path = store.states.path(other)
+        path = desk.folder / states.state_name(other)
         assert (status.states, status.state_bytes) == (1, path.stat().st_size)
         assert verify_sweep(desk.folder).findings == []
         path.write_bytes(path.read_bytes()[:-9])

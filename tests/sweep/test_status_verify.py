@@ -32,7 +32,7 @@ def test_status_counts_what_is_done_failed_and_missing(
     sweep = rowmaker.small_sweep()
     with stores.create(tmp_path / "out", sweep) as store:
         survey(make_plan(sweep), store)
-        empty = sweep_status(store.root)
+        empty = sweep_status(store.folder.place)
         assert (empty.total, empty.done, empty.missing, empty.live) == (24, 0, 24, True)
         for row in small_rows[:5]:
             store.add(as_finished([row]))
@@ -40,7 +40,7 @@ def test_status_counts_what_is_done_failed_and_missing(
         store.add(as_finished([{**small_rows[5], **bad, "status": "error", "error": "Traceback"}]))
         store.save_checkpoint(Checkpoint(small_rows[6]["key"], "{}", "1/2", "1/4", 1.0, 2, 3))
         store.flush()
-        found = sweep_status(store.root)
+        found = sweep_status(store.folder.place)
     assert (found.total, found.done, found.failed, found.missing) == (24, 5, 1, 18)
     assert (found.unfinished, found.worst_gap) == (1, 0.25)
     assert found.sweep == "small"

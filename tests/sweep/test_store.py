@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -20,7 +21,7 @@ from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
-from sweep import files, parts, proofs, schema
+from sweep import parts, proofs, schema, sealed
 from sweep import store as stores
 from sweep.plan import make_plan
 from sweep.planfile import read_plan, survey
@@ -30,6 +31,18 @@ from sweep.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "store-v1"
+
+
+def root_of(store: stores.Store) -> Path:
+    return Path(store.folder.place)
+
+
+def inodes(store: stores.Store) -> list[int]:
+    return [(root_of(store) / name).stat().st_ino for name in store.parts.names()]
+
+
+def names_of(store: stores.Store) -> list[str]:
+    return [name.rpartition("/")[2] for name in store.parts.names()]
 
 
 @pytest.fixture
@@ -42,10 +55,10 @@ def test_rows_come_back_as_they_went_in(store: stores.Store, small_rows: Rows) -
     for row in small_rows:
         store.add(as_finished([row]))
     store.flush()
-    frame = read_results(store.root)
+    frame = read_results(store.folder)
     assert list(frame.columns) == schema.SCHEMA.names
     assert len(frame) == len(small_rows)
-    back = parts.Parts(store.root).read().to_pylist()
+    back = parts.Parts(store.folder).read().to_pylist()
     assert back == small_rows
     Tree.from_json(back[0]["tree"])
 
@@ -56,7 +69,7 @@ def test_any_parquet_reader_can_read_it(store: stores.Store, small_rows: Rows) -
         if number % 5 == 0:
             store.flush()
     store.flush()
-    folder = store.root / "rows"
+    folder = root_of(store) / "rows"
     assert len(pd.read_parquet(folder)) == len(small_rows)
     assert ds.dataset(folder).to_table().schema.equals(schema.SCHEMA)
     # Plain types only: a row can be put into any database.
@@ -75,14 +88,14 @@ def test_rows_are_written_when_they_cost_enough_or_waited_long(
     row = small_rows[0]
     store.add(as_finished([row]))
     store.maybe_flush()
-    assert len(store.parts.paths()) == 0
+    assert len(store.parts.names()) == 0
     store.add(as_finished([small_rows[1]], seconds=6))
     store.maybe_flush()
-    assert len(store.parts.paths()) == 1
+    assert len(store.parts.names()) == 1
     store.add(as_finished([small_rows[2]]))
     monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.0)
     store.maybe_flush()
-    assert len(store.parts.paths()) == 2
+    assert len(store.parts.names()) == 2
 
 
 def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
@@ -101,10 +114,10 @@ def test_a_later_attempt_replaces_a_failed_one(store: stores.Store, small_rows: 
     assert store.answers.attempts(good["key"]) == 1
     store.add(as_finished([{**good, "attempt": 2}]))
     store.flush()
-    assert read_results(store.root)["status"].tolist() == [good["status"]]
-    assert len(read_results(store.root, every_run=True)) == 2
+    assert read_results(store.folder)["status"].tolist() == [good["status"]]
+    assert len(read_results(store.folder, every_run=True)) == 2
     store.compact()
-    assert len(read_results(store.root, every_run=True)) == 1
+    assert len(read_results(store.folder, every_run=True)) == 1
 
 
 def test_compaction_keeps_every_row_and_large_parts(
@@ -117,14 +130,14 @@ def test_compaction_keeps_every_row_and_large_parts(
     for row in small_rows[5:]:
         store.add(as_finished([row]))
         store.flush()
-    before = read_results(store.root)
-    large = store.parts.paths()[0].stat().st_ino
-    names = {path.name for path in store.parts.paths()}
+    before = read_results(store.folder)
+    large = inodes(store)[0]
+    names = set(names_of(store))
     store.compact()
-    pd.testing.assert_frame_equal(read_results(store.root), before)
-    assert large in {path.stat().st_ino for path in store.parts.paths()}
-    assert len(store.parts.paths()) < len(names)
-    assert not names & {path.name for path in store.parts.paths()}
+    pd.testing.assert_frame_equal(read_results(store.folder), before)
+    assert large in inodes(store)
+    assert len(store.parts.names()) < len(names)
+    assert not names & set(names_of(store))
 
 
 def test_a_reader_never_sees_a_row_twice_or_not_at_all(
@@ -140,11 +153,11 @@ def test_a_reader_never_sees_a_row_twice_or_not_at_all(
 
     def read_ours() -> None:
         while not done.is_set():
-            seen.append(read_results(store.root, every_run=True)["key"].tolist())
+            seen.append(read_results(store.folder, every_run=True)["key"].tolist())
 
     def read_plainly() -> None:
         while not done.is_set():
-            parts = list((store.root / "rows").glob("*.parquet"))
+            parts = list((root_of(store) / "rows").glob("*.parquet"))
             try:
                 tables = [pq.read_table(part) for part in parts]
             except FileNotFoundError:
@@ -169,40 +182,54 @@ def test_many_parts_are_compacted_on_the_way(
     for row in small_rows:
         store.add(as_finished([row]))
         store.flush()
-        assert len(store.parts.paths()) <= 4
-    assert len(read_results(store.root)) == len(small_rows)
+        assert len(store.parts.names()) <= 4
+    assert len(read_results(store.folder)) == len(small_rows)
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "foreign"])
-def test_a_damaged_part_is_named_and_can_be_moved_away(
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped"])
+def test_a_damaged_part_is_named_set_aside_and_its_tasks_are_done_again(
     tmp_path: Path, rowmaker: Any, damage: str
 ) -> None:
-    rowmaker.finish(tmp_path / "out")
+    rows = rowmaker.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     content = part.read_bytes()
-    if damage == "foreign":
-        pq.write_table(pa.table({"a": [1]}), part)
-    else:
-        part.write_bytes(content[:-100] if damage == "cut" else b"")
+    flipped = content[:99] + bytes([content[99] ^ 1]) + content[100:]
+    damaged = {"cut": content[:-100], "empty": b"", "flipped": flipped}[damage]
+    part.write_bytes(damaged)
     with pytest.raises(InputError) as caught:
         read_results(tmp_path / "out")
-    assert part.name in str(caught.value)
-    assert "move it away" in str(caught.value)
-    with pytest.raises(InputError, match=part.name):
-        stores.Store(tmp_path / "out")
-    part.rename(tmp_path / "damaged.parquet")
+    assert f"{part.name} is damaged" in str(caught.value)
+    assert f"'treesweep resume {tmp_path / 'out'}' sets it aside" in str(caught.value)
+    told: list[str] = []
+    with stores.Store(tmp_path / "out", told.append) as store:
+        remaining, answered = survey(make_plan(rowmaker.small_sweep()), store)
+        assert (len(remaining), answered) == (len(rows), 0)
+    (note,) = told
+    assert part.name in note
+    assert f"it is now damaged/{part.name}, and what it held is computed again" in note
+    assert (tmp_path / "out" / "damaged" / part.name).read_bytes() == damaged
     assert len(read_results(tmp_path / "out")) == 0
 
 
+def test_a_part_that_is_none_is_named_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    pq.write_table(pa.table({"a": [1]}), part)
+    for ask in (read_results, stores.Store):
+        with pytest.raises(InputError, match=rf"{part.name} does not .*move it away"):
+            ask(tmp_path / "out")
+
+
 def test_a_flipped_byte_is_found_or_changes_nothing(tmp_path: Path, small_rows: Rows) -> None:
-    part = tmp_path / "part-00000001.parquet"
-    files.write_table(part, pa.Table.from_pylist(small_rows, schema=schema.SCHEMA))
-    content, rows = part.read_bytes(), parts.read_part(part)
+    folder = parts.Parts(tmp_path)
+    part, table = tmp_path / "a.parquet", pa.Table.from_pylist(small_rows, schema=schema.SCHEMA)
+    sealed.write_table(folder.folder, part.name, table)
+    content, rows = part.read_bytes(), folder.table(part.name)
     found: list[str] = []
     for at in range(4, len(content), 211):
         part.write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
         try:
-            assert parts.read_part(part).equals(rows)
+            assert folder.table(part.name).equals(rows)
         except InputError as error:
             found.append(str(error))
     assert len(found) > 50
@@ -217,7 +244,8 @@ def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> Non
     assert len(read_results(root)) == len(rows)
     with stores.Store(root):
         pass
-    assert [p.name for p in (root / "rows").iterdir()] == ["part-00000001.parquet"]
+    (part,) = (root / "rows").iterdir()
+    assert re.fullmatch(r"part-00000001-[0-9a-f]{8}\.parquet", part.name)
     assert len(list((root / ".generations").iterdir())) == 1
 
 
@@ -265,7 +293,7 @@ def test_a_store_of_a_later_version_is_refused(tmp_path: Path, rowmaker: Any) ->
 
 def test_one_driver_at_a_time(store: stores.Store) -> None:
     with pytest.raises(InputError, match=r"another treesweep \(process \d+ on .*\) is working on"):
-        stores.Store(store.root)
+        stores.Store(store.folder)
 
 
 def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
@@ -286,7 +314,7 @@ def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
 
 def test_a_damaged_checkpoint_is_as_good_as_none(store: stores.Store) -> None:
     store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
-    (store.root / "checkpoints" / "a.parquet").write_bytes(b"PAR1")
+    (root_of(store) / "checkpoints" / "a.parquet").write_bytes(b"PAR1")
     assert store.checkpoint("a") is None
 
 
@@ -304,7 +332,7 @@ def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
     assert branches == 12
     assert len(remaining) == again
     assert answered == 24 - again
-    plan = read_plan(store.root)
+    plan = read_plan(store.folder)
     assert plan["answered_by"].isna().sum() == again
     smaller = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 30")))
     assert len(survey(smaller, store)[0]) == 24
@@ -316,8 +344,8 @@ def test_results_show_the_latest_run_of_each_task(store: stores.Store, small_row
     store.add(as_finished([first]))
     store.add(as_finished([{**small_rows[0], "finished": small_rows[0]["finished"] + later}]))
     store.flush()
-    assert len(read_results(store.root, every_run=True)) == 2
-    assert read_results(store.root)["key"].tolist() == [small_rows[0]["key"]]
+    assert len(read_results(store.folder, every_run=True)) == 2
+    assert read_results(store.folder)["key"].tolist() == [small_rows[0]["key"]]
 
 
 def test_a_full_disk_is_told_and_loses_no_row(
@@ -328,11 +356,11 @@ def test_a_full_disk_is_told_and_loses_no_row(
 
     store.add(as_finished([small_rows[0]]))
     with monkeypatch.context() as patch:
-        patch.setattr(pq, "write_table", full)
+        patch.setattr("sweep.storage.disk._sync", full)
         with pytest.raises(InputError, match=r"cannot write .*No space left on device; make room"):
             store.flush()
     store.flush()
-    assert len(read_results(store.root)) == 1
+    assert len(read_results(store.folder)) == 1
 
 
 def test_stores_of_version_1_can_be_read() -> None:
@@ -350,7 +378,7 @@ def test_a_certificate_is_on_the_disk_before_its_row(
     store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = with_certificate(small_rows[0], b"proof")
-    path = store.root / row["proof"]
+    path = root_of(store) / row["proof"]
     there: list[bool] = []
     append = store.parts.append
     monkeypatch.setattr(store.parts, "append", lambda t: there.append(path.exists()) or append(t))
@@ -359,7 +387,7 @@ def test_a_certificate_is_on_the_disk_before_its_row(
     store.flush()
     assert there == [True]
     assert path.read_bytes() == b"proof"
-    assert read_results(store.root)["proof"].tolist() == [row["proof"]]
+    assert read_results(store.folder)["proof"].tolist() == [row["proof"]]
 
 
 def test_a_certificate_for_which_there_is_no_room_is_written_later(
@@ -369,19 +397,18 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
     for row in rows:
         store.add(as_finished([dict(row)]))
 
-    def full(path: Path, content: bytes) -> None:
-        if content == rows[1]["key"].encode():
+    def full(path: Path) -> None:
+        if rows[1]["key"] in path.name:
             raise OSError(28, "No space left on device")
-        path.write_bytes(content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(proofs, "_write", full)
+        patch.setattr("sweep.storage.disk._sync", full)
         with pytest.raises(InputError, match=r"No space left on device; make room"):
             store.flush()
-    assert len(read_results(store.root)) == 0
+    assert len(read_results(store.folder)) == 0
     store.flush()
-    assert len(read_results(store.root)) == 3
-    assert all((store.root / row["proof"]).read_bytes() == row[proofs.CONTENT] for row in rows)
+    assert len(read_results(store.folder)) == 3
+    assert all((root_of(store) / row["proof"]).read_bytes() == row[proofs.CONTENT] for row in rows)
 
 
 UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
@@ -432,12 +459,13 @@ def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
     monkeypatch.setattr(parts, "LARGE", 2)
     before = read_results(old)
     with stores.Store(old) as store:
-        assert not any(map(parts.is_current, store.parts.paths()))
+        assert store.parts.old == set(store.parts.names())
         store.compact()
-        assert all(map(parts.is_current, store.parts.paths()))
-        large = {path.stat().st_ino for path in store.parts.paths()}
+        store.parts.read()
+        assert not store.parts.old
+        large = inodes(store)
         store.compact()
-        assert large == {path.stat().st_ino for path in store.parts.paths()}
+        assert large == inodes(store)
     pd.testing.assert_frame_equal(read_results(old), before)
 
 

@@ -16,6 +16,7 @@ import pytest
 from sweep.proofs import read_certificate, relative_path
 from sweep.schema import SCHEMA
 from sweep.spec import parse_spec
+from sweep.storage import open_folder
 from sweep.verify import Verification, verify_sweep
 
 Row = dict[str, Any]
@@ -158,7 +159,7 @@ def rewrite(out: Path, change: Callable[[dict[str, Any], dict[str, Any]], None])
     """Change the certificate of the first row, and its size in the row."""
     row = pq.read_table(out / "rows").to_pylist()[0]
     path = out / row["proof"]
-    columns, meta = read_certificate(path)
+    columns, meta = read_certificate(open_folder(out), row["proof"])
     plain = {name: list(values) for name, values in columns.items()}
     change(plain, meta)
     old = pq.read_schema(path)

@@ -118,6 +118,13 @@ class TestContract:
             folder.point("rows", target)
             assert folder.pointed("rows") == target
 
+    def test_a_folder_in_place_of_the_name_is_moved(self, folder: Folder) -> None:
+        folder.write("rows/a", b"1")
+        assert folder.pointed("rows") == "rows"
+        folder.point("rows", "generations/1")
+        assert folder.pointed("rows") == "generations/1"
+        assert folder.names("generations/1") == [Entry("generations/1/a", 1)]
+
     def test_a_reader_sees_no_half_of_a_file(self, folder: Folder) -> None:
         contents = {bytes([number]) * (500_000 + number) for number in range(4)}
         folder.write("a", b"\0" * 500_000)
@@ -164,12 +171,6 @@ def test_what_a_crash_has_left_is_removed(tmp_path: Path) -> None:
     assert folder.names("under") == [Entry("under/a", 1)]
     folder.remove_leftovers("under")
     assert os.listdir(tmp_path / "under") == ["a"]
-
-
-def test_a_folder_that_was_copied_in_place_of_the_link(tmp_path: Path) -> None:
-    folder = open_folder(tmp_path)
-    folder.write("rows/a", b"1")
-    assert folder.pointed("rows") == "rows"
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
