@@ -89,9 +89,10 @@ def tiny(n_tasks: int, folder: Path, workers: int) -> str:
     stored = Parts(folder / "tiny").read(["key", "status", "seconds"])
     assert len(stored) == pc.count_distinct(stored["key"]).as_py() == outcome.total == n_tasks
     assert pc.all(pc.equal(stored["status"], "optimal")).as_py()
-    size = sum(path.stat().st_size for path in Parts(folder / "tiny").paths())
+    parts = Parts(folder / "tiny")
+    size = sum(parts.folder.size(name) for name in parts.names())
     print(
-        f"{workers} workers, {n_tasks} rows in {len(Parts(folder / 'tiny').paths())} files of "
+        f"{workers} workers, {n_tasks} rows in {len(parts.names())} files of "
         f"{size / 2**20:.0f} MiB; the searches alone took {pc.sum(stored['seconds']).as_py():.1f} s"
     )
     return (
@@ -115,7 +116,8 @@ def resume(folder: Path, workers: int) -> str:
     """Remove one row in a hundred and resume."""
     parts = Parts(folder / "tiny")
     removed = 0
-    for path in parts.paths():
+    for name in parts.names():
+        path = folder / "tiny" / name
         table = pa.parquet.read_table(path)
         kept = table.filter(pa.array([i % 100 != 50 for i in range(len(table))]))
         removed += len(table) - len(kept)

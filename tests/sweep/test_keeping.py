@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from solver.base import Snapshot
@@ -205,7 +206,10 @@ def content(monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 def parcel(path: Path, size: int) -> Parcel:
-    return Parcel("k", "run-1", ADDRESS, size, 5, path)
+    def source() -> Any:
+        return pa.OSFile(str(path))
+
+    return Parcel("k", "run-1", ADDRESS, size, 5, path, source)
 
 
 def test_a_file_comes_in_chunks_and_goes_from_the_shelf(
