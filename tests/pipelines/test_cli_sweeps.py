@@ -265,7 +265,7 @@ def test_what_was_in_a_damaged_part_is_computed_again(home: Path) -> None:
     assert "'treesweep resume" in refused("status", out)
     result = run("resume", out, "--cluster", home / "cluster.yaml")
     assert result.exit_code == 0, result.output
-    assert f"it is now damaged/{part.name}" in " ".join(result.stderr.split())
+    assert f"it is now damaged/{part.name}" in " ".join(result.stdout.split())
     assert (out / "damaged" / part.name).read_bytes() == damaged
     found = read_results(out).drop(columns=UNEQUAL).sort_values("key", ignore_index=True)
     pd.testing.assert_frame_equal(found, wanted)
