@@ -103,6 +103,7 @@ class ObjectFolder(Folder):
                 # The size is asked for first, then so many bytes are: of another object, perhaps,
                 # that has come in place of the first one and may be larger or smaller.
                 with self._s3.open_input_file(self._at(name)) as file:
+                    tag = _tag(file)
                     try:
                         data = bytes(file.read())
                     except FileNotFoundError:
@@ -111,8 +112,9 @@ class ObjectFolder(Folder):
                         if attempt >= _TRIES:
                             raise
                         continue
-                if self.size(name) == len(data):
-                    return data
+                with self._s3.open_input_file(self._at(name)) as file:
+                    if _tag(file) == tag:
+                        return data
                 time.sleep(_PAUSE)
             raise OSError("it changes while it is read")
 
@@ -232,6 +234,12 @@ class ObjectFolder(Folder):
             raise InputError(
                 f"{self.where(name)}.json is damaged: it does not name a folder"
             ) from None
+
+
+def _tag(file: pa.NativeFile) -> bytes:
+    """What tells an object's content from any other."""
+    found = file.metadata()
+    return bytes(found.get("ETag", found.get("Content-Length", b"")))
 
 
 def _file_system(bucket: str) -> fs.S3FileSystem:
