@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solver.errors import InputError
-from sweep.lock import is_live, read_life
+from sweep.lease import is_live, read_life
+from sweep.storage import is_remote, open_folder
 
 _POLL = 0.2
 _LAST_BYTES = 4096
@@ -39,9 +40,9 @@ class Driver:
 
 def find_driver(place: str) -> Driver | None:
     """The driver that is at work on a sweep's folder, if one is."""
-    root = Path(place)
-    life = read_life(root)
-    if life is None or not is_live(root):
+    folder = open_folder(place)
+    life = read_life(folder)
+    if life is None or not is_live(folder):
         return None
     return Driver(life.pid, life.name, life.host == socket.gethostname())
 
@@ -51,7 +52,7 @@ def log_for(place: str, name: str) -> Path:
 
     That is in the folder, or, where that is no folder of this machine, in the user's own.
     """
-    if "://" not in place:
+    if not is_remote(place):
         return Path(place) / "driver.log"
     state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "treesweep"
     state.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 
 from pipelines.progress import make_display
 from sweep.events import Progress
-from sweep.lock import is_live, read_life
+from sweep.lease import is_live, read_life
+from sweep.storage import Place, open_folder
 from sweep.store import read_manifest
 
 _INTERVAL = 1.0
 
 
-def follow_sweep(place: Path) -> None:
+def follow_sweep(place: Place) -> None:
     """Show on stderr what the driver of a folder says of itself, until none is at work.
 
     Raises
@@ -22,9 +22,10 @@ def follow_sweep(place: Path) -> None:
     InputError
         If it is no sweep's folder.
     """
-    with make_display(read_manifest(place)["sweep"], sys.stderr) as display:
-        while is_live(place):
-            life = read_life(place)
+    folder = open_folder(place)
+    with make_display(read_manifest(folder)["sweep"], sys.stderr) as display:
+        while is_live(folder):
+            life = read_life(folder)
             if life is not None and life.numbers:
                 display.progress(Progress(**life.numbers))
             time.sleep(_INTERVAL)

@@ -30,16 +30,17 @@ def submit(spec: Path, out: str | None, cluster: Path | None) -> int:
     from sweep import store
     from sweep.clusters import load_cluster, reach_cluster
     from sweep.spec import load_spec
+    from sweep.storage import is_remote
 
     sweep = load_spec(spec)
     folder = f"results/{sweep.spec.name}" if out is None else out
-    if "://" not in folder:
+    if not is_remote(folder):
         folder = str(Path(folder).absolute())
     arguments = ["resume", folder]
     if cluster is not None:
         reach_cluster(load_cluster(cluster))
         arguments += ["--cluster", str(cluster.absolute())]
-    with store.create(Path(folder), sweep):
+    with store.create(folder, sweep):
         pass  # what is wrong with it is better said here than in the log
     log = log_for(folder, sweep.spec.name)
     process = start_driver(arguments, log)
