@@ -289,9 +289,9 @@ def read_life(folder: Folder) -> Life | None:
 def _read_life(folder: Folder, name: str) -> Life | None:
     try:
         content = json.loads(folder.read(name))
-        content.pop("beat", None)
-        return Life(**content)
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        numbers = dict(content["numbers"])
+        return Life(int(content["pid"]), str(content["host"]), float(content["updated"]), numbers)
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 
 

@@ -114,9 +114,10 @@ def _refused(plan: Plan) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def plan_tables(folder: Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The stored plan or some of its columns, in pieces of at most 50,000 rows; errors as
     :func:`read_plan`."""
+    folder = open_folder(place)
     read_manifest(folder)
     makes = f"'treesweep resume {folder}' makes it"
     try:
@@ -134,5 +135,5 @@ def read_plan(path: Place) -> pd.DataFrame:
     InputError
         If it is no sweep's folder, has no plan yet, or the plan is damaged.
     """
-    frame: pd.DataFrame = pa.concat_tables([*plan_tables(open_folder(path))]).to_pandas()
+    frame: pd.DataFrame = pa.concat_tables([*plan_tables(path)]).to_pandas()
     return frame

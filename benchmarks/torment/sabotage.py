@@ -19,6 +19,6 @@ def sabotage(out: Path, chance: random.Random) -> None:
     rows[changed]["errors"] += 1
     rows.append({**rows[doubled], "attempt": rows[doubled]["attempt"] + 1})
     del rows[lost]
-    for path in parts.paths():
-        path.unlink()
+    for name in parts.names():
+        parts.folder.remove(name)
     parts.append(pa.Table.from_pylist(rows, schema=SCHEMA))

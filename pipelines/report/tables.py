@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from solver.errors import InputError
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
 from sweep.results import in_order
 from sweep.schema import SCHEMA
+from sweep.storage import Place, open_folder
 from sweep.store import read_manifest
 
 _UNIQUE = (
@@ -23,7 +22,7 @@ _UNIQUE = (
 _READ = [name for name in SCHEMA.names if name != "trace"]
 
 
-def read_rows(store: str | Path) -> pd.DataFrame:
+def read_rows(store: Place) -> pd.DataFrame:
     """All rows of a store without their traces, in the order in which they were finished.
 
     Raises
@@ -31,18 +30,16 @@ def read_rows(store: str | Path) -> pd.DataFrame:
     InputError
         If it is no sweep's folder, or a part file is damaged.
     """
-    root = Path(store)
-    if not root.is_dir():
-        raise InputError(f"there is no folder {root}")
-    read_manifest(root)
-    table = Parts(root).read(_READ, _short).unify_dictionaries()
+    folder = open_folder(store)
+    read_manifest(folder)
+    table = Parts(folder).read(_READ, _short).unify_dictionaries()
     frame = _as_frame(table, pa.array(in_order(table)))
     return frame.assign(trace=None)[list(SCHEMA.names)]
 
 
-def read_plan_columns(store: str | Path) -> pd.DataFrame:
+def read_plan_columns(store: Place) -> pd.DataFrame:
     """The plan of a sweep; errors as :func:`sweep.planfile.read_plan`."""
-    tables = [_short(table) for table in plan_tables(Path(store))]
+    tables = [_short(table) for table in plan_tables(store)]
     return _as_frame(pa.concat_tables(tables).unify_dictionaries())
 
 
