@@ -32,13 +32,14 @@ from sweep.casualties import Casualties, Death
 from sweep.courier import Courier, Parcel
 from sweep.hosts import Hosts
 from sweep.keys import question_limits
+from sweep.leaving import Leavers
 from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Finished, Place, as_finished
 from sweep.seats import Bundle, Seat
 from sweep.shipping import Shipper
 from sweep.store import Store
-from sweep.worker import request_stop
+from sweep.worker import LEAVING, request_stop
 
 Row = dict[str, Any]
 
@@ -83,6 +84,7 @@ class Dispatcher:
         self._casualties = Casualties(
             client, run.name, plan, backlog, lambda task: self._bundling.shrink(task.node)
         )
+        self._leavers = Leavers(client, backlog)
         self._bundling = Bundling(run.bundle_seconds)
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._watch = Overdue(client, run.grace)
@@ -101,7 +103,7 @@ class Dispatcher:
     @property
     def waiting(self) -> int:
         """Tasks that are not."""
-        return len(self.backlog) + self._casualties.n_tasks
+        return len(self.backlog) + self._casualties.n_tasks + self._leavers.n_tasks
 
     def stop(self) -> None:
         """Ask all workers to end what they are at; nothing new may be handed out after this."""
@@ -130,14 +132,15 @@ class Dispatcher:
     def fill(self) -> None:
         """Give work to every worker that has too little of it."""
         ready = self.hosts.ready()
-        free = [s for s in self.seats.values() if not s.is_alone and s.address in ready]
+        staying = [s for s in self.seats.values() if not s.leaving]
+        free = [s for s in staying if not s.is_alone and s.address in ready]
         free.sort(key=lambda seat: len(seat.bundles))
         # As many workers as there are suspects get nothing new, so that they become empty.
         kept = len(self._casualties.suspects)
         for seat in free[:kept]:
             if not seat.bundles and self._casualties.suspects:
                 seat.reserved = self._casualties.suspects.popleft()
-        for seat in self.seats.values():
+        for seat in staying:
             self._start_reserved(seat)
         for seat in free[kept:]:
             while len(seat.bundles) < self._bundling.depth and len(self.backlog):
@@ -178,7 +181,8 @@ class Dispatcher:
 
     def _cell(self, task: Task) -> Cell:
         solver, lam = task.solver, str(task.lam.exact)
-        start = self.store.checkpoint(task.key) if self._resumes or self._casualties else None
+        resumes = self._resumes or self._casualties or self._leavers
+        start = self.store.checkpoint(task.key) if resumes else None
         question = None
         # An interrupted path goes on from what is solved: it is in the checkpoint.
         if SOLVERS[solver.name].traits.resumes and not asks_path(solver.options):
@@ -279,6 +283,7 @@ class Dispatcher:
         failed += self._look_at_workers()
         workers = {seat.host: seat.address for seat in self.seats.values()}
         failed += self._killed(self._casualties.judge(workers))
+        self._leavers.release(self.seats.values(), self.courier.coming)
         return [*found, as_finished(failed)] if failed else found
 
     def _take(self, future: Future[Any], result: Any) -> Finished | list[Row]:
@@ -304,6 +309,7 @@ class Dispatcher:
 
     def _finished(self, bundle: Bundle, result: Finished) -> Finished:
         left = bundle.tasks[len(result) :]
+        self._leavers.see(bundle.tasks, result)
         self._bundling.took(bundle.node, len(bundle.tasks), len(result), result.seconds)
         self.backlog.give_back(bundle.node.number, [task.number for task in left])
         return result
@@ -336,7 +342,20 @@ class Dispatcher:
                 self.shipper.asked(event["digest"], event["address"])
             elif kind == "note":
                 self.notes.append(event["text"])
+            elif kind == LEAVING:
+                self._let_go(event["worker"])
         return found
+
+    def _let_go(self, address: str) -> None:
+        """A worker's time is about to end: it gets nothing more."""
+        seat = self.seats.get(address)
+        if seat is None or seat.leaving:
+            return
+        seat.leaving = True
+        self.notes.append(f"worker {address} leaves, its time is over")
+        if seat.reserved is not None:
+            self._casualties.suspects.append(seat.reserved)
+            seat.reserved = None
 
     def _fetch(self, event: dict[str, Any]) -> None:
         path = self.store.states.incoming(event["token"])
@@ -387,6 +406,8 @@ class Dispatcher:
         self.hosts.remove(seat.host, address)
         self._watch.forget(address)
         self.client.cancel(seat.futures)
+        if self._leavers.spares(seat):
+            return []
         again = "; what it was at is run again alone" if seat.n_tasks else ""
         self.notes.append(f"worker {address} is gone{again}")
         return self._killed(self._casualties.lost(seat))

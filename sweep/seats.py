@@ -47,6 +47,8 @@ class Seat:
         What it has encoded, by the node's number, the least recently used first.
     reserved : Task or None
         A task that will be run alone here, once its data are prepared.
+    leaving : bool
+        Whether its time is about to end: it gets nothing more.
     """
 
     address: str
@@ -55,6 +57,7 @@ class Seat:
     tables: dict[str, Future[Any]] = field(default_factory=dict)
     prepared: OrderedDict[int, Future[Any]] = field(default_factory=OrderedDict)
     reserved: Task | None = None
+    leaving: bool = False
 
     @property
     def is_alone(self) -> bool:

@@ -18,11 +18,15 @@ SLACK = 256 * 2**20
 PATIENCE = 1.5
 """A search is given so many times its limit of seconds, and the run's grace."""
 
+LEAVING = "leaving"
+"""The kind of the event by which a worker tells that its time is about to end."""
+
 _POLL = 0.05
 _LAST_WORDS = 0.3
 _STRIDE = 0.25
 
 _stopped: set[str] = set()
+_leaving = threading.Event()
 
 
 def request_stop(run: str) -> None:
@@ -30,9 +34,14 @@ def request_stop(run: str) -> None:
     _stopped.add(run)
 
 
+def request_leave() -> None:
+    """Tell all running and coming solves of all runs to stop: this worker is about to end."""
+    _leaving.set()
+
+
 def is_stopped(run: str) -> bool:
-    """Whether the driver asked a run to stop."""
-    return run in _stopped
+    """Whether the driver asked a run to stop, or this worker is about to end."""
+    return run in _stopped or _leaving.is_set()
 
 
 class LocalWorker(WorkerPlugin):

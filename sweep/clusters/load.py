@@ -13,10 +13,16 @@ from distributed import Client
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
 from sweep.clusters.local import Local
+from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
 from sweep.yamlfile import read_yaml, validate
 
-KINDS: Mapping[str, type[Cluster]] = {"local": Local, "address": Address, "ssh": Ssh}
+KINDS: Mapping[str, type[Cluster]] = {
+    "local": Local,
+    "address": Address,
+    "ssh": Ssh,
+    "slurm": Slurm,
+}
 """The model of each kind of cluster."""
 
 

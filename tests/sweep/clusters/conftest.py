@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.faults.driving import MANY, Drive, alike
-from tests.sweep.clusters import sshd
+from tests.sweep.clusters import slurmd, sshd
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +40,17 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     drive = Drive(tmp_path_factory.mktemp("quiet"))
     assert drive.finish("run", MANY)["code"] == 0
     return alike(drive.rows())
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurmd.Slurm]:
+    """A SLURM of one node, which commands find by the environment."""
+    why = slurmd.missing()
+    if why is not None:
+        pytest.skip(why)
+    found = slurmd.Slurm(tmp_path_factory.mktemp("slurm"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**found.environment, "PYTHONPATH": str(sshd.ROOT)}.items():
+            patch.setenv(name, value)
+        yield found
+    found.close()

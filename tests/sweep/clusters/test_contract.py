@@ -21,6 +21,7 @@ from distributed import Client, Scheduler, Worker
 
 from sweep.clusters import Address, Cluster, Local, open_cluster, reach_cluster
 from sweep.clusters.settings import NEEDED
+from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
 from sweep.engine import run_sweep
 from sweep.results import read_results
@@ -67,6 +68,7 @@ def started_by_hand(folder: Path) -> Iterator[Cluster]:
         "address",
         pytest.param("ssh", marks=pytest.mark.slow),
         pytest.param("ssh, scheduler here", marks=pytest.mark.slow),
+        pytest.param("slurm", marks=pytest.mark.slow),
     ],
 )
 def cluster(
@@ -77,6 +79,9 @@ def cluster(
         yield Local(workers=2)
     elif request.param == "address":
         yield from started_by_hand(tmp_path_factory.mktemp("address"))
+    elif request.param == "slurm":
+        servers = request.getfixturevalue("slurm")
+        yield Slurm.model_validate(servers.config())
     else:
         where = "first" if request.param == "ssh" else "here"
         servers = request.getfixturevalue("ssh_servers")

@@ -1,0 +1,252 @@
+"""Workers that a SLURM queue runs: the model, and the script of a job."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+from distributed import Client
+from pydantic import Field, field_validator, model_validator
+
+from solver.errors import InputError
+from sweep.clusters.base import Cluster, needs
+from sweep.clusters.checks import HostName, Memory, PythonPath, SafePath, Word
+from sweep.clusters.leave import LEAVE_AT
+from sweep.yamlfile import Strict, problem, unknown
+
+OPTIONS = (
+    "begin", "clusters", "comment", "constraint", "cpu-freq", "deadline", "distribution",
+    "exclude", "exclusive", "gres", "hint", "licenses", "mail-type", "mail-user", "nice",
+    "nodelist", "oversubscribe", "power", "priority", "qos", "reservation", "switches", "tmp",
+    "wckey",
+)  # fmt: skip
+"""Options of ``sbatch`` that a file may hold: none of them runs anything or writes a file."""
+
+_TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
+_VALUE = re.compile(r"[A-Za-z0-9_.,:@/=+*%&|()\[\]-]*")
+_LEAST_MARGIN, _MOST_MARGIN = 30.0, 300.0
+
+
+class Jobs(Strict):
+    """How many jobs there may be: as many as there is work for, within these."""
+
+    minimum: int = Field(default=0, ge=0, le=10_000)
+    maximum: int = Field(ge=1, le=10_000)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Jobs:
+        if self.minimum > self.maximum:
+            raise problem("is more than the maximum", "minimum")
+        return self
+
+
+def read_walltime(text: str) -> int:
+    """Seconds of a time as SLURM writes it: ``MM``, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``."""
+    days, _, clock = text.rpartition("-")
+    parts = [int(part) for part in clock.split(":")]
+    if days:
+        hours, minutes, seconds = [*parts, 0, 0][:3]
+    elif len(parts) == 3:
+        hours, minutes, seconds = parts
+    else:
+        hours, (minutes, seconds) = 0, [*parts, 0][:2]
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+class Slurm(Cluster):
+    """Workers in jobs of a SLURM queue; the scheduler is in this process.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        How many jobs at a time; in a file a number will do. A job that ends is followed by
+        another while there is work for it.
+    processes : int
+        Workers of a job, one core each.
+    memory : int
+        Bytes of a job, for all its workers.
+    walltime : str
+        Of a job, as SLURM writes it.
+    margin : float, optional
+        Seconds before the wall time at which workers let their searches stop and be kept; by
+        default a tenth of the wall time, from 30 s to 5 minutes.
+    queue, account : str, optional
+        The partition and the account.
+    options : dict
+        More options of ``sbatch``, out of :data:`OPTIONS`.
+    python : str, optional
+        The Python of the nodes; by default the path of this one.
+    shared_directory : str
+        Where this machine and the nodes see the same files: for certificates, settings and logs.
+    local_directory : str, optional
+        Where workers put their temporary files.
+    interface, listen : str, optional
+        The network interface of scheduler and workers, or the scheduler's address.
+    """
+
+    kind: Literal["slurm"]
+    jobs: Jobs
+    processes: int = Field(default=1, ge=1, le=1024)
+    memory: Memory
+    walltime: str
+    margin: float | None = Field(default=None, ge=1)
+    queue: Word | None = None
+    account: Word | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    python: PythonPath | None = None
+    shared_directory: SafePath = "~/.treesweep"
+    local_directory: SafePath | None = None
+    interface: Word | None = None
+    listen: HostName | None = None
+
+    @field_validator("jobs", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return {"maximum": value} if is_number else value
+
+    @field_validator("memory")
+    @classmethod
+    def _is_given(cls, value: int | None) -> int | None:
+        if value is None:
+            raise problem("write how much memory a job asks for, e.g. 8GiB")
+        return value
+
+    @field_validator("walltime", mode="before")
+    @classmethod
+    def _is_time(cls, value: Any) -> Any:
+        text = str(value)
+        if not _TIME.fullmatch(text) or read_walltime(text) < 60:
+            raise problem(f"{text!r} is no time of a minute or more; write e.g. 02:00:00")
+        return text
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _only_options(cls, value: Any) -> Any:
+        for name, setting in value.items() if isinstance(value, dict) else ():
+            if name not in OPTIONS:
+                raise unknown(name, OPTIONS, "option of sbatch", name)
+            if not isinstance(setting, (str, int, bool)) or not _VALUE.fullmatch(str(setting)):
+                raise problem(f"{setting!r} has characters that no option of sbatch needs", name)
+        return value
+
+    @model_validator(mode="after")
+    def _has_time_left(self) -> Slurm:
+        if 2 * self.notice >= self.seconds:
+            raise problem("is more than half of the wall time", "margin")
+        return self
+
+    @property
+    def seconds(self) -> int:
+        """The wall time."""
+        return read_walltime(self.walltime)
+
+    @property
+    def notice(self) -> float:
+        """The margin."""
+        if self.margin is not None:
+            return self.margin
+        return min(max(self.seconds / 10, _LEAST_MARGIN), _MOST_MARGIN, self.seconds / 3)
+
+    def target(self, tasks: int) -> int:
+        """How many jobs there should be when so many tasks are left."""
+        wanted = -(-tasks // self.processes)
+        return min(self.jobs.maximum, max(self.jobs.minimum, wanted))
+
+    @property
+    def directory(self) -> Path:
+        """The shared directory."""
+        return Path(self.shared_directory).expanduser().absolute()
+
+    def job_options(self, folder: Path) -> dict[str, Any]:
+        """What ``dask_jobqueue.SLURMCluster`` takes for a job.
+
+        Nothing is left to the defaults of its own configuration files but the SLURM commands.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder of this run in the shared directory.
+        """
+        stay = self.seconds - self.notice
+        worker = [
+            f"--lifetime {self.seconds - self.notice / 3:.0f}s",
+            f"--lifetime-stagger {self.notice / 6:.0f}s",
+            "--dashboard-address 127.0.0.1:0",
+        ]
+        return {
+            "queue": self.queue,
+            "account": self.account,
+            "walltime": self.walltime,
+            "cores": self.processes,
+            "processes": self.processes,
+            "memory": f"{self.memory}B",
+            "job_name": "treesweep",
+            "python": shlex.quote(self.python or sys.executable),
+            "interface": self.interface,
+            "death_timeout": 120,
+            "local_directory": self.local_directory,
+            "log_directory": str(folder / "logs"),
+            "worker_command": "distributed.cli.dask_worker",
+            "worker_extra_args": worker,
+            "shebang": "#!/usr/bin/env bash",
+            "job_script_prologue": [
+                f"export DASK_CONFIG={shlex.quote(str(folder / 'dask.yaml'))}",
+                f"export {LEAVE_AT}=$(( $(date +%s) + {stay:.0f} ))",
+            ],
+            "job_extra_directives": [_directive(*item) for item in self.options.items()],
+            "job_directives_skip": [],
+            "nanny": True,
+        }
+
+    def open(self, stack: ExitStack) -> Client:
+        """Start the scheduler, and hand in the first jobs."""
+        self._check()
+        from sweep.clusters.slurmcluster import open_slurm
+
+        return open_slurm(self, stack)
+
+    def reach(self) -> None:
+        """Ask SLURM whether it is there."""
+        self._check()
+        from sweep.clusters.slurmcluster import ask
+
+        ask("sinfo", "--version")
+        ask("squeue", "--noheader", "--jobs=", "--format=%A")
+
+    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
+        """Let other jobs follow those that have ended, while there is work for them."""
+        from sweep.clusters.slurmcluster import JobsCluster
+
+        cluster = client.cluster
+        return cluster.mend(tasks) if isinstance(cluster, JobsCluster) else []
+
+    def dry_run(self) -> str:
+        """The script of a job."""
+        self._check()
+        from sweep.clusters.slurmcluster import shown_script
+
+        least, most = self.jobs.minimum, self.jobs.maximum
+        number = f"{least} to {most}" if least else f"up to {most}"
+        return (
+            f"{number} jobs with {self.processes} workers each, handed in with sbatch:\n\n"
+            f"{shown_script(self)}\n"
+            "the scheduler runs in this process; scheduler and workers talk TLS, with a "
+            f"certificate and key made for each run, in files of mode 600 in {self.directory}"
+        )
+
+    def _check(self) -> None:
+        with needs("dask-jobqueue", "slurm"):
+            import dask_jobqueue  # noqa: F401
+        if any(character.isspace() for character in str(self.directory)):
+            raise InputError(f"shared_directory {self.directory} has a space; choose another one")
+
+
+def _directive(name: str, value: Any) -> str:
+    if value is True:
+        return f"--{name}"
+    return f"--{name}={value}"

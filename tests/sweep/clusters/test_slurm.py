@@ -1,0 +1,213 @@
+"""Clusters of SLURM jobs: what a file may say, and a real SLURM of one node."""
+# ruff: noqa: E501  a message is easier to read on one line
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from solver.errors import InputError
+from sweep.clusters import load_cluster, open_cluster, reach_cluster
+from sweep.clusters.slurm import Slurm, read_walltime
+from sweep.clusters.slurmcluster import last_words
+from tests.faults.driving import Drive, alike, wait_for_done
+from tests.pipelines.commands import SCRIPT
+from tests.sweep.clusters import slurmd
+
+LEAST = "jobs: 2\nmemory: 4GiB\nwalltime: 02:00:00\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "cluster.yaml"
+    path.write_text("kind: slurm\n" + text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text, seconds",
+    [("90", 5400), ("90:30", 5430), ("02:00:00", 7200), ("1-00", 86400), ("2-03:04:05", 183845)],
+)
+def test_times_are_read_as_slurm_writes_them(text: str, seconds: int) -> None:
+    assert read_walltime(text) == seconds
+
+
+def test_a_dry_run_shows_the_script_of_a_job(tmp_path: Path) -> None:
+    text = LEAST + (
+        "jobs: {minimum: 1, maximum: 4}\nprocesses: 8\nqueue: long\naccount: lab-7\n"
+        "options: {constraint: 'cpu&ib', exclusive: true, nice: 10}\nmargin: 120\n"
+        f"shared_directory: {tmp_path}\npython: /opt/venv/bin/python\ninterface: ib0\n"
+    ).replace("jobs: 2\n", "")
+    shown = load_cluster(write(tmp_path, text.replace("jobs: 2\n", "", 1))).dry_run()
+    lines = shown.splitlines()
+    assert lines[0] == "1 to 4 jobs with 8 workers each, handed in with sbatch:"
+    wanted = [
+        "#!/usr/bin/env bash",
+        "#SBATCH -p long",
+        "#SBATCH -A lab-7",
+        "#SBATCH -t 02:00:00",
+        "#SBATCH --cpus-per-task=8",
+        "#SBATCH --mem=4G",
+        "#SBATCH --constraint=cpu&ib",
+        "#SBATCH --exclusive",
+        "#SBATCH --nice=10",
+        f"export DASK_CONFIG={tmp_path}/RUN/dask.yaml",
+        "export TREESWEEP_LEAVE_AT=$(( $(date +%s) + 7080 ))",
+    ]
+    assert set(wanted) <= set(lines)
+    (command,) = [line for line in lines if "dask_worker" in line]
+    assert command.startswith("/opt/venv/bin/python -m distributed.cli.dask_worker tls://")
+    for option in (
+        "--nworkers 8", "--nthreads 1", "--nanny", "--lifetime 7160s", "--lifetime-stagger 20s",
+        "--interface ib0", f"--tls-key {tmp_path}/RUN/keys/node.key", "--memory-limit 512.00MiB",
+    ):  # fmt: skip
+        assert option in command
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_jobs_are_as_many_as_there_is_work_for() -> None:
+    some = {"kind": "slurm", "memory": "1GiB", "walltime": "60", "processes": 4}
+    fixed = Slurm.model_validate({**some, "jobs": 3})
+    assert [fixed.target(tasks) for tasks in (0, 1, 4, 5, 8, 9, 1000)] == [0, 1, 1, 2, 2, 3, 3]
+    moving = Slurm.model_validate({**some, "jobs": {"minimum": 2, "maximum": 5}})
+    assert [moving.target(tasks) for tasks in (1, 9, 1000)] == [2, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("jobs: 2\nwalltime: 60\n", "the key 'memory' is missing"),
+        (LEAST.replace("4GiB", "auto"), "memory: write how much memory a job asks for, e.g. 8GiB"),
+        (LEAST.replace("02:00:00", "soon"), "walltime: 'soon' is no time of a minute or more; write e.g. 02:00:00"),
+        (LEAST.replace("02:00:00", "00:00:30"), "is no time of a minute or more"),
+        (LEAST + "margin: 3600\n", "margin: is more than half of the wall time"),
+        (LEAST.replace("jobs: 2", "jobs: 0"), "jobs: input should be greater than or equal to 1, got 0"),
+        (LEAST.replace("jobs: 2", "jobs: {minimum: 3, maximum: 2}"), "jobs.minimum: is more than the maximum"),
+        (LEAST + "options: {wrap: evil}\n", "options.wrap: unknown option of sbatch 'wrap'"),
+        (LEAST + "options: {prolog: evil}\n", "unknown option of sbatch 'prolog'"),
+        (LEAST + "options: {export: 'LD_PRELOAD=evil.so'}\n", "unknown option of sbatch 'export'"),
+        (LEAST + "options: {comment: \"a\\nevil\"}\n", "has characters that no option of sbatch needs"),
+        (LEAST + "options: {comment: 'a b'}\n", "has characters that no option of sbatch needs"),
+        (LEAST + "queue: 'a b'\n", "queue: 'a b' is no name"),
+        (LEAST + "python: /bin/sh\n", "python: '/bin/sh' does not name a Python"),
+        (LEAST + "shared_directory: '$(evil)'\n", "has characters that are not safe in a command"),
+        (LEAST + "job_script_prologue: [evil]\n", "unknown key 'job_script_prologue'"),
+        (LEAST + "shebang: '#!/bin/evil'\n", "unknown key 'shebang'"),
+    ],
+)  # fmt: skip
+def test_bad_files_name_line_key_and_remedy(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_cluster(write(tmp_path, text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_slurm_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = load_cluster(write(tmp_path, LEAST))
+    with pytest.raises(InputError, match="there is no sinfo here: run this on a machine that"):
+        reach_cluster(config)
+
+
+def test_the_last_words_of_a_job_are_found(tmp_path: Path) -> None:
+    (tmp_path / "treesweep-7.err").write_text("first\nNo module named sweep\n\n")
+    (tmp_path / "treesweep-8.err").write_text("")
+    assert last_words(tmp_path, "7") == " (No module named sweep)"
+    assert last_words(tmp_path, "8") == last_words(tmp_path, "9") == ""
+
+
+@pytest.mark.slow
+def test_jobs_that_never_work_are_given_up(slurm: slurmd.Slurm, tmp_path: Path) -> None:
+    bare = tmp_path / "python3"
+    bare.write_text("#!/bin/sh\necho 'No module named distributed' >&2\nexit 1\n")
+    bare.chmod(0o755)
+    config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
+    message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
+    with open_cluster(config) as client, pytest.raises(InputError, match=message):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            config.keep(client, 0, 10)
+            time.sleep(0.3)
+
+
+def drive_over(slurm: slurmd.Slurm, folder: Path, **more: Any) -> Drive:
+    lines = [
+        f"{key}: {value}" for key, value in slurm.config(folder=folder / "shared", **more).items()
+    ]
+    path = folder / "cluster.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    drive = Drive(folder, str(path))
+    drive.environment.update(slurm.environment)
+    return drive
+
+
+KILLED = """
+name: killed-jobs
+datasets: [monks-1, monks-2]
+encodings: [onehot]
+lambdas: {from: 0.3, to: 0.1, count: 20}
+solvers: [cart, {solver: stepper, options: {steps: 50}}]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_jobs_that_are_killed_cost_nothing(slurm: slurmd.Slurm, tmp_path: Path) -> None:
+    """One by its wall time, one by ``scancel``; the result is that of a quiet run here."""
+    (tmp_path / "quiet").mkdir()
+    quiet = Drive(tmp_path / "quiet", 8)
+    assert quiet.finish("run", KILLED)["code"] == 0
+    drive = drive_over(slurm, tmp_path, walltime="00:30:00")
+    with drive.start("run", KILLED) as process:
+        wait_for_done(process, 2)
+        short, other = slurm.jobs()
+        # SLURM counts in minutes: a minute after its begin this job's time is over.
+        slurm.run("scontrol", "update", f"JobId={short}", "TimeLimit=1")
+        wait_for_done(process, 8)
+        slurm.run("scancel", other)
+        out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    pd.testing.assert_frame_equal(alike(drive.rows()), alike(quiet.rows()))
+    for job in (short, other):
+        assert f"note job {job} has ended\n" in out
+    assert drive.rows()["attempt"].max() == 2  # what was at work when they were killed
+    logs = "".join(path.read_text() for path in (tmp_path / "shared").glob("*/logs/*.err"))
+    assert f"JOB {short} ON" in logs
+    assert "DUE TO TIME LIMIT" in logs
+    report = [str(SCRIPT), "report", str(drive.out)]
+    subprocess.run(report, check=True, env=drive.environment, capture_output=True)
+    assert (drive.out / "report" / "index.html").stat().st_size > 1000
+
+
+LONGER_THAN_A_JOB = """
+name: longer-than-a-job
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.4, 0.3]
+solvers: [{solver: counter, options: {steps: 800}}]
+limits: {seconds: 300}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_searches_longer_than_a_job_go_on_in_the_next(slurm: slurmd.Slurm, tmp_path: Path) -> None:
+    drive = drive_over(slurm, tmp_path, walltime="00:01:00", margin=12)
+    with drive.start("run", LONGER_THAN_A_JOB) as process:
+        out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    rows = drive.rows()
+    assert set(rows["status"]) == {"optimal"}
+    assert set(rows["iterations"]) == {800}
+    assert (rows["attempt"] == 1).all()  # to leave in time is no failure
+    starts = sorted(int(path.name.removeprefix("from-")) for path in tmp_path.glob("from-*"))
+    assert starts[0] == 0
+    assert len(starts) >= 3
+    # No step was done twice: what was stopped went on from where it stood.
+    assert (tmp_path / "steps").stat().st_size <= 2 * 800 + 2 * len(starts)
+    assert "leaves, its time is over" in out
+    assert "note job" in out
