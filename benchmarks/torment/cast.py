@@ -34,7 +34,8 @@ class Cast:
 
     def __init__(self, folder: Path, spec: Path, out: Path) -> None:
         self.folder, self.spec, self.out = folder, spec, out
-        self.log, self.journal = folder / "log", folder / "journal"
+        self.log, self.journal = folder / "log", folder / "journal-0"
+        self._n_drivers = 0
         os.environ["PYTHONPATH"] = str(ROOT)
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
@@ -46,7 +47,8 @@ class Cast:
         self.scheduler: ForkServerProcess | None = None
         self.workers: list[ForkServerProcess] = []
 
-    def _start(self, role: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    def start(self, role: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+        """Start a process of a role; the log is added to its arguments."""
         process = self._context.Process(target=role, args=(*arguments, self.log))
         process.start()
         assert process.pid is not None
@@ -64,22 +66,32 @@ class Cast:
                 _kill(worker)
             self.workers = []
             address.unlink(missing_ok=True)
-            self.scheduler = self._start(roles.schedule, address)
+            self.scheduler = self.start(roles.schedule, address)
             _wait(address.exists, "the scheduler does not start")
         self.workers = [worker for worker in self.workers if worker.is_alive()]
         while len(self.workers) < N_WORKERS:
             where = address.read_text()
-            self.workers.append(self._start(roles.work, where, self.folder / "dask"))
+            self.workers.append(self.start(roles.work, where, self.folder / "dask"))
 
     # The driver
 
-    def start_driver(self, is_local: bool) -> ForkServerProcess:
-        """Run or resume the sweep; returns at once."""
+    def start_driver(self, is_local: bool, elsewhere: bool = False) -> ForkServerProcess:
+        """Run or resume the sweep; returns at once.
+
+        Parameters
+        ----------
+        is_local : bool
+            Whether it starts workers itself.
+        elsewhere : bool
+            Whether it takes itself for one on another machine, which cannot see the processes of
+            this one.
+        """
         self.is_local = is_local
         where = "" if is_local else (self.folder / "address").read_text()
-        self.journal.unlink(missing_ok=True)
+        self._n_drivers += 1
+        self.journal = self.folder / f"journal-{self._n_drivers}"
         self.journal.touch()
-        self.driver = self._start(roles.drive, self.spec, self.out, where, self.journal)
+        self.driver = self.start(roles.drive, self.spec, self.out, where, elsewhere, self.journal)
         return self.driver
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.torment.cast import Cast, send
@@ -152,19 +153,20 @@ def outlive_lease(stage: Stage) -> bool:
     if not send(first.pid, signal.SIGSTOP):
         return False
     try:
-        second = cast.start_driver(cast.is_local)
+        second = cast.start_driver(cast.is_local, elsewhere=True)
         deadline = time.monotonic() + STALE + 40
         while not cast.is_busy() and second.is_alive():
             if time.monotonic() > deadline:
                 raise TimeoutError("no second driver can take over from one that was stopped")
             time.sleep(0.05)
+        has_taken_over = second.is_alive() or second.exitcode in (0, 1)
         stage.nap(0.0, 1.0)
     finally:
-        hit = send(first.pid, signal.SIGCONT)
+        send(first.pid, signal.SIGCONT)
     first.join(40)
     if first.exitcode is None:
         raise TimeoutError("a driver that has lost its lease goes on")
-    return hit
+    return has_taken_over and first.exitcode == 2
 
 
 def fill_disk(stage: Stage) -> bool:
@@ -254,11 +256,13 @@ def leave_rubbish(stage: Stage) -> bool:
 
 
 def damage_sign_of_life(stage: Stage) -> bool:
-    """What the driver said of itself is nonsense."""
-    path = stage.out / "driver.json"
-    if not path.exists():
+    """What a driver said of itself, or its claim to the lease, is nonsense."""
+    found = [path for path in (stage.out / ".drivers").glob("*") if path.is_file()]
+    found += [path for path in [stage.out / "driver.json"] if path.exists()]
+    if not found:
         return False
-    path.write_bytes(stage.random.randbytes(50))
+    path = stage.random.choice(sorted(found))
+    path.write_bytes(stage.random.choice([b"", b"{", stage.random.randbytes(50)]))
     return True
 
 
@@ -323,5 +327,9 @@ def _choose_part(stage: Stage) -> Path | None:
     if not parts:
         return None
     part = stage.random.choice(parts)
-    stage.ledger.strike(pq.read_table(part, columns=["key"])["key"].to_pylist())
+    try:
+        keys = pq.read_table(part, columns=["key"])["key"].to_pylist()
+    except (OSError, pa.ArrowException):
+        return None  # it is damaged already
+    stage.ledger.strike(keys)
     return part

@@ -6,19 +6,22 @@ A worker that takes seconds to start would be dead most of the time.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import dask
+import pyarrow as pa
 from distributed import Scheduler, Worker
 
 import solver.branches
 import solver.cart  # noqa: F401
 from solver.errors import InputError
-from sweep import lock as lease
+from sweep import lease
 from sweep.clusters import Address, Local
 from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent
@@ -47,8 +50,9 @@ class Journal(Silent):
         text = " ".join(str(word) for word in words).replace("\n", " ")
         os.write(self._file, f"{time.monotonic():.3f} {text}\n".encode())
 
-    def finished(self, row: dict[str, Any]) -> None:
-        self._say("finished", row["key"], row["status"])
+    def finished(self, rows: pa.RecordBatch) -> None:
+        for key, status in zip(rows["key"], rows["status"], strict=True):
+            self._say("finished", key, status)
 
     def progress(self, progress: Progress) -> None:
         self._say("progress", progress.done, progress.running, progress.workers)
@@ -61,11 +65,14 @@ class Journal(Silent):
         self._say("ended", why, error)
 
 
-def drive(spec: Path, out: Path, where: str, journal: Path, log: Path) -> None:
+def drive(spec: Path, out: Path, where: str, elsewhere: bool, journal: Path, log: Path) -> None:
     """Run or resume the sweep, on a cluster at an address or on a local one."""
     _redirect(log)
     os.setsid()
+    faulthandler.register(signal.SIGUSR1)  # says in the log what a driver that is stuck is at
     lease.STALE = STALE
+    if elsewhere:
+        lease.machine = lambda: "elsewhere"
     tell = Journal(journal)
     settings = {"distributed.comm.timeouts.connect": "2s"}
     cluster = (

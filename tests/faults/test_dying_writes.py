@@ -1,0 +1,72 @@
+"""The driver is killed before each step of writing in turn; nothing is torn or lost."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.torment import roles
+from benchmarks.torment.cast import Cast
+from benchmarks.torment.check import Damage, Ledger, compare, results
+from tests.faults import dying
+
+pytestmark = pytest.mark.faults
+
+SPEC = """
+name: dying
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [cart, {solver: branches, proof: true}]
+"""
+
+NEVER = 10**9
+
+
+@pytest.fixture(scope="module")
+def cast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cast]:
+    folder = tmp_path_factory.mktemp("dying")
+    spec = folder / "spec.yaml"
+    spec.write_text(SPEC)
+    found = Cast(folder, spec, folder / "out")
+    found.mend()
+    yield found
+    found.close()
+
+
+def drive(cast: Cast, out: Path, at: int) -> int | None:
+    """Run or resume; the exit code."""
+    where = (cast.folder / "address").read_text()
+    process = cast.start(dying.drive, cast.spec, out, where, at, cast.journal)
+    process.join(60)
+    return process.exitcode
+
+
+@pytest.mark.parametrize("first, stride", [(1, 7), pytest.param(1, 1, marks=pytest.mark.slow)])
+def test_a_driver_may_die_before_any_step_of_writing(
+    cast: Cast, tmp_path: Path, first: int, stride: int
+) -> None:
+    assert drive(cast, tmp_path / "quiet", NEVER) == 0
+    quiet = results(tmp_path / "quiet")
+    assert len(quiet) == 4
+    assert "00000001" not in (tmp_path / "quiet" / "rows").resolve().name  # it was compacted
+    died = 0
+    for at in range(first, 1000, stride):
+        out = tmp_path / str(at)
+        code = drive(cast, out, at)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        died += 1
+        damage, ledger = Damage(), Ledger()
+        if (out / roles.MANIFEST).exists():
+            ledger.look(out, damage)  # it can be read as it is
+        assert drive(cast, out, NEVER) == 0, cast.journal.read_text()
+        ledger.look(out, damage)
+        compare(quiet, out, damage, verify=False)
+        assert not damage, (at, damage)
+        assert not [path for path in out.rglob("*.tmp") if "driver" not in path.name]
+    assert died >= 40 / stride
