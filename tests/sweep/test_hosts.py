@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from distributed import KilledWorker
 
+from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from sweep import hosts as module
 from sweep.engine import run_sweep
@@ -20,6 +21,7 @@ from sweep.spec import load_spec
 from sweep.versions import difference, fingerprint
 from tests.sweep.lab import Lab
 from tests.sweep.test_shipping import Notes
+from tests.sweep.warming import MARKS, Warmer
 
 OWN = fingerprint()
 
@@ -256,3 +258,33 @@ def test_a_worker_with_other_code_gets_no_work(tmp_path: Path, lab: Lab) -> None
     assert len(set(read_results(tmp_path / "out")["worker"])) == 1
     (note,) = [line for line in notes.lines if "another version" in line]
     assert f"{OWN['code']} here" in note
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_once_on_each_machine(
+    tmp_path: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two addresses stand for two machines, each with a cache of its own."""
+    monkeypatch.setitem(SOLVERS, Warmer.name, Warmer)
+    monkeypatch.delenv(MARKS, raising=False)
+    folders = {}
+    for name, host in [("one", "127.0.0.1"), ("two", "127.0.0.1"), ("three", "127.0.0.2")]:
+        folders[host] = tmp_path / host
+        folders[host].mkdir(exist_ok=True)
+        environment = {
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.sweep.warming']",
+            "NUMBA_CACHE_DIR": str(tmp_path / f"numba-{host}"),
+            MARKS: str(folders[host]),
+        }
+        lab.worker(name, host=host, environment=environment)
+    (tmp_path / "sweep.yaml").write_text(
+        "name: warm\ndatasets: [monks-1]\nencodings: [onehot]\nsolvers: [warmer]\n"
+        "lambdas: {from: 0.3, to: 0.01, count: 60}\n"
+    )
+    outcome = run_sweep(load_spec(tmp_path / "sweep.yaml"), tmp_path / "out", lab.config())
+    assert (outcome.ran, outcome.failed) == (60, 0)
+    for host, workers in (("127.0.0.1", 2), ("127.0.0.2", 1)):
+        found = sorted(path.name.split("-")[0] for path in folders[host].iterdir())
+        # The one that warmed the machine up compiled, and the other read what it left.
+        assert found == ["compiled", *["loaded"] * (workers - 1), "warmed"]
+        assert list((tmp_path / f"numba-{host}").rglob("*.nbc"))
