@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client
 
 from pipelines.report import write_report
 from solver.errors import InputError
 from solver.tree import Tree
 from sweep.clusters import Local, load_cluster, open_cluster
+from sweep.clusters.runkeys import security_in_memory
 from sweep.datasets import load_dataset
 from sweep.datasets.packing import unpack
 from sweep.engine import run_sweep
@@ -298,6 +300,18 @@ def test_the_dashboard_of_a_local_cluster_is_for_this_machine_only() -> None:
     for ports in (servers, *workers.values()):
         assert ports
         assert {host for host, _ in ports} == {"127.0.0.1"}
+
+
+def test_other_users_of_this_machine_cannot_use_a_local_cluster() -> None:
+    """Whoever reaches a scheduler can run code; its port is open to all users of the machine."""
+    with open_cluster(Local(workers=1)) as client:
+        address = client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        for other in (security_in_memory(), None):
+            with pytest.raises((OSError, ValueError, RuntimeError, TypeError)):
+                where = address if other else address.replace("tls://", "tcp://")
+                Client(where, security=other, timeout=3, set_as_default=False)
+        assert client.submit(sum, [1, 2]).result(timeout=20) == 3
 
 
 def _listening() -> list[tuple[str, int]]:

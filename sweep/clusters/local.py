@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sweep.clusters.base import Cluster
 from sweep.clusters.checks import Memory
+from sweep.clusters.runkeys import security_in_memory
 from sweep.worker import LocalWorker
 
 
@@ -37,6 +38,9 @@ class Local(Cluster):
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
+                # Without it every user of this machine could run code as this one.
+                protocol="tls://",
+                security=security_in_memory(),
                 # Not None: then the scheduler takes port 8787 and complains if it is not free.
                 dashboard_address="127.0.0.1:0",
                 memory_limit=self.memory_limit or "auto",

@@ -125,12 +125,12 @@ def test_a_local_cluster_has_processes_of_one_thread_and_listens_here_only() -> 
     with open_cluster(Local(workers=2, memory_limit=2**30)) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         assert len(workers) == 2
-        assert all(address.startswith("tcp://127.0.0.1:") for address in workers)
+        assert all(address.startswith("tls://127.0.0.1:") for address in workers)
         assert {w["nthreads"] for w in workers.values()} == {1}
         assert {w["memory_limit"] for w in workers.values()} == {2**30}
         pids = set(client.run(os.getpid).values())
         assert len(pids | {os.getpid()}) == 3
-        assert client.scheduler.address.startswith("tcp://127.0.0.1:")
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
 
 
 def test_by_default_there_is_a_worker_a_core() -> None:
