@@ -46,6 +46,7 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 
 MAY_START = {
     "sweep/versions.py",  # git, with fixed words
+    "sweep/clusters/slurmcluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/detached.py",  # this Python, with our own command
 }
 """Modules that start processes of this machine."""
