@@ -13,7 +13,7 @@ from pipelines.report import formats
 from pipelines.report.answer import Answer
 from pipelines.report.checks import failure_groups
 from pipelines.report.comparison import rank
-from pipelines.report.page import Material
+from pipelines.report.material import Material
 from pipelines.report.results import Results, label_results, load_results
 from pipelines.report.write import gather
 
@@ -21,15 +21,15 @@ _MOST = 40
 
 
 def print_summary(
-    source: str | Path | pd.DataFrame | Results, console: Console | None = None
+    source: str | Path | pd.DataFrame | Results | Material, console: Console | None = None
 ) -> None:
     """Print a summary of a sweep, finished or not.
 
     Parameters
     ----------
-    source : str, Path, DataFrame or Results
-        A sweep's folder, or rows from :func:`sweep.results.read_results`. Only the folder knows
-        what is missing.
+    source : str, Path, DataFrame, Results or Material
+        A sweep's folder, what was worked out for its report, or rows from
+        :func:`sweep.results.read_results`. Only the folder knows what is missing.
     console : rich.console.Console, optional
         By default one on standard output.
 
@@ -42,10 +42,12 @@ def print_summary(
         results = label_results(source, None)
     elif isinstance(source, Results):
         results = source
+    elif isinstance(source, Material):
+        results = source.results
     else:
         results = load_results(source)
     console = console or Console(highlight=False)
-    material = gather(results)
+    material = source if isinstance(source, Material) else gather(results)
     console.print(_head(results))
     if results.rows.empty:
         return

@@ -152,11 +152,13 @@ def verify(folder: str, proof: bool) -> ExitCode:
 )  # fmt: skip
 def report(folder: str, out: Path | None, published: Path | None) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
-    from pipelines.report import write_report
+    from pipelines.report.write import gather_report, report_folder, write_material
     from pipelines.summary import print_summary
 
-    paths = write_report(folder, out, published=published)
-    print_summary(folder, make_console())
+    place = report_folder(folder, out)
+    material = gather_report(folder, published)
+    paths = write_material(material, place)
+    print_summary(material, make_console())
     click.echo(f"Report: {paths.page}")
 
 

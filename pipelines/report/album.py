@@ -26,13 +26,20 @@ class Album:
     Parameters
     ----------
     folder : ReportFolder
+    pngs : bool
+        Whether trees are written as PNG as well.
     """
 
-    def __init__(self, folder: ReportFolder) -> None:
+    def __init__(self, folder: ReportFolder, pngs: bool = True) -> None:
         self.folder = folder
         self._trees: dict[str, tuple[str, str]] = {}
-        self._pngs = 0
+        self._pngs = 0 if pngs else _PNG_TREES
         self._bytes = 0
+        self._base = ""
+
+    def turn_page(self, base: str) -> None:
+        """Begin a page; ``base`` leads from its folder to the report's."""
+        self._bytes, self._base = 0, base
 
     def chart(self, figure: Figure, label: str, *words: str) -> Markup:
         """Write a chart as SVG and PNG; the element to show."""
@@ -41,6 +48,11 @@ class Album:
         self.folder.write(f"charts/{name}.svg", svg)
         self.folder.write(f"charts/{name}.png", to_png(figure))
         return Markup(inline_svg(svg, name, escape(label, quote=True)))
+
+    def sketch(self, svg: str, *words: str) -> Markup:
+        """Write a small chart that is drawn already, as SVG; the element to show."""
+        self.folder.write(f"charts/{self.folder.name_for(*words)}.svg", svg)
+        return Markup(svg)
 
     def tree(self, tree: Tree, label: str, *words: str) -> Markup:
         """Write a tree as SVG, and as PNG while it is small; the element to show.
@@ -60,7 +72,6 @@ class Album:
         name, svg = self._trees[text]
         self._bytes += len(svg)
         if self._bytes > _PAGE_BYTES:
-            return Markup(
-                f'<p class="note">Drawn in <a href="trees/{name}.svg">{name}.svg</a>.</p>'
-            )
+            link = f'<a href="{self._base}trees/{name}.svg">{name}.svg</a>'
+            return Markup(f'<p class="note">Drawn in {link}.</p>')
         return Markup(svg)

@@ -10,12 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from pipelines.report.axes import LambdaAxis, new_figure
+from pipelines.report.columns import Floats
 from pipelines.report.exactchart import draw_objective, draw_stairs, lambda_axis, spans
 from pipelines.report.palette import CHOSEN, FAINT, TEST, Dash, encoding_dashes, encoding_marks
 from pipelines.report.paths import Path
 
 _MANY = 40
 """From so many λ on, marks are small and spreads are bands."""
+
+_STEPS = 2000
+"""So many steps of a profile are drawn."""
 
 _TALL = 8
 """A legend of more lines hides what it explains."""
@@ -235,6 +239,7 @@ def profile_chart(
         steps = np.arange(1, len(done) + 1) / len(group)
         x = np.concatenate([done, [last]]) if len(done) else np.array([last])
         y = np.concatenate([steps, steps[-1:]]) if len(done) else np.array([0.0])
+        x, y = _fewer(x, y)
         left.step(
             np.maximum(x, 1e-6), y, where="post", color=colours[names[-1]], linestyle=dash,
             label=", ".join(names),
@@ -249,6 +254,14 @@ def profile_chart(
     _excess(right, excess, colours)
     _add_legends(figure, left, right)
     return figure
+
+
+def _fewer(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Of the steps of a rising line evenly many: it is off by at most 1 / :data:`_STEPS`."""
+    if len(x) <= _STEPS:
+        return x, y
+    kept = np.unique(np.linspace(0, len(x) - 1, _STEPS).astype(int))
+    return x[kept], y[kept]
 
 
 def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
@@ -275,6 +288,7 @@ def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
         x, y = np.append(values, max(last, 1e-9) * 1.02), np.append(y, 1.0)
         # A line may start on the axis: what is exactly as good as the best.
         x, y = np.insert(x, 0, 0.0), np.insert(y, 0, 0.0)
+        x, y = _fewer(x, y)
         axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)
     if len(compared):
         axes.set_xlim(left=0)

@@ -17,14 +17,14 @@ _MOST_CHANGES = 6
 """So many changed splits are named for each tree; the pictures have all."""
 
 
-def exact_section(path: Path, album: Album) -> dict[str, Any]:
-    """The parts of an exact path's section, from large λ to small."""
+def exact_section(path: Path, album: Album, most: int, drawn: bool) -> dict[str, Any]:
+    """The parts of an exact path's section, from large λ to small, with so many trees at most."""
     return {
         "summary": _summary(path),
         "certificates": _certificates(path),
         "validation": _validation(path),
         "steps": [_step(row) for row in path.table.to_dict("records")],
-        "gallery": gallery(path, path.trees, album),
+        "gallery": gallery(path, path.trees[:most], album, drawn),
         "proves": path.proves,
         "of_whole": path.whole is not None or len(path.stairs) == 1,
     }
@@ -105,11 +105,13 @@ def _step(row: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-def gallery(path: Path, trees: Sequence[PathTree], album: Album) -> list[dict[str, Any]]:
+def gallery(
+    path: Path, trees: Sequence[PathTree], album: Album, drawn: bool = True
+) -> list[dict[str, Any]]:
     """The trees from large λ to small, each with what it asks that the one before did not."""
     cards = []
     for i, tree in enumerate(trees):
-        card = tree_card(tree, path, album)
+        card = tree_card(tree, path, album, drawn)
         change = find_change(trees[i - 1].tree, tree.tree) if i else None
         cards.append(card | {"change": None if change is None else change_words(change)})
     return cards

@@ -17,6 +17,12 @@ from pipelines.report.treeruns import PathTree
 from solver.export import export_text
 from solver.tree import Tree
 
+MOST_TREES = 20_000
+"""So many trees along paths are in the table."""
+
+MOST_WORDS = 1000
+"""So many λ of a tree are named."""
+
 _TREE_COLUMNS = [
     "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
     "total_weight", "test_accuracy", "splits", "leaves", "depth", "rules", "tree",
@@ -111,10 +117,11 @@ def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFra
 
 
 def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
-    """The trees along all paths, as rules and as JSON."""
+    """The trees along all paths, as rules and as JSON; of very many those of the largest λ."""
     records = []
+    most = max(MOST_TREES // max(len(paths), 1), 1)
     for path in paths:
-        for tree in path.trees:
+        for tree in path.trees[:most]:
             records.append(_tree_record(path, tree, ""))
         for key, trees in path.fold_trees.items():
             chosen = str(path.point(key)["chosen"])
@@ -122,15 +129,22 @@ def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
     return pd.DataFrame(records, columns=_TREE_COLUMNS)
 
 
+def _in_short(words: Sequence[str]) -> str:
+    """All words, or the first and the last of very many."""
+    if len(words) <= MOST_WORDS:
+        return ", ".join(words)
+    return f"{', '.join(words[:10])}, … ({len(words)}), {words[-1]}"
+
+
 def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
     return {
         "dataset": path.dataset,
         "encoding": path.encoding,
         "solver": path.solver,
-        "lams": ", ".join(tree.lams),
+        "lams": _in_short(tree.lams),
         "chosen": chosen,
         "fold": tree.fold,
-        "found_in": ", ".join(f"{n}/{of}" for n, of in zip(tree.runs, tree.of, strict=True)),
+        "found_in": _in_short([f"{n}/{of}" for n, of in zip(tree.runs, tree.of, strict=True)]),
         "proven": tree.proven,
         "errors": tree.errors,
         "total_weight": tree.total_weight,

@@ -209,7 +209,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def sketch_path(path: Path, colour: str, label: str) -> str:
     """A λ-path in short: objective and bound, accuracy, splits."""
-    table = path.table[path.table["runs"] > 0]
+    table = _as_points(path)
     lams = table["lam"].to_numpy(float)
     marks = [
         float(path.point(key)["lam"]) for key in (path.minimum, path.one_se) if key is not None
@@ -246,6 +246,19 @@ def sketch_path(path: Path, colour: str, label: str) -> str:
     )
 
 
+def _as_points(path: Path) -> pd.DataFrame:
+    """The points of a path's lines; on an exact path both ends of each interval."""
+    table = path.table[path.table["runs"] > 0]
+    if not path.stairs:
+        return table
+    last = 1.6 * float(table["lam"].max() or 1.0)
+    ends = table.assign(lam=table["lam_end"].clip(upper=last))
+    ends["objective"] += (ends["lam"] - table["lam"]) * table["splits"]
+    ends["lower_bound"] = np.nan  # what is proven between the points is in the tables
+    both = pd.concat([table, ends]).sort_index(kind="stable")
+    return both.sort_values("lam", ascending=False, kind="stable")
+
+
 def _unproven(table: pd.DataFrame) -> NDArray[np.bool_] | None:
     if (table["heuristic"] == table["runs"]).all():
         return None
@@ -256,7 +269,7 @@ def sketch_dataset(
     paths: Sequence[Path], colours: dict[str, str], dashes: dict[str, Dash], label: str
 ) -> str:
     """All encodings and solvers of a dataset in short."""
-    tables = [path.table[path.table["runs"] > 0] for path in paths]
+    tables = [_as_points(path) for path in paths]
     tested = any(table["test_accuracy"].notna().any() for table in tables)
 
     def lines(column: str, named: bool) -> list[Line]:

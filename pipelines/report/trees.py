@@ -19,8 +19,8 @@ def lam_label(tree: PathTree) -> str:
     return f"λ = {lams[0]}" if len(lams) == 1 else f"λ = {lams[0]} to {lams[-1]}"
 
 
-def tree_card(tree: PathTree, path: Path, album: Album) -> dict[str, Any]:
-    """The picture of a tree, its rules, and what is known of it."""
+def tree_card(tree: PathTree, path: Path, album: Album, drawn: bool = True) -> dict[str, Any]:
+    """The picture of a tree if it is to be drawn, its rules, and what is known of it."""
     size = (
         f"{formats.plural(tree.tree.splits, 'split')}, "
         f"{'1 leaf' if tree.tree.leaves == 1 else f'{tree.tree.leaves} leaves'}, "
@@ -28,9 +28,8 @@ def tree_card(tree: PathTree, path: Path, album: Album) -> dict[str, Any]:
     )
     lams, label = tree.lams, lam_label(tree)
     words = (path.dataset, path.encoding, path.solver, lams[-1])
-    picture = album.tree(
-        tree.tree, f"{path.dataset}, {path.encoding}, {path.solver}, {label}", *words
-    )
+    title = f"{path.dataset}, {path.encoding}, {path.solver}, {label}"
+    picture = album.tree(tree.tree, title, *words) if drawn else ""
     least, most = min(tree.runs), max(tree.runs)
     folds = ""
     if max(tree.of) > 1:

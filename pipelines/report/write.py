@@ -15,7 +15,8 @@ from pipelines.report.axes import style
 from pipelines.report.checks import find_disagreements
 from pipelines.report.comparison import add_excess, compare, proof_times, rank
 from pipelines.report.folder import ReportFolder
-from pipelines.report.page import Material, render
+from pipelines.report.material import Material
+from pipelines.report.page import INDEX, write_pages
 from pipelines.report.paths import make_paths
 from pipelines.report.results import Results, load_results
 from pipelines.reproduce import reproduce_branches
@@ -68,23 +69,38 @@ def write_report(
     InputError
         If it is no sweep's folder, a file in it is damaged, or the report cannot be written.
     """
+    folder = report_folder(store_dir, out_dir)
+    return write_material(gather_report(store_dir, published), folder)
+
+
+def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
+    """Where a report goes.
+
+    Raises
+    ------
+    InputError
+        If the sweep's folder is on S3 and no other is named.
+    """
     if is_remote(store_dir if out_dir is None else out_dir):
         raise InputError("a report is written to a folder of this machine; name one with --out")
-    results = load_results(store_dir)
-    material = gather(results, _references(store_dir), published)
-    return write_material(material, Path(out_dir or Path(store_dir) / "report"))
+    return Path(out_dir or Path(store_dir) / "report")
+
+
+def gather_report(store_dir: Place, published: str | Path | None = None) -> Material:
+    """Read a sweep and work out all that its report says; errors as :func:`write_report`."""
+    return gather(load_results(store_dir), _references(store_dir), published)
 
 
 def write_material(material: Material, out_dir: Path) -> ReportPaths:
     """Write what :func:`gather` worked out; errors as :func:`write_report`."""
     folder = ReportFolder(out_dir)
     with style():
-        page = render(material, Album(folder), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        album = Album(folder, pngs=not material.is_large)
+        write_pages(material, album, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     for name, table in _tables(material).items():
         folder.write_table(name, table)
-    path = folder.write("index.html", page)
     folder.finish()
-    return ReportPaths(folder.root, path)
+    return ReportPaths(folder.root, folder.root / INDEX)
 
 
 def _references(root: Place) -> dict[str, DatasetRef]:

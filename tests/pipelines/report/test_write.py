@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report import write_report
+from pipelines.report import folder, material, sections, write_report
 from pipelines.report.results import label_results
 from pipelines.report.write import gather, write_material
 from solver.errors import InputError
@@ -64,10 +64,10 @@ class Reader(HTMLParser):
 
 
 def make(
-    folder: Path, rows: list[dict[str, Any]], plan: pd.DataFrame | None = None
+    out: Path, rows: list[dict[str, Any]], plan: pd.DataFrame | None = None
 ) -> tuple[str, Reader]:
     """Write a report; its HTML, which is checked to stand alone, and what is in it."""
-    report = write_material(gather(label_results(as_frame(rows), plan)), folder)
+    report = write_material(gather(label_results(as_frame(rows), plan)), out)
     html = report.page.read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(html)
@@ -121,6 +121,51 @@ def _csv(path: Path) -> pd.DataFrame:
         return pd.read_csv(path)
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
+
+
+def test_a_large_report_has_a_page_a_dataset_and_small_charts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(material, "MOST_CHARTS", 3)
+    names = ("one", "two & a half")
+    rows = sweep_rows(names, n_folds=3)
+    html, reader = make(tmp_path, [*rows, *(path_row("one", fold=f) for f in range(3))])
+    pages = sorted((tmp_path / "datasets").iterdir())
+    assert [page.name for page in pages] == ["dataset-one.html", "dataset-two-a-half.html"]
+    assert {f"datasets/{page.name}" for page in pages} <= set(reader.links)
+    assert "λ-path:" not in html
+    for page, name in zip(pages, names, strict=True):
+        inner = Reader()
+        text = page.read_text(encoding="utf-8")
+        inner.feed(text)
+        assert inner.open == []
+        assert len(inner.ids) == len(set(inner.ids))
+        assert {link[1:] for link in inner.links if link.startswith("#")} <= set(inner.ids)
+        assert any(name in words for words in inner.words)
+        assert "Take " in text
+        assert "λ-path" in text
+    assert not list(tmp_path.rglob("*.png"))[1:]  # but for the profile
+    assert (tmp_path / "charts" / "path-one-onehot-branches-path.svg").exists()
+
+
+def test_a_path_of_very_many_lambdas_has_a_small_chart_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "MOST_POINTS", 40)
+    lams = [str(round(0.3 * 0.95**i, 6)) for i in range(41)]
+    html, _ = make(tmp_path, sweep_rows(encodings=("onehot",), lams=lams))
+    assert "of the points that share a pixel" in html
+    assert not list((tmp_path / "charts").glob("path*.png"))
+
+
+def test_a_table_of_many_rows_is_parquet_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "MOST_LINES", 5)
+    make(tmp_path, sweep_rows(lams=("0.2", "0.05")))
+    assert not (tmp_path / "tables" / "runs.csv").exists()
+    assert len(pd.read_parquet(tmp_path / "tables" / "runs.parquet")) == 6
+    assert (tmp_path / "tables" / "choices.csv").exists()
 
 
 def test_contradictions_are_red(tmp_path: Path) -> None:
