@@ -239,7 +239,7 @@ def exact_columns(
             status = Status.TIME_LIMIT if open_ and value else status
             told: tuple[Fraction | None, ...] = (bound, value - bound) if proves else (None, None)
             text = str(lam.exact)
-            columns["key"].append(block.keys.key(text, block.limits))
+            columns["key"].append(block.maker.key(text, block.limits))
             columns["lam"].append(float(lam.exact))
             columns["lam_exact"].append(text)
             columns["lam_label"].append(lam.label)
