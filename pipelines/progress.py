@@ -124,12 +124,14 @@ class _Display(ABC):
         errors = rows["error"]
         if errors.null_count == len(errors):
             return
-        for row in rows.filter(errors.is_valid()).to_pylist():
-            self._failures += 1
-            if self._failures <= _FAILURES_SHOWN:
-                self.note(describe_failure(row))
-            elif self._failures == _FAILURES_SHOWN + 1:
-                self.note("further failures are counted only; the report lists them all")
+        before = self._failures
+        self._failures += len(errors) - errors.null_count
+        # A sweep may fail at every task: only what is shown is looked at.
+        failed = rows.filter(errors.is_valid()).slice(0, max(_FAILURES_SHOWN - before, 0))
+        for row in failed.to_pylist():
+            self.note(describe_failure(row))
+        if before <= _FAILURES_SHOWN < self._failures:
+            self.note("further failures are counted only; the report lists them all")
 
     @abstractmethod
     def note(self, text: str) -> None:
