@@ -12,6 +12,7 @@ from distributed import Client
 
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
+from sweep.clusters.kubernetes import Kubernetes
 from sweep.clusters.local import Local
 from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
@@ -22,6 +23,7 @@ KINDS: Mapping[str, type[Cluster]] = {
     "address": Address,
     "ssh": Ssh,
     "slurm": Slurm,
+    "kubernetes": Kubernetes,
 }
 """The model of each kind of cluster."""
 
