@@ -1,4 +1,4 @@
-"""The commands on clusters: certificates for a small lab."""
+"""The commands on clusters: certificates for a small lab, and a try."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.app import App
+from pipelines.cli.app import App, ExitCode
+from pipelines.cli.output import count
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -38,6 +39,28 @@ def certs(folder: Path, hosts: tuple[str, ...], days: int, ca: Path | None) -> N
     make_certificates(folder, hosts, days=days, authority=ca)
     scheduler = hosts[0] if hosts else "SCHEDULER"
     click.echo(_explained(folder.absolute(), scheduler, with_ca=ca is None))
+
+
+@cluster.command()
+@click.argument("file", type=_FOLDER, metavar="cluster.yaml")
+@click.option("--dry-run", is_flag=True, help="Show what would be started, and start nothing.")
+def check(file: Path, dry_run: bool) -> ExitCode:
+    """Start or reach the cluster of a file, say who works there, and leave it."""
+    from pipelines.progress import show_bytes
+    from sweep.clusters import load_cluster
+    from sweep.clusters.check import check_cluster
+
+    config = load_cluster(file)
+    if dry_run:
+        click.echo(config.dry_run())
+        return ExitCode.DONE
+    hosts = check_cluster(config)
+    for host in hosts:
+        said = host.differs or "the same versions as here"
+        click.echo(
+            f"{host.host}: {count(host.workers, 'worker')}, {show_bytes(host.memory)}, {said}"
+        )
+    return ExitCode.FAILED if any(host.differs for host in hosts) else ExitCode.DONE
 
 
 def _explained(folder: Path, scheduler: str, with_ca: bool) -> str:

@@ -30,7 +30,9 @@ _cluster = click.option(
     "--out", metavar="DIR", help="Folder of the results, or s3://BUCKET/PREFIX [results/NAME]."
 )
 @_cluster
-@click.option("--dry-run", is_flag=True, help="Show the plan, and run and write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the plan and the cluster, and run and write nothing."
+)
 def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int:
     """Run a sweep: all its tasks that the folder does not answer yet.
 
@@ -49,6 +51,8 @@ def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int
     folder = f"results/{sweep.spec.name}" if out is None else out
     if dry_run:
         _show_plan(make_plan(sweep), folder)
+        if config is not None:
+            click.echo(f"\nCluster of {cluster}:\n\n{config.dry_run()}")
         return ExitCode.DONE
     with make_display(sweep.spec.name) as display:
         outcome = run_sweep(sweep, folder, config, listener=display)

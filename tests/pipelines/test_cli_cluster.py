@@ -55,3 +55,33 @@ def test_bad_input_is_one_line(said: tuple[Path, str], tmp_path: Path) -> None:
     assert "is no name or address" in refused("cluster", "certs", tmp_path / "a", "--host", "a b")
     assert "cannot read the CA" in refused("cluster", "certs", tmp_path / "a", "--ca", tmp_path)
     assert "see 'treesweep cluster certs --help'" in refused("cluster", "certs")
+
+
+def test_check_says_who_works_there(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("kind: local\nworkers: 2\nmemory_limit: 1GiB\n")
+    result = run("cluster", "check", file)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "127.0.0.1: 2 workers, 2 GiB, the same versions as here\n"
+
+
+def test_a_dry_run_of_check_starts_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("kind: ssh\nhosts: [nowhere.invalid]\n")
+    result = run("cluster", "check", file, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "ssh nowhere.invalid 'exec " in result.stdout
+    assert "host nowhere.invalid: cannot connect" in refused("cluster", "check", file)
+
+
+def test_a_dry_run_of_a_sweep_shows_its_cluster(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text(
+        "name: s\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.1]\nsolvers: [cart]\n"
+    )
+    file = tmp_path / "cluster.yaml"
+    file.write_text("kind: slurm\njobs: 3\nmemory: 2GiB\nwalltime: 01:00:00\n")
+    result = run("run", tmp_path / "sweep.yaml", "--cluster", file, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "1 task" in result.stdout
+    assert "#SBATCH -t 01:00:00" in result.stdout
+    assert "PRIVATE" not in result.stdout

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from solver.errors import InputError
+from sweep.certificates import make_certificates
 from sweep.clusters import Address, Local, cores, load_cluster, open_cluster
+from sweep.clusters.load import KINDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,18 +26,6 @@ def write(folder: Path, text: str) -> Path:
 
 def test_the_file_in_the_repository_is_local() -> None:
     assert load_cluster(ROOT / "cluster.yaml") == Local()
-
-
-def test_the_other_kinds_in_the_file_are_right_too(tmp_path: Path) -> None:
-    text = (ROOT / "cluster.yaml").read_text()
-    kept = [
-        line.removeprefix("# ")
-        for line in text.splitlines()
-        if line.startswith("# kind: address") or "10.0.0.5" in line or "insecure:" in line
-    ]
-    found = load_cluster(write(tmp_path, "\n".join(kept[-3:])))
-    assert isinstance(found, Address)
-    assert found.insecure
 
 
 def test_all_keys_of_a_local_cluster(tmp_path: Path) -> None:
@@ -57,7 +47,7 @@ def test_all_keys_of_a_local_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("kind: locl\n", "line 1: kind: 'locl' is no kind of cluster; write 'kind: local' or 'kind: address'"),
+        ("kind: locl\n", "line 1: kind: 'locl' is no kind of cluster; write 'kind: local' or"),
         ("workers: 2\n", "the key 'kind' is missing"),
         ("kind: local\nworker: 2\n", "line 2: worker: unknown key 'worker' (did you mean 'workers'?)"),
         ("kind: local\nworkers: 0\n", "line 2: workers: input should be greater than or equal to 1"),
@@ -136,3 +126,29 @@ def test_a_local_cluster_has_processes_of_one_thread_and_listens_here_only() -> 
 def test_by_default_there_is_a_worker_a_core() -> None:
     assert cores() >= 1
     assert Local().workers is None
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_there_is_an_example_of_each_kind(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_certificates(tmp_path / "certs")
+    monkeypatch.chdir(tmp_path)
+    config = load_cluster(ROOT / "examples" / "clusters" / f"{kind}.yaml")
+    assert config.kind == kind
+    assert type(config) is KINDS[kind]
+    assert len(config.dry_run()) > 40
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_page_has_the_examples_and_all_keys(kind: str) -> None:
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    _, _, rest = page.partition(f"## `kind: {kind}`")
+    section, _, _ = rest.partition("\n## ")
+    example = (ROOT / "examples" / "clusters" / f"{kind}.yaml").read_text()
+    for line in example.splitlines():
+        told = line.partition("#")[0].rstrip()
+        assert told in section
+    common = {"kind", "worker_timeout", "dask"}
+    for key in KINDS[kind].model_fields.keys() - common:
+        assert f"`{key}`" in section
