@@ -21,6 +21,7 @@ from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.hosts import Hosts
 from sweep.interrupt import Interrupts
+from sweep.patience import Patience
 from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
 from sweep.rows import Finished, checkpoint_of
@@ -146,7 +147,7 @@ class _Session:
         self.interrupted = False
         self.worst_gap: float | None = None
         self._open_gaps: dict[str, float] = {}
-        self._complaints: set[str] = set()
+        self.patience = Patience(store, listener.note)
         self._told = self._beaten = 0.0
 
     def run(self, backlog: Backlog, cluster: Cluster) -> None:
@@ -166,7 +167,7 @@ class _Session:
             except (OSError, RuntimeError, ClosedClientError):
                 watch.check(1, 1)  # says it better if the scheduler is lost
                 raise
-            self.store.flush()
+            self.interrupted |= not self.patience.finish(lambda: interrupts.requested)
             self._tell(dispatcher, last=True)
 
     def _loop(self, dispatcher: Dispatcher, watch: ClusterWatch, interrupts: Interrupts) -> None:
@@ -179,13 +180,13 @@ class _Session:
                 self.interrupted = True
                 self.listener.note("stopping: running searches end and are kept")
                 dispatcher.stop()
-            if not self.interrupted:
+            if not self.interrupted and not self.patience.is_full:
                 dispatcher.fill()
             for finished in dispatcher.collect(_TICK):
                 self._take(finished)
             self._keep_snapshots(dispatcher)
             self._keep_states(dispatcher)
-            self.store.maybe_flush()
+            self.patience.write()
             watch.check(
                 len(dispatcher.seats) - dispatcher.hosts.n_refused,
                 dispatcher.waiting + dispatcher.running,
@@ -212,7 +213,7 @@ class _Session:
         stopped = pc.equal(status, Status.STOPPED.value)
         if pc.any(stopped).as_py():
             for row in finished.rows.filter(stopped).to_pylist():
-                self.store.save_checkpoint(checkpoint_of(row))
+                self.patience.keep(checkpoint_of(row))
             finished = finished.where(pc.invert(stopped))
         if not len(finished):
             return
@@ -229,15 +230,12 @@ class _Session:
             checkpoint = dispatcher.snapshots.popleft()
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
-                self.store.save_checkpoint(checkpoint)
+                self.patience.keep(checkpoint)
                 self._open_gaps[checkpoint.key] = float(checkpoint.gap)
 
     def _keep_states(self, dispatcher: Dispatcher) -> None:
         for parcel in dispatcher.states():
-            why = self.store.save_state(parcel.key, parcel.path, parcel.iterations)
-            if why is not None and why not in self._complaints:
-                self._complaints.add(why)
-                self.listener.note(why)
+            self.patience.keep_state(parcel.key, parcel.path, parcel.iterations)
 
     def _tell(self, dispatcher: Dispatcher, last: bool = False) -> None:
         now = time.monotonic()

@@ -121,6 +121,9 @@ class Store:
     ) -> None:
         if isinstance(error, LostLeaseError):
             self.lease.release()  # nothing here is ours any more
+        elif error is not None:
+            with suppress(StorageError):  # what went wrong first matters more
+                self.close()
         else:
             self.close()
 
@@ -137,6 +140,28 @@ class Store:
         self._has_superseded |= self.answers.add(finished.rows)
         self._buffer.append(finished)
         self._cost += finished.seconds
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that are not written yet."""
+        return sum(map(len, self._buffer))
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What these take in memory."""
+        certificates = (c for finished in self._buffer for c in finished.certificates.values())
+        return sum(int(f.rows.nbytes) for f in self._buffer) + sum(map(len, certificates))
+
+    def drop_waiting(self) -> int:
+        """Give up the rows that are not written yet, so that they are computed again later.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
+        number, self._buffer = self.n_waiting, []
+        return number
 
     def maybe_flush(self) -> None:
         """Write the buffered rows if they have cost enough or waited long enough."""

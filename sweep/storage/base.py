@@ -13,7 +13,20 @@ from solver.errors import InputError
 
 
 class StorageError(InputError):
-    """The storage does not do what is asked now; it may later."""
+    """The storage does not do what is asked now; it may later.
+
+    Parameters
+    ----------
+    what : str
+        What cannot be done, and where.
+    why : str
+    remedy : str
+        What a person can do about it.
+    """
+
+    def __init__(self, what: str, why: str, remedy: str = "") -> None:
+        super().__init__(f"{what}: {why}" + (f"; {remedy}" if remedy else ""))
+        self.why = why
 
 
 class UnwritableError(StorageError):

@@ -71,7 +71,7 @@ class DiskFolder(Folder):
         # A folder that is gone meanwhile is an absent file; so is what a file server forgot.
         if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ESTALE:
             return FileNotFoundError(f"{self.where(name)} is not there")
-        return StorageError(f"cannot read {self.where(name)}: {error.strerror or error}")
+        return StorageError(f"cannot read {self.where(name)}", error.strerror or str(error))
 
     def exists(self, name: str) -> bool:
         """As :meth:`Folder.exists`."""
@@ -109,8 +109,8 @@ class DiskFolder(Folder):
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            where = self.where(under)
-            raise StorageError(f"cannot read {where}: {error.strerror or error}") from None
+            why = error.strerror or str(error)
+            raise StorageError(f"cannot read {self.where(under)}", why) from None
 
     def write(self, name: str, data: bytes | pa.Buffer, durable: bool = True) -> None:
         """As :meth:`Folder.write`."""
@@ -136,7 +136,7 @@ class DiskFolder(Folder):
     def stage(self, name: str) -> Path:
         """As :meth:`Folder.stage`."""
         path = self.root / name
-        with self._writing(name):
+        with suppress(OSError):  # whoever writes there finds out as well
             path.parent.mkdir(parents=True, exist_ok=True)
         return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
@@ -171,8 +171,9 @@ class DiskFolder(Folder):
 
     def _unwritable(self, name: str, error: OSError) -> UnwritableError:
         return UnwritableError(
-            f"cannot write {self.where(name)}: {error.strerror or error}; make room or give the "
-            "folder other rights, then resume the sweep"
+            f"cannot write {self.where(name)}",
+            error.strerror or str(error),
+            "make room or give the folder other rights, then resume the sweep",
         )
 
     def remove(self, name: str) -> None:

@@ -73,14 +73,14 @@ class ObjectFolder(Folder):
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.where(name)} is not there") from None
         except OSError as error:
-            raise StorageError(f"cannot read {self.where(name)}: {_plainly(error)}") from None
+            raise StorageError(f"cannot read {self.where(name)}", _plainly(error)) from None
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise UnwritableError(f"cannot write {self.where(name)}: {_plainly(error)}") from None
+            raise UnwritableError(f"cannot write {self.where(name)}", _plainly(error)) from None
 
     def make(self) -> None:
         """As :meth:`Folder.make`; there is nothing to make, only to find out whether it works."""
@@ -170,10 +170,8 @@ class ObjectFolder(Folder):
             yield path
             self.adopt(path, name)
         except OSError as error:
-            raise UnwritableError(
-                f"cannot write {path}, from where {self.where(name)} is sent: "
-                f"{error.strerror or error}; make room"
-            ) from None
+            what = f"cannot write {path}, from where {self.where(name)} is sent"
+            raise UnwritableError(what, error.strerror or str(error), "make room") from None
         finally:
             path.unlink(missing_ok=True)
 
