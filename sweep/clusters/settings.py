@@ -39,6 +39,8 @@ NEEDED: Mapping[str, Any] = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 0.95,
     "distributed.worker.profile.enabled": False,
+    # The scheduler keeps so many of its last messages to each worker, whole bundles of cells.
+    "distributed.admin.low-level-log-length": 20,
     # When a worker that its nanny has not replaced may be replaced by the cluster.
     "distributed.deploy.lost-worker-timeout": "20s",
 }
