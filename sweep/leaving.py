@@ -98,5 +98,8 @@ class Leavers:
         return True
 
     def _give_back(self, tasks: Iterable[Task]) -> None:
+        by_node: dict[int, list[int]] = {}
         for task in tasks:
-            self._backlog.give_back(task.node.number, [task.number])
+            by_node.setdefault(task.node.number, []).append(task.number)
+        for node, numbers in by_node.items():
+            self._backlog.give_back(node, numbers)
