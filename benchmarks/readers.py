@@ -4,7 +4,8 @@ Usage: python benchmarks/readers.py STORE [--only report,status,results,verify] 
 
 STORE is a sweep's folder, e.g. one that ``benchmarks/bigstore.py`` has written. Each reader is a
 process of its own, as a user starts it; seconds are those of the whole process, its start
-included, and the peak is its largest resident size. The last line printed is like
+included, and the peak is its largest resident size. On a machine that others use, compare the
+seconds of CPU, which are printed beside. The last line printed is like
 ``rows=1000000 report_seconds=… report_peak_mb=… status_seconds=… status_peak_mb=…``.
 """
 
@@ -42,8 +43,8 @@ def commands(store: Path, out: Path) -> dict[str, list[str]]:
     }
 
 
-def measure(arguments: Sequence[str], log: Path) -> tuple[float, float]:
-    """Seconds and peak MB of a Python process.
+def measure(arguments: Sequence[str], log: Path) -> tuple[float, float, float]:
+    """Seconds, seconds of CPU and peak MB of a Python process.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def measure(arguments: Sequence[str], log: Path) -> tuple[float, float]:
     if child.returncode:
         lines = log.read_text(errors="replace").strip().splitlines() or ["no message"]
         raise InputError(f"{' '.join(arguments[:3])} failed: {lines[-1]}")
-    return taken, usage.ru_maxrss / 1024
+    return taken, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,8 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = sweep_status(given.store)
         line = f"rows={found.done + found.failed}"
         for name in names:
-            seconds, peak = measure(known[name], folder / "log")
-            print(f"{name}: {seconds:.1f} s, {peak:.0f} MB", flush=True)
+            seconds, cpu, peak = measure(known[name], folder / "log")
+            print(f"{name}: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB", flush=True)
             line += f" {name}_seconds={seconds:.1f} {name}_peak_mb={peak:.0f}"
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

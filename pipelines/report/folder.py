@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from solver.errors import InputError
 
@@ -57,11 +61,26 @@ class ReportFolder:
         self._written.append(name)
         return path
 
-    def write_table(self, name: str, table: pd.DataFrame) -> None:
-        """Write a table as Parquet, and as CSV while it has at most :data:`MOST_LINES` rows."""
-        if len(table) <= MOST_LINES:
-            self.write(f"tables/{name}.csv", table.to_csv(index=False))
-        self.write(f"tables/{name}.parquet", table.to_parquet(index=False))
+    def write_table(self, name: str, parts: Iterable[pd.DataFrame]) -> None:
+        """Write a table as Parquet, and as CSV while it has at most :data:`MOST_LINES` rows.
+
+        Parameters
+        ----------
+        parts : iterable of DataFrame
+            At least one; all of them need not fit into memory.
+        """
+        buffer, writer, rows = io.BytesIO(), None, 0
+        for part in parts:
+            table = pa.Table.from_pandas(part, preserve_index=False)
+            if writer is None:
+                first, writer = part, pq.ParquetWriter(buffer, table.schema)
+            writer.write_table(table.cast(writer.schema))
+            rows += len(part)
+        assert writer is not None
+        writer.close()
+        self.write(f"tables/{name}.parquet", buffer.getvalue())
+        if rows <= MOST_LINES and rows == len(first):
+            self.write(f"tables/{name}.csv", first.to_csv(index=False))
 
     def name_for(self, *words: str) -> str:
         """A file name that is not taken yet, of letters, digits and ``-`` only."""

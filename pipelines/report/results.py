@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipelines.report import stairs
 from pipelines.report.columns import floats
@@ -96,6 +97,10 @@ class Results:
 
     def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A table in the order of the sweep's file, λ from large to small."""
+        return frame.iloc[self.order(frame)].reset_index(drop=True)
+
+    def order(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """The places of a table's rows in the order of :meth:`sort`."""
         ranks = {
             "dataset": {name: i for i, name in enumerate(self.datasets)},
             "encoding_label": {name: i for i, name in enumerate(self.encodings)},
@@ -108,7 +113,7 @@ class Results:
             else floats(frame[name]) * (-1 if name == "lam" else 1)
             for name in by
         ]  # fmt: skip
-        return frame.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
+        return np.lexsort(keys[::-1])
 
 
 def load_results(store: str | Path) -> Results:
@@ -138,6 +143,7 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         From :func:`sweep.planfile.read_plan`.
     """
     unplanned = 0
+    name = str(rows["sweep"].iloc[-1]) if len(rows) else "sweep"
     rows = rows.assign(**{name: None for name in stairs.COLUMNS if name not in rows})
     if plan is None:
         wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
@@ -146,8 +152,15 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     else:
         wanted = plan[plan["key"].notna()]
         impossible = plan[plan["key"].isna()]
-        tasks, missing = _match(rows, wanted)
-        unplanned = len(rows.drop_duplicates("key")) - tasks["key"].nunique()
+        place, known = _match(rows, wanted)
+        missing, stored = wanted[~known], rows["key"].nunique()
+        columns = dict(rows.items())
+        del rows  # Each column goes as its tasks are taken from it: both may be large.
+        tasks = pd.DataFrame(
+            {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
+            copy=False,
+        ).assign(limits=wanted.loc[known, "limits"].array)
+        unplanned = stored - tasks["key"].nunique()
     everything = tasks if plan is None else plan
     solvers = label_solvers(tasks, missing, plan is not None)
     encodings = label_encodings(everything)
@@ -164,7 +177,7 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
         ordered = label_rows(wanted, encodings, solvers)
     parts = [ordered, impossible]
     return Results(
-        name=str(rows["sweep"].iloc[-1]) if len(rows) else "sweep",
+        name=name,
         rows=tasks.reset_index(drop=True),
         missing=missing.reset_index(drop=True),
         impossible=impossible.reset_index(drop=True),
@@ -176,24 +189,26 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     )
 
 
-def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The row of every planned task, and the tasks without one.
+def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the row of every planned task is that has one, and which of the tasks have one.
 
     A task takes the limits of the plan: its row may stem from a run under smaller ones that it
     did not need.
     """
-    last = rows
+    last = np.arange(len(rows))
     if not rows["key"].is_unique:
-        last = rows.sort_values("attempt", kind="stable").drop_duplicates("key", keep="last")
-    keys = pa.array(last["key"], pa.string())
+        # In the order of attempts the last row of each key.
+        order = rows["attempt"].reset_index(drop=True).sort_values(kind="stable").index
+        keys = rows["key"].iloc[order].reset_index(drop=True)
+        last = order.to_numpy()[~keys.duplicated(keep="last").to_numpy()]
+    stored = pa.array(rows["key"].iloc[last], pa.string())
     own, other = (
-        pc.index_in(pa.array(wanted[name], pa.string()), value_set=keys, skip_nulls=True)
+        pc.index_in(pa.array(wanted[name], pa.string()), value_set=stored, skip_nulls=True)
         for name in ("key", "answered_by")
     )
     place = pc.fill_null(pc.coalesce(own, other), -1).to_numpy()
     known = place >= 0
-    found = last.iloc[place[known]].reset_index(drop=True)
-    return found.assign(limits=wanted.loc[known, "limits"].array), wanted[~known]
+    return last[place[known]], known
 
 
 def _all(parts: list[pd.DataFrame], column: str) -> pd.Series[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -29,8 +29,11 @@ _TREE_COLUMNS = [
 ]  # fmt: skip
 
 
-def run_table(results: Results, excess: pd.DataFrame) -> pd.DataFrame:
-    """Every run, with what its objective is above the best one of the same problem."""
+def run_tables(
+    results: Results, excess: pd.DataFrame, most: int = 100_000
+) -> Iterator[pd.DataFrame]:
+    """Every run, with what its objective is above the best one of the same problem, in tables of
+    at most so many rows."""
     dropped = [
         "trace", "tree", "path", "path_points", "ok", "exact", "problem", "lam_key", "lam_text",
     ]  # fmt: skip
@@ -40,7 +43,9 @@ def run_table(results: Results, excess: pd.DataFrame) -> pd.DataFrame:
     for name in ("excess", "excess_exact"):
         values = pa.array(above[name], from_pandas=True)
         rows[name] = values.take(place).to_pandas().set_axis(rows.index)
-    return results.sort(rows)
+    order = results.order(rows)
+    for start in range(0, max(len(rows), 1), most):
+        yield rows.iloc[order[start : start + most]].reset_index(drop=True)
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:

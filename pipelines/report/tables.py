@@ -33,6 +33,7 @@ def read_rows(store: Place) -> pd.DataFrame:
     folder = open_folder(store)
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()
+    pa.default_memory_pool().release_unused()
     frame = _as_frame(table, pa.array(in_order(table)))
     return frame.assign(trace=None)[list(SCHEMA.names)]
 

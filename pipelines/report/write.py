@@ -14,7 +14,7 @@ from pipelines.report.answers import answer
 from pipelines.report.axes import style
 from pipelines.report.checks import find_disagreements
 from pipelines.report.comparison import add_excess, compare, proof_times, rank
-from pipelines.report.folder import ReportFolder
+from pipelines.report.folder import MOST_LINES, ReportFolder
 from pipelines.report.material import Material
 from pipelines.report.page import INDEX, write_pages
 from pipelines.report.paths import make_paths
@@ -98,7 +98,8 @@ def write_material(material: Material, out_dir: Path) -> ReportPaths:
         album = Album(folder, pngs=not material.is_large)
         write_pages(material, album, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     for name, table in _tables(material).items():
-        folder.write_table(name, table)
+        folder.write_table(name, [table])
+    folder.write_table("runs", sheets.run_tables(material.results, material.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(folder.root, folder.root / INDEX)
 
@@ -138,11 +139,10 @@ def gather(
 
 
 def _tables(material: Material) -> dict[str, pd.DataFrame]:
-    """Every table by name."""
+    """Every table by name but for that of the runs."""
     results = material.results
     by = ["dataset", "encoding_label", "solver_label"]
     tables = {
-        "runs": sheets.run_table(results, material.excess),
         "paths": sheets.path_table(material.paths),
         "steps": sheets.step_table(material.paths),
         "choices": sheets.choice_table(material.answers, material.paths),
