@@ -10,6 +10,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
+PARALLEL := -n logical --maxprocesses 8 --dist loadfile
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -58,11 +59,15 @@ quickstart: venv ## Sweep, store and report a small example
 	@$(BIN)/treesweep report $(QUICKSTART)
 	@echo "The report: $(QUICKSTART)/report/index.html"
 
+# Kernels are compiled before the tests share the cores: side by side it takes many times as long.
 test: venv-dev ## Run the fast tests
-	@$(BIN)/python -m pytest -m "not slow and not faults" $(ARGS)
+	@$(BIN)/treesweep warmup
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not faults" $(ARGS)
 
-test-hard: venv-dev ## Run the slow tests and the faults
-	@$(BIN)/python -m pytest -m "slow or faults" $(ARGS)
+test-hard: venv-dev ## Run the slow tests, then the faults, one after the other
+	@$(BIN)/treesweep warmup
+	@slow=0; $(BIN)/python -m pytest $(PARALLEL) -m "slow and not faults" $(ARGS) || slow=$$?; \
+		$(BIN)/python -m pytest -m faults $(ARGS) && exit $$slow
 
 test-all: venv-dev ## Run every test
 	@$(BIN)/python -m pytest $(ARGS)
