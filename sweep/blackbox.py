@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -54,12 +55,12 @@ class BlackBox:
             _FORMAT.pack_into(self._map, 0, bundle, place)
 
     def close(self) -> None:
-        """Remove the file: this process ends well, or works for another run."""
+        """Remove the file: the run has ended, or the process works for another one."""
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
                 self._path.parent.rmdir()
-            self._path = None
+            self._path = self._map = None
 
 
 BLACK_BOX = BlackBox()
@@ -85,7 +86,20 @@ def read_record(run: str, address: str, dask_worker: Worker | None = None) -> Re
         return None
 
 
+def forget_run(run: str, dask_worker: Worker | None = None) -> None:
+    """Remove what a run has noted on this machine; called on its workers when it ends.
+
+    Parameters
+    ----------
+    dask_worker : Worker
+        The worker that this is called on, by Dask.
+    """
+    assert dask_worker is not None
+    BLACK_BOX.close()
+    shutil.rmtree(_path(dask_worker, run, "").parent, ignore_errors=True)
+
+
 def _path(worker: Worker, run: str, address: str) -> Path:
     # Not in the worker's own folder: Dask removes those of dead workers.
     name = "".join(c if c.isalnum() else "-" for c in address)
-    return Path(worker.local_directory).parent / run / name
+    return Path(worker.local_directory).parent / run / f"at-{name}"

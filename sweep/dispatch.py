@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -27,6 +27,7 @@ from solver.solution import Status
 from sweep import rows, tasks
 from sweep.asks import asks_path
 from sweep.backlog import Backlog
+from sweep.blackbox import forget_run
 from sweep.bundles import Bundling
 from sweep.casualties import Casualties, Death
 from sweep.courier import Courier, Parcel
@@ -111,12 +112,18 @@ class Dispatcher:
             if seat.reserved:
                 self._casualties.suspects.append(seat.reserved)
                 seat.reserved = None
-        # A worker that holds the interpreter's lock would keep us waiting.
-        ask = threading.Thread(
-            target=lambda: self.client.run(request_stop, self.run.name, on_error="ignore"),
-            daemon=True,
-        )
-        ask.start()
+        self._tell_workers(request_stop)
+
+    def _tell_workers(self, function: Callable[[str], None]) -> threading.Thread:
+        """Call a function of the run's name on all workers, of which some may not answer."""
+
+        def tell() -> None:
+            with suppress(Exception):
+                self.client.run(function, self.run.name, on_error="ignore")
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        return thread
 
     def close(self) -> None:
         """Listen no more."""
@@ -124,6 +131,7 @@ class Dispatcher:
         self.shipper.close()
         # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
         with suppress(ClosedClientError, CommClosedError, OSError):
+            self._tell_workers(forget_run).join(_POLL_WORKERS)
             for topic in (self.run.name, "all"):
                 self.client.unsubscribe_topic(topic)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sweep.blackbox import BlackBox, Record, read_record
+from sweep.blackbox import BlackBox, Record, forget_run, read_record
 from sweep.inquests import Handed, judge
 
 ADDRESS = "tcp://127.0.0.1:4321"
@@ -57,6 +57,16 @@ def test_it_can_be_read_by_its_user_only_and_goes_when_closed(tmp_path: Path) ->
     assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
     box.close()
     assert not (tmp_path / "run").exists()
+
+
+def test_the_end_of_a_run_leaves_nothing_of_dead_workers_either(tmp_path: Path) -> None:
+    box = BlackBox()
+    box.open(worker(tmp_path, "dead"), "run")
+    box.note(2, 5)
+    forget_run("run", worker(tmp_path, "other", "tcp://other:1"))
+    assert not (tmp_path / "run").exists()
+    forget_run("run", worker(tmp_path, "other", "tcp://other:1"))
+    box.close()
 
 
 BUNDLES = [Handed(4, ["a", "b", "c"]), Handed(5, ["d", "e"])]

@@ -150,8 +150,10 @@ validation: {kind: holdout}
 
 def test_paths_and_their_proofs_come_from_workers(tmp_path: Path, rowmaker: Any) -> None:
     sweep, heard = parse_spec(PATHS), Heard()
-    outcome = run_sweep(sweep, tmp_path / "out", Local(workers=1), listener=heard)
+    config = Local(workers=1, dask={"temporary-directory": str(tmp_path / "scratch")})
+    outcome = run_sweep(sweep, tmp_path / "out", config, listener=heard)
     assert (outcome.ran, outcome.failed) == (4, 0)
+    assert not [*(tmp_path / "scratch").rglob("treesweep-*")]
     found = read_results(tmp_path / "out")
     expected = rowmaker.make_rows(sweep)
     sizes = {row["key"]: row["proof_bytes"] for row in expected}
