@@ -67,7 +67,7 @@ class Torment:
         self.folder, self.n_faults = folder, n_faults
         self.hits: Counter[str] = Counter()
         self.missed = self.n_sweeps = self.n_drivers = 0
-        self.damage = Damage()
+        self.damage, self.began = Damage(), time.monotonic()
         self.random = random.Random(seed)
         self.is_small_disk = is_small_disk
         spec = folder / "spec.yaml"
@@ -101,7 +101,9 @@ class Torment:
             self.cast.start_driver(is_local)
             self.n_drivers += 1
             tries = 0 if self.left > 0 else tries + 1
+            self.say(f"a driver begins, {'with workers of its own' if is_local else 'there'}")
             code = self._torment(stage)
+            self.say(f"it ended with {code}: {' '.join(self.cast.told()[-1:])[:200]}")
             if code == 0:
                 break
             if tries > _TRIES:
@@ -138,10 +140,19 @@ class Torment:
         if self.left <= 0:
             return
         (fault,) = self.random.choices(faults, [fault.weight for fault in faults])
-        if fault.strike(stage):
+        began = time.monotonic()
+        has_hit = fault.strike(stage)
+        if has_hit:
             self.hits[fault.name] += 1
         else:
             self.missed += 1
+        took = time.monotonic() - began
+        self.say(f"{fault.name}: {'hit' if has_hit else 'nothing to hit'}, {took:.1f} s")
+
+    def say(self, text: str) -> None:
+        """Leave a line in the log."""
+        with self.cast.log.open("a") as log:
+            log.write(f"chaos {time.monotonic() - self.began:8.1f} {text}\n")
 
     def report(self, seconds: float) -> None:
         """Say what was done."""
