@@ -25,6 +25,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
+from benchmarks.harness import interruptible
 from benchmarks.torment.cast import Cast
 from benchmarks.torment.check import Damage, Ledger, compare, results
 from benchmarks.torment.faults import BETWEEN, DURING, Fault, Stage
@@ -196,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="copy the last store to this folder")
     parser.add_argument("--sabotage", action="store_true", help="doctor a store; it must be found")
     asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="chaos-") as name:
+    with interruptible(), tempfile.TemporaryDirectory(prefix="chaos-") as name:
         folder = Path(name)
         with small_disk(folder / "disk") as is_small:
             torment = Torment(folder, 0 if asked.sabotage else asked.faults, asked.seed, is_small)
