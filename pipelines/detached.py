@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solver.errors import InputError
-from sweep.lease import is_live, read_life
+from sweep.lease import claims, is_live, read_life
 from sweep.storage import is_remote, open_folder
 
 _POLL = 0.2
@@ -41,10 +40,13 @@ class Driver:
 def find_driver(place: str) -> Driver | None:
     """The driver that is at work on a sweep's folder, if one is."""
     folder = open_folder(place)
+    for claim in claims(folder):
+        if claim.held and claim.is_near and claim.is_alive:
+            return Driver(claim.pid, claim.name, is_near=True)
     life = read_life(folder)
     if life is None or not is_live(folder):
         return None
-    return Driver(life.pid, life.name, life.host == socket.gethostname())
+    return Driver(life.pid, life.name, is_near=False)
 
 
 def log_for(place: str, name: str) -> Path:
@@ -110,7 +112,7 @@ def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patien
         code = process.poll()
         if code is not None:
             if code not in (0, 1):
-                raise InputError(f"the driver has ended: {_last_line(log)} (its log: {log})")
+                raise InputError(f"the driver has ended: {last_line(log)} (its log: {log})")
             return False
         driver = find_driver(place)
         if driver is not None and driver.pid == process.pid:
@@ -119,7 +121,8 @@ def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patien
     return True
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """The last line of a driver's log."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _LAST_BYTES))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.cli.app import ExitCode
+
+if TYPE_CHECKING:
+    from sweep.clusters import Cluster
+    from sweep.spec import SweepFile
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -21,14 +26,18 @@ _STOP_SECONDS = 120.0
     "--cluster", type=_FOLDER, metavar="cluster.yaml",
     help="Where to run; by default one worker a core of this machine.",
 )  # fmt: skip
-def submit(spec: Path, out: str | None, cluster: Path | None) -> int:
+@click.option(
+    "--on-cluster", is_flag=True,
+    help="Start the process on a worker's machine; for clusters of kind 'address'.",
+)  # fmt: skip
+def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) -> int:
     """Run a sweep by a process of its own, and come back at once.
 
-    Closing the terminal, or losing the connection to it, does the sweep no harm.
+    Closing the terminal, or losing the connection to it, does the sweep no harm. With
+    --on-cluster this machine may be switched off as well: DIR must then be on a disk that the
+    worker shares, or s3://.
     """
-    from pipelines.detached import await_driver, log_for, start_driver
-    from sweep import store
-    from sweep.clusters import load_cluster, reach_cluster
+    from sweep.clusters import load_cluster
     from sweep.spec import load_spec
     from sweep.storage import is_remote
 
@@ -36,24 +45,67 @@ def submit(spec: Path, out: str | None, cluster: Path | None) -> int:
     folder = f"results/{sweep.spec.name}" if out is None else out
     if not is_remote(folder):
         folder = str(Path(folder).absolute())
+    config = None if cluster is None else load_cluster(cluster)
+    if on_cluster:
+        return _submit_there(sweep, folder, config)
+    return _submit_here(sweep, folder, config, cluster)
+
+
+def _submit_here(
+    sweep: SweepFile, folder: str, config: Cluster | None, cluster: Path | None
+) -> int:
+    from pipelines.detached import await_driver, log_for, start_driver
+    from sweep import store
+    from sweep.clusters import reach_cluster
+
     arguments = ["resume", folder]
-    if cluster is not None:
-        reach_cluster(load_cluster(cluster))
-        arguments += ["--cluster", str(cluster.absolute())]
+    if config is not None:
+        reach_cluster(config)
+        arguments += ["--cluster", str(Path(cluster or "").absolute())]
     with store.create(folder, sweep):
         pass  # what is wrong with it is better said here than in the log
     log = log_for(folder, sweep.spec.name)
     process = start_driver(arguments, log)
     if not await_driver(process, folder, log, _START_SECONDS):
-        click.echo(f"The sweep has ended already. Report: treesweep report {folder}")
-        return int(process.returncode)
+        return _say_it_ended(folder, int(process.returncode))
+    click.echo(f"Process {process.pid} runs the sweep; it goes on when this terminal is closed.")
+    _say_how_to_go_on(folder, str(log))
+    return ExitCode.DONE
+
+
+def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
+    from pipelines.remote import await_launched, launch
+    from sweep import store
+    from sweep.clusters import Address, open_cluster
+    from sweep.hosts import check_workers
+
+    if not isinstance(config, Address):
+        raise click.UsageError("--on-cluster needs a --cluster of kind 'address', which goes on")
+    references = [dataset.from_directory(sweep.base) for dataset in sweep.spec.datasets]
+    files = [str(reference.path) for reference in references if reference.path is not None]
+    with open_cluster(config) as client:
+        check_workers(client)
+        with store.create(folder, sweep):
+            pass
+        found = launch(client, folder, sweep.spec.name, files)
+        if not await_launched(client, found, folder, _START_SECONDS):
+            return _say_it_ended(folder, ExitCode.DONE)
+    click.echo(f"Process {found.pid} on {found.host} runs the sweep; this machine is free to go.")
+    _say_how_to_go_on(folder, f"{found.log} on {found.host}")
+    return ExitCode.DONE
+
+
+def _say_it_ended(folder: str, code: int) -> int:
+    click.echo(f"The sweep has ended already. Report: treesweep report {folder}")
+    return code
+
+
+def _say_how_to_go_on(folder: str, log: str) -> None:
     click.echo(
-        f"Process {process.pid} runs the sweep; it goes on when this terminal is closed.\n"
         f"Follow it: treesweep status {folder} --follow\n"
         f"Stop it:   treesweep stop {folder}\n"
         f"Its log:   {log}"
     )
-    return ExitCode.DONE
 
 
 @click.command()
