@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,10 +33,13 @@ DAMAGED = "damaged"
 """Where damaged parts are put, see :meth:`Parts.set_aside`."""
 
 _ROWS = "rows"
-_PART = re.compile(r"part-(\d+)(?:-[0-9a-f]+)?\.parquet")
+_PART = re.compile(r"part-(\d+)(?:-[0-9a-z]+)?\.parquet")
 _GENERATIONS = ".generations"
 _TRIES = 20
 _ASK_AT_ONCE = 8
+_READ_AT_ONCE = 2
+_MANY = 4
+_STRIDE = 16
 
 Superseded = Callable[[pa.Table], pa.Array]
 
@@ -173,12 +177,13 @@ class Parts:
         self, names: Sequence[str], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
         """Parts in their order; where each takes time to come, several at once."""
-        if not is_remote(self.folder.place):
+        at_once = _ASK_AT_ONCE if is_remote(self.folder.place) else _READ_AT_ONCE
+        if len(names) < _MANY:
             yield from (self.table(name, columns) for name in names)
             return
-        with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
-            for start in range(0, len(names), _ASK_AT_ONCE):
-                some = names[start : start + _ASK_AT_ONCE]
+        with ThreadPoolExecutor(at_once) as pool:
+            for start in range(0, len(names), _STRIDE):
+                some = names[start : start + _STRIDE]
                 yield from pool.map(lambda name: self.table(name, columns), some)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -196,11 +201,12 @@ class Parts:
         remedy = f"'treesweep resume {self.folder}' sets it aside and computes again what it held"
         file = sealed.Opened(self.folder, name, remedy)
         table = file.table(columns)
+        wanted = None if columns is None else tuple(columns)
         for version in range(VERSION, 0, -1):
-            if table.schema.equals(_expected(version, columns), check_metadata=False):
+            if table.schema.equals(_expected(version, wanted), check_metadata=False):
                 if version < VERSION or not file.is_sealed:
                     self.old.add(name)
-                return _filled(table, _expected(VERSION, columns))
+                return _filled(table, _expected(VERSION, wanted))
         raise InputError(
             f"{self.folder.where(name)} does not have the columns of schema version {VERSION}, or "
             "of an earlier one; it was written by another version of treesweep, or by something "
@@ -289,7 +295,8 @@ class Parts:
         return f"{_GENERATIONS}/{number:08d}{owner}"
 
 
-def _expected(version: int, columns: Sequence[str] | None) -> pa.Schema:
+@lru_cache(16)
+def _expected(version: int, columns: tuple[str, ...] | None) -> pa.Schema:
     known = of_version(version)
     if columns is None:
         return known
@@ -299,6 +306,8 @@ def _expected(version: int, columns: Sequence[str] | None) -> pa.Schema:
 def _filled(table: pa.Table, expected: pa.Schema) -> pa.Table:
     """The table with the columns that came later, which are null."""
     there = set(table.schema.names)
+    if len(there) == len(expected):
+        return table.replace_schema_metadata(None)
     filled = [
         table[field.name] if field.name in there else pa.nulls(len(table), field.type)
         for field in expected

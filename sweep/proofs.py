@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.base import Watch
@@ -26,6 +28,9 @@ from sweep.keys import canonical
 from sweep.storage import Folder
 
 FOLDER = "proofs"
+
+BYTES = "proof_bytes"
+"""The column that says how large the certificate of a row is."""
 
 CONTENT = "proof_content"
 """Under this name a row on its way to the store has the bytes of its certificate."""
@@ -97,6 +102,19 @@ def _plain(column: pa.ChunkedArray) -> NDArray[Any] | list[Any]:
 def relative_path(key: str) -> str:
     """Where the certificate of a task is, from the sweep's folder."""
     return f"{FOLDER}/{key}.parquet"
+
+
+def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
+    """Which of some rows (with ``key`` and :data:`BYTES`) have a certificate of which the file is
+    not there, or has another size."""
+    claimed = rows[BYTES]
+    if claimed.null_count == len(claimed):
+        return pc.is_valid(claimed)
+    found = {PurePosixPath(name).stem: size for name, size in folder.names(FOLDER)}
+    at = pc.index_in(rows["key"], pa.array(list(found), pa.string()))
+    sizes = pa.array(list(found.values()), pa.int64()).take(at)
+    whole = pc.fill_null(pc.equal(sizes, claimed), False)
+    return pc.and_(pc.is_valid(claimed), pc.invert(whole))
 
 
 def save_certificate(folder: Folder, key: str, content: bytes) -> None:

@@ -16,14 +16,16 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.solution import Status
 from sweep import index, proofs, sealed, states
 from sweep.index import Index
 from sweep.keys import canonical
+from sweep.lease import FOLDER as LEASES
 from sweep.lease import Lease, LostLeaseError
-from sweep.parts import GRACE, Parts
+from sweep.parts import DAMAGED, GRACE, Parts
 from sweep.plan import Block
 from sweep.rows import Checkpoint, Finished
 from sweep.schema import SCHEMA
@@ -128,12 +130,22 @@ class Store:
             self.close()
 
     def _read_index(self) -> pa.Table:
+        """What the index is made of; rows that cannot be relied on are missing, or failed."""
+        columns = [*index.COLUMNS, proofs.BYTES]
         try:
-            return self.parts.read(index.COLUMNS)
+            rows = self.parts.read(columns)
         except sealed.DamagedError:
             for damage in self.parts.set_aside():
                 self._tell(str(damage))
-            return self.parts.read(index.COLUMNS)
+            rows = self.parts.read(columns)
+        lost = proofs.lost(self.folder, rows)
+        number = pc.sum(lost).as_py() or 0
+        if number:
+            self._tell(
+                f"{number} certificates are not there or not whole; their tasks are run again"
+            )
+        status = pc.if_else(lost, Status.ERROR.value, rows["status"])
+        return rows.set_column(rows.column_names.index("status"), "status", status)
 
     def add(self, finished: Finished) -> None:
         """Take finished rows; they are written soon, see :meth:`maybe_flush`."""
@@ -373,7 +385,14 @@ def create(
     return store
 
 
+_OWN = {
+    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, states.FOLDER, DAMAGED, LEASES, "rows",
+    "rows.json", ".generations", "driver.json", "driver.log", ".lock", "report",
+}  # fmt: skip
+"""What a sweep's folder may hold beside its manifest."""
+
 _SUM = "sha256"
+_NEEDED = {"sweep", "spec_sha256", "base"}
 
 
 def _sum(content: Mapping[str, Any]) -> str:
@@ -381,9 +400,8 @@ def _sum(content: Mapping[str, Any]) -> str:
 
 
 def _refuse_foreign(root: Folder) -> None:
-    # A crash while the folder was made may have left these.
-    own = {SWEEP_FILE, ".lock", "driver.json", ".drivers", "rows", "rows.json", ".generations"}
-    foreign = [n for n in (*(e.name for e in root.names()), *root.folders()) if n not in own]
+    # A crash while the folder was made may have left some of these, or its manifest was removed.
+    foreign = [n for n in (*(e.name for e in root.names()), *root.folders()) if n not in _OWN]
     if foreign:
         raise InputError(
             f"{root} is not empty and holds no sweep (it has {sorted(foreign)[0]!r}); "
@@ -411,12 +429,14 @@ def read_manifest(place: Place | Folder) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: it is not valid JSON; {_ANEW}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path} is damaged: it is not that of a sweep's folder; {_ANEW}")
-    expected = manifest.pop(_SUM, None)
-    if expected != _sum(manifest) and manifest["version"] == VERSION:
+    expected, version = manifest.pop(_SUM, None), manifest.get("version")
+    if not isinstance(version, int) or not manifest.keys() >= _NEEDED:
+        raise InputError(f"{path} is damaged: something is missing in it; {_ANEW}")
+    if expected != (_sum(manifest) if expected or version == VERSION else None):
         raise InputError(f"{path} is damaged: its checksum does not match; {_ANEW}")
-    if manifest["version"] > VERSION:
+    if version > VERSION:
         raise InputError(
-            f"{root} has store version {manifest['version']}, this treesweep knows up to "
+            f"{root} has store version {version}, this treesweep knows up to "
             f"{VERSION}; upgrade treesweep"
         )
     return dict(manifest)
