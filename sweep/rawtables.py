@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from sweep.encode import encode
 from sweep.storage import Folder
 from sweep.store import stored_sweep
 
+_MOST_SCORES = 500_000
+"""So many trees' scores are kept."""
+
 
 class Place(NamedTuple):
     """A fold of a dataset."""
@@ -35,6 +39,16 @@ class Place(NamedTuple):
     def of(cls, row: Mapping[str, Any]) -> Place:
         """That of a stored row."""
         return cls(row["dataset"], row["validation"], row["repeat"], row["fold"])
+
+
+class Scored(NamedTuple):
+    """What a tree is and does."""
+
+    splits: int
+    leaves: int
+    depth: int
+    errors: int
+    test_errors: int
 
 
 class Tables:
@@ -53,7 +67,7 @@ class Tables:
         self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
         self.dataset = lru_cache(4)(self._load)
         self.held_out = lru_cache(64)(self._held_out)
-        self.errors = lru_cache(4096)(self._errors)
+        self._scores: dict[bytes, Scored] = {}
         self.problem = lru_cache(4)(self._problem)
         self._labels = lru_cache(4)(self._read_labels)
 
@@ -78,6 +92,21 @@ class Tables:
         given = json.loads(options), json.loads(place.validation)
         problem, _ = encode(self.dataset(place.dataset), encoding, *given, fold)
         return problem
+
+    def score(self, place: Place, tree: str) -> Scored:
+        """What a tree (its JSON) is, and what it gets wrong on the rows of a fold."""
+        # Many λ have the same tree; a million rows have some ten thousand.
+        question = blake2b(repr((place, tree)).encode(), digest_size=16).digest()
+        if question not in self._scores:
+            if len(self._scores) >= _MOST_SCORES:
+                self._scores.clear()
+            self._scores[question] = self._score(place, tree)
+        return self._scores[question]
+
+    def _score(self, place: Place, tree: str) -> Scored:
+        grown = Tree.from_json(tree)
+        wrong, wrong_on_test = self._errors(place, tree)
+        return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
 
     def _errors(self, place: Place, tree: str) -> tuple[int, int]:
         """Errors of a tree on training and test rows, asking the tests of the tree itself."""

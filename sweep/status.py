@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.solution import Status
+from sweep.gaps import checkpoint_gap, row_gap
 from sweep.lease import is_live, read_life
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
@@ -44,8 +46,10 @@ class SweepStatus:
         Searches whose state is kept, unfinished or ended by a limit; what the files take.
     statuses : dict
         Number of tasks by the status of their row.
+    uncertified : int
+        Answered tasks that were asked for a certificate and have none.
     worst_gap : float or None
-        Largest gap among done tasks and unfinished ones.
+        Largest gap among done tasks and unfinished ones; of a λ-path at the λ where it is worst.
     seconds : float
         Search time of all rows of the plan.
     rate, eta : float or None
@@ -69,6 +73,7 @@ class SweepStatus:
     states: int
     state_bytes: int
     statuses: dict[str, int]
+    uncertified: int
     worst_gap: float | None
     seconds: float
     rate: float | None
@@ -93,16 +98,18 @@ def sweep_status(path: Place) -> SweepStatus:
     name = read_manifest(folder)["sweep"]
     live = is_live(folder)
     planned, impossible = _planned(folder)
-    columns = ["key", "status", "gap", "seconds", "attempt"]
-    rows = latest_by_key(Parts(folder).read(columns))
+    columns = ["key", "status", "gap", "seconds", "attempt", "error"]
+    rows = latest_by_key(Parts(folder).read(columns, _without_texts))
     answers = pc.drop_null(pc.index_in(planned, rows["key"].combine_chunks()))
-    has_tree = pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
-    done = int(pc.sum(has_tree.take(answers)).as_py() or 0)
+    done = int(pc.sum(_has_tree(rows).take(answers)).as_py() or 0)
     rows = rows.take(answers.unique())
     statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
+    ended = any(Status(s) is Status.STOPPED or Status(s).is_limit for s in statuses)
     open_gaps = _open_gaps(folder)
-    gaps = [*open_gaps, *([] if (most := pc.max(rows["gap"]).as_py()) is None else [most])]
+    gaps = [*open_gaps, *(_path_gaps(folder, planned) if ended else [])]
+    if (most := pc.max(rows["gap"]).as_py()) is not None:
+        gaps.append(most)
     states = state_sizes(folder)
     life = read_life(folder)
     numbers = life.numbers if life and live else {}
@@ -124,6 +131,7 @@ def sweep_status(path: Place) -> SweepStatus:
         states=len(states),
         state_bytes=sum(states.values()),
         statuses=statuses,
+        uncertified=int(pc.sum(pc.and_(rows["error"], _has_tree(rows))).as_py() or 0),
         worst_gap=max(gaps) if gaps else None,
         seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0),
         rate=numbers.get("rate"),
@@ -152,9 +160,41 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
+def _without_texts(part: pa.Table) -> pa.Table:
+    """Rows with whether there is an error, instead of its text."""
+    place = part.schema.get_field_index("error")
+    return part.set_column(place, "error", pc.is_valid(part["error"]))
+
+
+def _has_tree(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
+
+
 def _open_gaps(folder: Folder) -> list[float]:
+    """Those of the searches that are kept to go on from."""
     found = [read_checkpoint(folder, name) for name, _ in folder.names(CHECKPOINTS)]
-    return [float(checkpoint.gap) for checkpoint in found if checkpoint is not None]
+    kept = [checkpoint for checkpoint in found if checkpoint is not None]
+    keys = pa.array([one.key for one in kept if one.path is not None], pa.string())
+    lams: dict[str, Fraction] = {}
+    for table in plan_tables(folder, ["key", "lam_exact"]) if len(keys) else ():
+        own = table.filter(pc.is_in(table["key"], keys))
+        lams.update(zip(own["key"].to_pylist(), map(Fraction, own["lam_exact"].to_pylist()),
+                        strict=True))  # fmt: skip
+    return [float(checkpoint_gap(one, lams.get(one.key))) for one in kept]
+
+
+def _path_gaps(folder: Folder, planned: pa.Array) -> list[float]:
+    """Those of the λ-paths that ended before all of them was proven."""
+    names = [s.value for s in Status if s is Status.STOPPED or s.is_limit]
+
+    def open_paths(part: pa.Table) -> pa.Table:
+        is_open = pc.and_(pc.is_valid(part["path"]), pc.is_in(part["status"], pa.array(names)))
+        return part.filter(is_open)
+
+    columns = ["key", "attempt", "status", "total_weight", "path", "path_points"]
+    rows = latest_by_key(Parts(folder).read(columns, open_paths))
+    rows = rows.filter(pc.is_in(rows["key"], planned))
+    return [float(row_gap(row)) for batch in rows.to_batches(200) for row in batch.to_pylist()]
 
 
 def age(status: SweepStatus) -> float | None:

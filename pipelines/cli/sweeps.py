@@ -114,6 +114,9 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
     if found.states:
         kept = f"{count(found.states, 'search')} can go on where it stood"
         lines.append(("states", f"{kept}, {show_bytes(found.state_bytes)}"))
+    if found.uncertified:
+        lacking = f"{count(found.uncertified, 'answer')} without the one asked for"
+        lines.append(("certificates", f"{lacking}; treesweep verify says why"))
     if found.worst_gap is not None:
         lines.append(("worst gap", f"{found.worst_gap:.4g}"))
     lines.append(("search", show_seconds(found.seconds)))
@@ -130,11 +133,15 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 @click.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--proof", is_flag=True, help="Check the certificates too; that may take long.")
-def verify(folder: str, proof: bool) -> ExitCode:
+@click.option(
+    "--sample", type=click.IntRange(1), metavar="N",
+    help="Check about N rows only, the same ones each time.",
+)  # fmt: skip
+def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns."""
     from sweep.verify import verify_sweep
 
-    found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True))
+    found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True), sample)
     checked = f"{count(found.rows, 'row')} checked, {count(found.trees, 'tree')} scored anew"
     if proof:
         checked += f", {count(found.proofs, 'proof')} checked"

@@ -50,6 +50,19 @@ def test_status_counts_what_is_done_failed_and_missing(
     assert age(dead) is not None
 
 
+def test_status_counts_answers_without_their_certificate(
+    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
+) -> None:
+    sweep = rowmaker.small_sweep()
+    first, second = small_rows[:2]
+    with stores.create(tmp_path / "out", sweep) as store:
+        survey(make_plan(sweep), store)
+        store.add(as_finished([{**first, "error": "it has no certificate: why"}, second]))
+        store.flush()
+        found = sweep_status(tmp_path / "out")
+    assert (found.done, found.failed, found.uncertified) == (2, 0, 1)
+
+
 def test_status_of_what_is_no_sweep(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no folder"):
         sweep_status(tmp_path / "none")

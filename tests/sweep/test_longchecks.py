@@ -1,0 +1,54 @@
+"""Tests of sweep/longchecks.py: samples of rows, and signs of life."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep import longchecks
+from sweep.longchecks import Ticker, sampled_rows
+from sweep.parts import Parts
+from sweep.verify import verify_sweep
+
+
+def test_all_rows_come_by_dataset_and_fold(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    found = [*sampled_rows(Parts(tmp_path / "out"))]
+    assert {row["key"] for row in found} == {row["key"] for row in rows}
+    places = [(row["dataset"], row["repeat"], row["fold"]) for row in found]
+    assert places == sorted(places)
+
+
+def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    parts = Parts(tmp_path / "out")
+    some = [row["key"] for row in sampled_rows(parts, 12)]
+    assert some == [row["key"] for row in sampled_rows(parts, 12)]
+    assert 3 <= len(some) <= 20
+    few = {row["key"] for row in sampled_rows(parts, 4)}
+    assert few <= set(some)
+    assert len([*sampled_rows(parts, 10 * len(rows))]) == len(rows)
+    assert verify_sweep(tmp_path / "out", sample=12).rows == len(some)
+
+
+def test_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(longchecks, "EVERY", 0.05)
+    said: list[str] = []
+    clock = Ticker(said.append)
+    clock.tick("too early")
+    time.sleep(0.06)
+    clock.tick("now")
+    assert said == ["now"]
+    with clock.during("a proof"):
+        time.sleep(0.2)
+    assert said[1] == "a proof"
+    assert said[2].startswith("a proof: ")
+    assert said[2].endswith(" s so far")
+    number = len(said)
+    time.sleep(0.12)
+    assert len(said) == number
