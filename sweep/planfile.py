@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from sweep import sealed
 from sweep.keys import canonical
+from sweep.lease import is_live
 from sweep.plan import Block, Plan
 from sweep.storage import Folder, Place, open_folder
 from sweep.store import PLAN, Store, read_manifest
@@ -123,6 +124,10 @@ def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> 
     try:
         file = sealed.Opened(folder, PLAN, f"{makes} anew")
     except FileNotFoundError:
+        if is_live(folder):
+            raise InputError(
+                f"the driver of {folder} is still making the plan; look again in a moment"
+            ) from None
         raise InputError(f"{folder} has no plan yet; {makes}") from None
     yield from file.batches(_CHUNK, columns)
 

@@ -20,6 +20,8 @@ import pytest
 from pipelines import detached
 from pipelines.detached import Driver, find_driver, stop_driver
 from solver.errors import InputError
+from sweep import store
+from sweep.spec import load_spec
 from tests.pipelines.commands import refused, run
 
 ROOT = Path(__file__).parents[2]
@@ -121,10 +123,14 @@ def test_a_short_sweep_may_be_over_before_the_command_is(tmp_path: Path, cluster
     )
     assert done.returncode == 0, done.stderr
     deadline = time.monotonic() + 60
-    while (found := json.loads(run("status", out, "--json").stdout))["live"] or not found["done"]:
+    while True:
+        status = run("status", out, "--json")
+        if status.exit_code:
+            assert "still making the plan" in status.output
+        elif json.loads(status.stdout)["done"] == 1:
+            break
         assert time.monotonic() < deadline
         time.sleep(0.5)
-    assert found["done"] == 1
 
 
 def test_what_is_wrong_is_said_at_once(tmp_path: Path) -> None:
@@ -148,6 +154,14 @@ def test_what_the_driver_finds_is_said_too(tmp_path: Path) -> None:
     assert "the driver has ended: " in said
     assert "there is no file" in said
     assert str(tmp_path / "out" / "driver.log") in said
+
+
+def test_a_plan_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SHORT)
+    out = tmp_path / "out"
+    with store.create(out, load_spec(tmp_path / "s.yaml")):
+        assert "is still making the plan; look again in a moment" in refused("status", out)
+    assert "has no plan yet; 'treesweep resume" in refused("status", out)
 
 
 def test_drivers_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
