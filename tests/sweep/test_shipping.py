@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from sweep import tablecache
+from sweep import shipping, tablecache
 from sweep.datasets import DatasetRef, load_dataset
 from sweep.datasets.packing import pack
 from sweep.engine import run_sweep
@@ -147,6 +147,7 @@ CAR = DatasetRef(name="car")
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TREESWEEP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tablecache, "TABLES", TableCache())
     return tmp_path / "cache" / "tables"
 
 
@@ -260,3 +261,50 @@ def test_a_file_that_has_changed_since_is_refused(tmp_path: Path, cache: Path) -
             CAR, "0" * 64, "run",
         )  # fmt: skip
     shipper.close()
+
+
+class Dying(Workers):
+    """Its first worker is lost after it has taken one piece."""
+
+    def run(self, function: Any, *arguments: Any, workers: list[str]) -> dict[str, Any]:
+        if self.called.count("take_piece") == 1 and workers[0].endswith(":1"):
+            self.called.append("lost")
+            raise OSError("the worker is gone")
+        return super().run(function, *arguments, workers=workers)
+
+
+def test_another_worker_gets_the_table_if_the_first_one_dies(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping, "CHUNK", 1000)
+    digest = load_dataset("car").digest
+    client = Dying(Place(tmp_path))
+    shipper = Shipper(client, {digest: CAR})  # type: ignore[arg-type]
+    shipper.asked(digest, "tcp://127.0.0.1:1")
+    wait_until(lambda: "lost" in client.called)
+    wait_until(lambda: any("was not sent to tcp://127.0.0.1:1" in n for n in shipper.notes()))
+    place = Place(tmp_path, lambda: shipper.asked(digest, "tcp://127.0.0.1:2"))
+    found = tablecache.load_or_ask(OPENML, digest, "run", place)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.digest == digest
+    assert found.name == OPENML.name
+    assert client.called.count("take_piece") > 2  # it was sent in pieces
+    wait_until(lambda: len(list(cache.glob("*.arrow"))) == 1)
+    shipper.close()
+
+
+OPENML = DatasetRef(name="openml:40975")
+
+
+def test_workers_do_not_fetch_from_the_internet(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(*_: Any) -> Any:
+        raise AssertionError("a worker has fetched it")
+
+    monkeypatch.setattr(tablecache, "load_dataset", fetched)
+    digest, content, sha256 = packed(tmp_path)
+    deliver(tablecache.TABLES, Place(tmp_path), content, digest, sha256)
+    found = tablecache.load_or_ask(OPENML, digest, "run", Place(tmp_path))  # type: ignore[arg-type]
+    assert found is not None
+    assert found.digest == digest
