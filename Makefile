@@ -17,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo "$$python"; break; }; done)
 
-.PHONY: help venv venv-dev quickstart test test-all test-hard lint format docs-check lock clean
+.PHONY: help venv venv-dev quickstart test test-all test-hard chaos lint format docs-check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ test-hard: venv-dev ## Run the slow tests, then the faults, one after the other
 
 test-all: venv-dev ## Run every test
 	@$(BIN)/python -m pytest $(ARGS)
+
+chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
+	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)
 
 lint: venv-dev ## Check style and types
 	@$(BIN)/ruff check .

@@ -40,7 +40,7 @@ from sweep.rows import Cell, Checkpoint, Finished, Place, as_finished
 from sweep.seats import Bundle, Seat
 from sweep.shipping import Shipper
 from sweep.store import Store
-from sweep.worker import LEAVING, request_stop
+from sweep.worker import LEAVING, request_stop, take_over
 
 Row = dict[str, Any]
 
@@ -95,6 +95,7 @@ class Dispatcher:
         self._resumes = store.has_checkpoints()
         for topic in (run.name, "all"):
             client.subscribe_topic(topic, lambda event: self._events.put(event[1]))
+        self._tell_workers(take_over)
 
     @property
     def running(self) -> int:

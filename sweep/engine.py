@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import time
-import uuid
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,8 +27,9 @@ from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
 from sweep.rows import Finished, checkpoint_of
 from sweep.spec import SweepFile
-from sweep.storage import Place, open_folder
+from sweep.storage import Place, is_remote, open_folder
 from sweep.store import Store
+from sweep.worker import name_run
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -93,7 +95,7 @@ def run_sweep(
             costs = plan.costs()[remaining]
             backlog = Backlog(remaining, plan.node_numbers()[remaining], costs)
             run = tasks.Run(
-                f"treesweep-{uuid.uuid4().hex[:12]}",
+                name_run(_full_name(out)),
                 checkpoint_seconds,
                 largest_state=largest_state,
                 grace=grace,
@@ -126,6 +128,11 @@ def resume_sweep(
         largest_state=largest_state,
         grace=grace,
     )
+
+
+def _full_name(out: Place) -> str:
+    """What tells a store from those of all who use the same workers."""
+    return str(out) if is_remote(out) else f"{socket.gethostname()}:{Path(out).resolve()}"
 
 
 class _Session:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -26,6 +28,7 @@ _LAST_WORDS = 0.3
 _STRIDE = 0.25
 
 _stopped: set[str] = set()
+_latest: dict[str, str] = {}
 _leaving = threading.Event()
 
 
@@ -34,14 +37,31 @@ def request_stop(run: str) -> None:
     _stopped.add(run)
 
 
+def name_run(store: str) -> str:
+    """A name that no other run has, and that tells the runs of one store from others."""
+    return f"treesweep-{hashlib.sha256(store.encode()).hexdigest()[:12]}-{uuid.uuid4().hex[:12]}"
+
+
+def take_over(run: str) -> None:
+    """Stop all other runs of the same store: their driver is gone, or it would have the lease, and
+    their searches may have hours to go. Called on the worker by the driver."""
+    _latest[_store_of(run)] = run
+
+
+def _store_of(run: str) -> str:
+    return run.rpartition("-")[0]
+
+
 def request_leave() -> None:
     """Tell all running and coming solves of all runs to stop: this worker is about to end."""
     _leaving.set()
 
 
 def is_stopped(run: str) -> bool:
-    """Whether the driver asked a run to stop, or this worker is about to end."""
-    return run in _stopped or _leaving.is_set()
+    """Whether the driver asked a run to stop or was followed by another one, or this worker is
+    about to end."""
+    is_followed = _latest.get(_store_of(run), run) != run
+    return is_followed or run in _stopped or _leaving.is_set()
 
 
 class LocalWorker(WorkerPlugin):

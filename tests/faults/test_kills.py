@@ -152,6 +152,26 @@ solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
     assert processes.log.read_text().count("was killed by signal 9") == 2
 
 
+def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
+    tmp_path: Path, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    spec = """
+name: endless
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.4, 0.3, 0.2]
+solvers: [{solver: stepper, options: {steps: 100000}}]
+"""
+    with drive.start("run", spec) as process:
+        wait_for_done(process, 0)
+        time.sleep(1)
+        process.kill()
+    began = time.monotonic()
+    assert drive.finish("run", spec.replace("100000", "4"))["code"] == 0
+    assert time.monotonic() - began < 60
+
+
 def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
     tmp_path: Path, quiet: pd.DataFrame, processes: Any
 ) -> None:

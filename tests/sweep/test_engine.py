@@ -71,7 +71,7 @@ def test_the_rows_are_those_of_the_tasks_functions(
     pd.testing.assert_frame_equal(alike(found), alike(expected))
     assert verify_sweep(folder).findings == []
     assert (found["attempt"] == 1).all()
-    assert found["worker"].str.startswith("tcp://127.0.0.1").all()
+    assert found["worker"].str.startswith("tls://127.0.0.1").all()
 
 
 def test_a_listener_hears_all_of_it(finished: tuple[Path, Heard]) -> None:

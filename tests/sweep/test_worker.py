@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep import rows
-from sweep.worker import TimeGuard
+from sweep import rows, worker
+from sweep.worker import TimeGuard, is_stopped, name_run, take_over
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -78,3 +78,18 @@ def test_a_row_lasts_as_long_as_it_took_whatever_the_clock_does(
     monkeypatch.setattr(rows, "now", lambda: pytest.fail("the clock is read again"))
     time.sleep(0.05)
     assert 0.05 <= (place.finished - place.started).total_seconds() < 5
+
+
+def test_a_run_is_stopped_by_a_later_one_of_the_same_store_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "_latest", {})
+    first, second, other = name_run("here:/a"), name_run("here:/a"), name_run("here:/b")
+    assert len({first, second, other}) == 3
+    take_over(first)
+    take_over(other)
+    assert not is_stopped(first)
+    take_over(second)
+    assert is_stopped(first)
+    assert not is_stopped(second)
+    assert not is_stopped(other)
