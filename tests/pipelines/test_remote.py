@@ -77,6 +77,13 @@ def test_a_driver_on_the_machine_of_a_worker_runs_the_sweep(tmp_path: Path, lab:
     # With the certificates of the worker, not with ours.
     assert json.loads(config.read_text())["security"]["key"] == str(tmp_path / "certs" / "node.key")
     assert not list(out.glob(".probe*"))
+    # No key was copied anywhere, nor shown.
+    written = [p for folder in (out, cache) for p in folder.rglob("*") if p.is_file()]
+    written += tmp_path.glob("*.log")
+    for key in (tmp_path / "certs").glob("*.key"):
+        secret = key.read_bytes().splitlines()[1]
+        assert secret not in result.output.encode()
+        assert not [path for path in written if secret in path.read_bytes()]
 
 
 @pytest.mark.slow
