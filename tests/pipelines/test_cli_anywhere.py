@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import fs
 
+from sweep.parts import Parts
 from sweep.results import read_results
 from sweep.storage import open_folder
 from tests.pipelines.commands import refused, run
@@ -95,3 +98,18 @@ def test_another_sweep_on_s3_is_left_alone(bucket: str, tmp_path: Path) -> None:
     line = refused("run", tmp_path / "small.yaml", "--out", folder.place)
     assert "thesis.tex" in line
     assert [name for name, _ in folder.names()] == ["thesis.tex"]
+
+
+def test_other_readers_can_read_a_store_on_s3(bucket: str, s3_server: str) -> None:
+    """As docs/store.md says."""
+    folder = open_folder(f"{bucket}/out")
+    parts = Parts(folder, "test")
+    parts.create()
+    rows = pa.table({"key": ["a", "b"]})
+    for number in range(2):
+        parts.append(rows.slice(number, 1))
+    s3 = fs.S3FileSystem(endpoint_override=s3_server)
+    place = folder.place.removeprefix("s3://")
+    with s3.open_input_file(f"{place}/rows.json") as file:
+        where = f"{place}/" + json.loads(file.read())["folder"]
+    assert pd.read_parquet(where, filesystem=s3)["key"].tolist() == ["a", "b"]
