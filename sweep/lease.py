@@ -131,6 +131,7 @@ class Lease:
             self._contend()
             self.folder.write(_file(self.token, "held"), b"")
             self.check()  # somebody may have given up on this process just now
+            self._clean_up()
         except BaseException:
             self._stop()
             with suppress(StorageError):
@@ -163,6 +164,14 @@ class Lease:
             if not others:
                 return
             time.sleep(_LOOK)
+
+    def _clean_up(self) -> None:
+        """Remove what drivers without a claim have left."""
+        names = [name for name, _ in self.folder.names(FOLDER)]
+        tokens = {claim.token for claim in claims(self.folder)}  # afterwards: claims come first
+        for name in names:
+            if name.removeprefix(f"{FOLDER}/").partition(".")[0] not in tokens:
+                self.folder.remove(name)
 
     def beat(self, numbers: dict[str, Any]) -> None:
         """Say how far the driver is; it is written soon."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 from solver.errors import InputError
 from sweep import sealed
 from sweep.schema import SCHEMA, VERSION, of_version
-from sweep.storage import Folder, Place, is_remote, open_folder
+from sweep.storage import Entry, Folder, Place, is_remote, open_folder
 
 LARGE = 50_000
 """Parts of so many rows are full: compaction leaves them as they are."""
@@ -36,10 +37,7 @@ _ROWS = "rows"
 _PART = re.compile(r"part-(\d+)(?:-[0-9a-z]+)?\.parquet")
 _GENERATIONS = ".generations"
 _TRIES = 20
-_ASK_AT_ONCE = 8
-_READ_AT_ONCE = 2
-_MANY = 4
-_STRIDE = 16
+_SMALL = 2**20
 
 Superseded = Callable[[pa.Table], pa.Array]
 
@@ -110,10 +108,10 @@ class Parts:
 
     def names(self) -> list[str]:
         """The current parts, oldest first."""
-        return self._names_in(self.current())
+        return [entry.name for entry in self._entries(self.current())]
 
-    def _names_in(self, generation: str) -> list[str]:
-        return [name for name, _ in self.folder.names(generation) if _PART.fullmatch(_base(name))]
+    def _entries(self, generation: str) -> list[Entry]:
+        return [e for e in self.folder.names(generation) if _PART.fullmatch(_base(e.name))]
 
     def append(self, table: pa.Table) -> str:
         """Write a part. It is on the disk when this returns."""
@@ -151,7 +149,7 @@ class Parts:
         for _ in range(_TRIES):
             generation = self.current()
             try:
-                tables = [*map(each, self._tables(self._names_in(generation), columns))]
+                tables = [*map(each, self._tables(self._entries(generation), columns))]
             except FileNotFoundError:
                 continue
             if self.current() != generation:
@@ -174,17 +172,28 @@ class Parts:
             ) from None
 
     def _tables(
-        self, names: Sequence[str], columns: Sequence[str] | None = None
+        self, entries: Sequence[Entry], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Parts in their order; where each takes time to come, several at once."""
-        at_once = _ASK_AT_ONCE if is_remote(self.folder.place) else _READ_AT_ONCE
-        if len(names) < _MANY:
-            yield from (self.table(name, columns) for name in names)
+        """Parts in their order, some of them at the same time."""
+        at_once = self._at_once(entries)
+        if at_once == 1:
+            yield from (self.table(name, columns) for name, _ in entries)
             return
+        waiting: deque[Future[pa.Table]] = deque()
         with ThreadPoolExecutor(at_once) as pool:
-            for start in range(0, len(names), _STRIDE):
-                some = names[start : start + _STRIDE]
-                yield from pool.map(lambda name: self.table(name, columns), some)
+            for name, _ in entries:
+                waiting.append(pool.submit(self.table, name, columns))
+                if len(waiting) > at_once:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _at_once(self, entries: Sequence[Entry]) -> int:
+        """How many parts are read at the same time: few large ones, for the memory they take."""
+        are_small = sum(entry.size for entry in entries) < len(entries) * _SMALL
+        if is_remote(self.folder.place):
+            return 8 if are_small else 2
+        return 2 if are_small and len(entries) > 1 else 1
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """One part; columns that its version did not have yet are null.
@@ -253,7 +262,7 @@ class Parts:
         self.discard_old(GRACE)
         old, new = self.current(), self._new_generation()
         try:
-            for content in self._merged(self._names_in(old), superseded):
+            for content in self._merged(self._entries(old), superseded):
                 name = f"{new}/{self._next_name()}"
                 if isinstance(content, str):
                     self.folder.copy(content, name)
@@ -268,11 +277,11 @@ class Parts:
         self._left[old] = time.monotonic()
 
     def _merged(
-        self, names: Sequence[str], superseded: Superseded | None
+        self, entries: Sequence[Entry], superseded: Superseded | None
     ) -> Iterator[str | pa.Table]:
         pending: list[pa.Table] = []
         rows = 0
-        for name, table in zip(names, self._tables(names), strict=True):
+        for (name, _), table in zip(entries, self._tables(entries), strict=True):
             kept = table
             if superseded is not None:
                 gone = superseded(table.select(["key", "attempt"]))

@@ -280,6 +280,7 @@ class Store:
         str or None
             Why it is not kept, if that is worth telling.
         """
+        self.lease.check()
         why = None
         if not self._may_go_on(key):
             path.unlink(missing_ok=True)

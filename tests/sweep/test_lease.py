@@ -215,6 +215,7 @@ def test_what_is_damaged_is_no_lease_for_long(
     folder.write(f"{lease.FOLDER}/0.claim", b"{")
     folder.write(f"{lease.FOLDER}/0.held", b"")
     folder.write(f"{lease.FOLDER}/0.beat", b"[]")
+    folder.write(f"{lease.FOLDER}/1.beat", b"of a driver that lost its claim and went on")
     folder.write("driver.json", b"nothing")
     assert read_life(folder) is None
     told: list[str] = []
@@ -222,6 +223,7 @@ def test_what_is_damaged_is_no_lease_for_long(
     own.acquire()
     assert "waiting for up to" in told[0]
     assert own.taken_over
+    assert {name.split("/")[1].split(".")[0] for name, _ in folder.names(".drivers")} == {own.token}
     own.release()
 
 
