@@ -25,6 +25,7 @@ from sweep.clusters.settings import nest
 from sweep.clusters.slurm import Slurm
 
 _ASK_SECONDS = 30.0
+_LOOK_SECONDS = 10.0
 _YOUNG_SECONDS = 60.0
 _MOST_FAILURES = 3
 _LOG_BYTES = 20_000
@@ -66,6 +67,9 @@ class JobsCluster(SLURMCluster):
         self._failures = 0
         self._error: InputError | None = None
         self._looking: asyncio.Future[None] | None = None
+        self._looked = -_LOOK_SECONDS
+        self._complaint = ""
+        self._idle: set[Any] = set()
         scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
         if config.listen is not None:
             scheduler["host"] = config.listen
@@ -102,29 +106,52 @@ class JobsCluster(SLURMCluster):
         return notes
 
     async def _look(self, tasks: int) -> None:
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._tend(tasks))
+        now = time.monotonic()
+        if now - self._looked < _LOOK_SECONDS or not (
+            self._looking is None or self._looking.done()
+        ):
+            return
+        self._looked = now
+        self._looking = asyncio.ensure_future(self._tend(tasks))
 
     async def _tend(self, tasks: int) -> None:
         try:
             listed = await asyncio.to_thread(ask, "squeue", "--noheader", "--me", "--format=%A")
-        except InputError as error:
-            self._notes.append(str(error))  # SLURM may be down for a while; jobs go on
-            return
-        there = set(listed.split())
+            self._count(set(listed.split()))
+            surplus = len(self.worker_spec) - self._config.target(tasks)
+            if self._error is None and surplus < 0:
+                await self._hand_in(-surplus)
+            await self._let_go(surplus)
+            self._complaint = ""
+        except (InputError, RuntimeError, OSError, ValueError) as error:
+            # SLURM may be down for a while; the jobs go on.
+            complaint = f"SLURM takes no job: {_brief(error)}"
+            if complaint != self._complaint:
+                self._notes.append(complaint)
+            self._complaint = complaint
+
+    def _count(self, there: set[str]) -> None:
+        """Which jobs have worked, and which have ended."""
         for worker in list(self.scheduler_info["workers"].values()):
             self._seen.add(self._job_of(worker["name"]))
         for name in set(self.worker_spec) - set(self.workers):
             self._forget(name)  # Dask has cancelled it, because its workers were gone
-        ended = [n for n, job in self.workers.items() if job.job_id and job.job_id not in there]
-        for name in ended:
-            self._bury(name)
-        target = self._config.target(tasks)
-        if self._error is None and target > len(self.worker_spec):
-            try:
-                await self._hand_in(target - len(self.worker_spec))
-            except (RuntimeError, OSError, ValueError) as error:
-                self._notes.append(f"SLURM takes no job: {_brief(error)}")
+        for name, job in list(self.workers.items()):
+            if job.job_id and job.job_id not in there:
+                self._bury(name)
+
+    async def _let_go(self, surplus: int) -> None:
+        """Cancel jobs that nobody needs any more: those that wait, and those idle for two looks."""
+        assert self.scheduler is not None  # it is in this process
+        known = list(self.scheduler.workers.values())
+        busy = {self._job_of(worker.name) for worker in known if worker.processing}
+        before, self._idle = self._idle, self.worker_spec.keys() - busy
+        spare = sorted(self._idle & before, key=lambda name: name in self._seen)
+        for name in spare[: max(0, surplus)]:
+            job = self.workers[name]
+            self._forget(name)
+            await job.close()
+            self._notes.append(f"job {job.job_id} has no work left and is cancelled")
 
     def _bury(self, name: Any) -> None:
         """A job has ended; was it one that never worked?"""

@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from distributed import Client
 
 from solver.errors import InputError
-from sweep.clusters import load_cluster, open_cluster, reach_cluster
+from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurmcluster
 from sweep.clusters.slurm import Slurm, read_walltime
 from sweep.clusters.slurmcluster import last_words
 from tests.faults.driving import Drive, alike, wait_for_done
@@ -121,17 +122,50 @@ def test_the_last_words_of_a_job_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_that_never_work_are_given_up(slurm: slurmd.Slurm, tmp_path: Path) -> None:
+def test_jobs_that_never_work_are_given_up(
+    slurm: slurmd.Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare = tmp_path / "python3"
     bare.write_text("#!/bin/sh\necho 'No module named distributed' >&2\nexit 1\n")
     bare.chmod(0o755)
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
     message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
+    monkeypatch.setattr(slurmcluster, "_LOOK_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             config.keep(client, 0, 10)
             time.sleep(0.3)
+
+
+@pytest.mark.slow
+def test_jobs_come_and_go_with_the_work(
+    slurm: slurmd.Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurmcluster, "_LOOK_SECONDS", 0.3)
+    config = Slurm.model_validate(slurm.config(jobs=2))
+    notes: list[str] = []
+
+    def keep(client: Client, tasks: int, wanted: int) -> None:
+        deadline = time.monotonic() + 60
+        while len(slurm.jobs()) != wanted:
+            assert time.monotonic() < deadline, notes
+            notes.extend(config.keep(client, 0, tasks))
+            time.sleep(0.2)
+
+    with open_cluster(config) as client:
+        keep(client, tasks=9, wanted=2)
+        client.wait_for_workers(2, timeout=60)
+        keep(client, tasks=1, wanted=1)
+        keep(client, tasks=9, wanted=2)
+        (job, _) = slurm.jobs()
+        slurm.run("scancel", job)
+        keep(client, tasks=9, wanted=1)
+        keep(client, tasks=9, wanted=2)
+        notes.extend(config.keep(client, 0, 9))
+    assert any("has no work left and is cancelled" in note for note in notes)
+    assert f"job {job} has ended" in notes or any(f"job {job} ended before" in n for n in notes)
+    assert slurm.jobs() == []
 
 
 def drive_over(slurm: slurmd.Slurm, folder: Path, **more: Any) -> Drive:
