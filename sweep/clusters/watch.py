@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from distributed import Client
@@ -28,7 +29,7 @@ class ClusterWatch:
         self._client, self._config, self._listener = client, config, listener
         self._connection = client.scheduler_comm
         self._without_since: float | None = None
-        self._kept = time.monotonic()
+        self._kept = -math.inf
 
     def check(self, workers: int, tasks: int) -> None:
         """See to it that there are workers.

@@ -92,7 +92,11 @@ def cluster(
 def client(cluster: Cluster) -> Iterator[Client]:
     """The cluster when it is open and its workers have come."""
     with open_cluster(cluster) as opened:
-        opened.wait_for_workers(2, timeout=60)
+        deadline = time.monotonic() + 90
+        while len(known_workers(opened)) < 2:
+            assert time.monotonic() < deadline
+            cluster.keep(opened, len(known_workers(opened)), 100)
+            time.sleep(0.5)
         yield opened
 
 
