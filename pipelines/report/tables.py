@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from pipelines.report.packed import pack_column
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
 from sweep.results import in_order
@@ -48,7 +49,8 @@ def _short(table: pa.Table) -> pa.Table:
     """The table with every text that repeats stored once."""
     for place, field in enumerate(table.schema):
         if field.type == pa.string() and field.name not in _UNIQUE:
-            short = table[field.name].dictionary_encode()
+            column = table[field.name]
+            short = pack_column(column) if field.name == "tree" else column.dictionary_encode()
             table = table.set_column(place, field.name, short)
     return table
 

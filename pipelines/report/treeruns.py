@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pipelines.report.columns import Floats, Groups, Ints, codes_of, firsts, floats
 from pipelines.report.formats import is_number
+from pipelines.report.packed import unpack
 from pipelines.report.points import Points
 from solver.solution import Status
 from solver.tree import Tree
@@ -148,7 +149,7 @@ class _Found:
         at = self.table.iloc[self.points[low:high]]
         start, end = at["lam_start_exact"].iloc[-1], at["lam_end_exact"].iloc[0]
         return PathTree(
-            text=str(row["tree"]),
+            text=unpack(row["tree"]),
             signature=self.names[self.signs[low]],
             lams=tuple(at["lam_text"].tolist()),
             runs=tuple(self.runs[low:high].tolist()),
@@ -168,7 +169,7 @@ def _signs(trees: pd.Series[Any]) -> tuple[Ints, list[str]]:
     codes = np.asarray(pd.factorize(codes_of(trees))[0], np.int64)
     texts = trees.astype(object).iloc[firsts(codes)] if len(codes) else trees
     known: dict[str, int] = {}
-    numbers = [known.setdefault(signature(str(text)), len(known)) for text in texts]
+    numbers = [known.setdefault(signature(unpack(text)), len(known)) for text in texts]
     return np.array(numbers, np.int64)[codes], list(known)
 
 
@@ -178,7 +179,7 @@ def found_trees(points: Points, point: int) -> tuple[PathTree, ...]:
     rows = [row for row in points.rows[_USED].iloc[low:high].to_dict("records") if row["ok"]]
     same: dict[str, list[dict[Any, Any]]] = {}
     for row in rows:
-        same.setdefault(signature(row["tree"]), []).append(row)
+        same.setdefault(signature(unpack(row["tree"])), []).append(row)
     at = points.table.iloc[point]
     # Sorting keeps the order of what is equal.
     common = sorted(same.items(), key=lambda item: -len(item[1]))
@@ -189,7 +190,7 @@ def _tree_of(sign: str, same: list[dict[Any, Any]], of: int, at: pd.Series[Any])
     first = same[0]
     tests = [row["test_accuracy"] for row in same if is_number(row["test_accuracy"])]
     return PathTree(
-        text=first["tree"],
+        text=unpack(first["tree"]),
         signature=sign,
         lams=(at["lam_text"],),
         runs=(len(same),),

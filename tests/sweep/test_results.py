@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InputError
@@ -58,6 +58,7 @@ def question(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["lam_exact"], row["fold"], json.dumps(limits, sort_keys=True)
 
 
+@settings(deadline=None, max_examples=60)
 @given(draws)
 def test_the_last_row_of_each_task_is_that_of_a_plain_loop(numbers: list[tuple[int, ...]]) -> None:
     rows = rows_of(numbers)
@@ -72,6 +73,7 @@ def test_the_last_row_of_each_task_is_that_of_a_plain_loop(numbers: list[tuple[i
     assert latest(pd.DataFrame(rows))["place"].tolist() == expected
 
 
+@settings(deadline=None, max_examples=60)
 @given(draws)
 def test_the_latest_attempt_of_each_key_is_that_of_a_plain_loop(
     numbers: list[tuple[int, ...]],
@@ -85,6 +87,7 @@ def test_the_latest_attempt_of_each_key_is_that_of_a_plain_loop(
     assert sorted(found["place"].to_pylist()) == sorted(row["place"] for row in best.values())
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 5), min_size=1, max_size=60))
 def test_groups_are_equal_where_all_parts_are(rows: list[tuple[int, ...]]) -> None:
     groups = groups_of([np.array(column) for column in zip(*rows, strict=True)])

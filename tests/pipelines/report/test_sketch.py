@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.report.paths import make_paths
@@ -14,6 +14,7 @@ from pipelines.report.sketch import Line, Panel, sketch, sketch_path, thin
 from tests.pipelines.report.frames import as_frame, as_plan, path_row, run_row
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=400), st.integers(3, 30))
 def test_thinning_keeps_the_ends_and_the_extremes_of_every_column(
     values: list[float], columns: int
