@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from distributed import Client, LocalCluster
 from pydantic import Field
 
+from solver.errors import InputError
 from sweep.clusters.base import Cluster
 from sweep.clusters.checks import Memory
 from sweep.clusters.runkeys import security_in_memory
@@ -32,24 +33,32 @@ class Local(Cluster):
 
     def open(self, stack: ExitStack) -> Client:
         """Start the workers."""
-        cluster = stack.enter_context(
-            LocalCluster(
-                n_workers=self.wanted,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                # Without it every user of this machine could run code as this one.
-                protocol="tls://",
-                security=security_in_memory(),
-                # Not None: then the scheduler takes port 8787 and complains if it is not free.
-                dashboard_address="127.0.0.1:0",
-                memory_limit=self.memory_limit or "auto",
-                silence_logs=logging.CRITICAL,
-            )
-        )
+        try:
+            cluster = stack.enter_context(self._start())
+        except (OSError, RuntimeError, TimeoutError) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+            raise InputError(
+                f"the workers of this machine could not be started ({why}); they may have been "
+                "ended from outside, or lack memory; try again, or with fewer 'workers'"
+            ) from None
         client: Client = stack.enter_context(Client(cluster, set_as_default=False))
         client.register_plugin(LocalWorker())
         return client
+
+    def _start(self) -> LocalCluster:
+        return LocalCluster(
+            n_workers=self.wanted,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            # Without it every user of this machine could run code as this one.
+            protocol="tls://",
+            security=security_in_memory(),
+            # Not None: then the scheduler takes port 8787 and complains if it is not free.
+            dashboard_address="127.0.0.1:0",
+            memory_limit=self.memory_limit or "auto",
+            silence_logs=logging.CRITICAL,
+        )
 
     def dry_run(self) -> str:
         """What would be started."""

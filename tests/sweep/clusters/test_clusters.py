@@ -7,12 +7,13 @@ import os
 import socket
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from solver.errors import InputError
 from sweep.certificates import make_certificates
-from sweep.clusters import Address, Local, cores, load_cluster, open_cluster
+from sweep.clusters import Address, Local, cores, load_cluster, local, open_cluster
 from sweep.clusters.load import KINDS
 
 ROOT = Path(__file__).parents[3]
@@ -121,6 +122,16 @@ def test_a_local_cluster_has_processes_of_one_thread_and_listens_here_only() -> 
         pids = set(client.run(os.getpid).values())
         assert len(pids | {os.getpid()}) == 3
         assert client.scheduler.address.startswith("tls://127.0.0.1:")
+
+
+def test_workers_that_cannot_be_started_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: Any) -> None:
+        raise RuntimeError("Nanny failed\nto start.")
+
+    monkeypatch.setattr(local, "LocalCluster", refuse)
+    with pytest.raises(InputError, match=r"could not be started \(RuntimeError: Nanny failed to"):
+        with open_cluster(Local(workers=1)):
+            pass
 
 
 def test_by_default_there_is_a_worker_a_core() -> None:
