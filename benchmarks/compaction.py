@@ -28,6 +28,8 @@ from sweep.parts import Parts
 from sweep.schema import SCHEMA
 from sweep.storage import Place, open_folder
 
+_PATIENCE = 120.0
+
 _TREE = '{"format":"treesweep-tree","version":1,"nodes":[' + "{}," * 40 + "{}]}"
 
 
@@ -77,8 +79,9 @@ def measure(place: Place, n_parts: int, rows: int, readers: int) -> str:
     ]
     for process in processes:
         process.start()
-    if readers:
-        time.sleep(3.0)  # until they are at it
+    deadline = time.monotonic() + _PATIENCE
+    while not all(own[0] for own in counts) and time.monotonic() < deadline:
+        time.sleep(0.1)
     began, worked = time.perf_counter(), time.process_time()
     parts.compact()
     seconds, worked = time.perf_counter() - began, time.process_time() - worked

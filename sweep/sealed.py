@@ -21,12 +21,14 @@ from sweep.storage import Folder
 
 _KEY = b"treesweep-sha256"
 _UNSET = b"0" * 64
-_GAP = 2
-"""Bytes between the key and the sum: the field's head and its length, in Thrift's compact form."""
+_MARK = _KEY + b"\x18" + bytes([len(_UNSET)])
+"""What stands before the sum: the key, the head of the field and its length, in Thrift's compact
+form."""
 
 _SMALL = 2_000
 """A table of fewer rows is written so that it is quick to read: it is merged with others soon."""
 
+_LEAST = 12
 _THREADS_FROM = 4 * 2**20
 
 
@@ -99,10 +101,10 @@ def _seal(path: Path) -> None:
 
 def _sum(content: memoryview) -> tuple[int, bytes]:
     """Where the sum of a file is, and what it should be."""
-    at = bytes(content[-_TAIL:]).rfind(_KEY)
+    at = bytes(content[-_TAIL:]).rfind(_MARK)
     if at < 0:
         raise ValueError("no place for a sum")
-    place = max(0, len(content) - _TAIL) + at + len(_KEY) + _GAP
+    place = max(0, len(content) - _TAIL) + at + len(_MARK)
     digest = hashlib.sha256(content[:place])
     digest.update(_UNSET)
     digest.update(content[place + len(_UNSET) :])
@@ -116,12 +118,12 @@ follow."""
 
 def is_sealed(content: memoryview) -> bool:
     """Whether a file is sealed; those of older versions are not."""
-    return bytes(content[-_TAIL:]).rfind(_KEY) >= 0
+    return bytes(content[-_TAIL:]).rfind(_MARK) >= 0
 
 
 def check(content: memoryview) -> str | None:
     """What is wrong with the bytes of a file; None if nothing is, as far as they tell."""
-    if bytes(content[:4]) != b"PAR1" or bytes(content[-4:]) != b"PAR1":
+    if len(content) < _LEAST or bytes(content[:4]) != b"PAR1" or bytes(content[-4:]) != b"PAR1":
         return "it is cut short or overwritten"
     if is_sealed(content):
         place, digest = _sum(content)
