@@ -97,7 +97,7 @@ class Torment:
         stage = Stage(self.cast, self.random, Ledger(), self.is_small_disk)
         tries = 0
         while True:
-            is_local = self.left > 0 and self.random.random() < 0.15
+            is_local = self.left > 0 and self.random.random() < 0.1
             self.cast.mend()
             self.cast.start_driver(is_local)
             self.n_drivers += 1
@@ -120,7 +120,7 @@ class Torment:
         """Strike while a driver is at work; its exit code."""
         driver, began = self.cast.driver, time.monotonic()
         while self.left > 0 and driver is self.cast.driver and self.cast.is_running:
-            stage.nap(0.05, 0.5)
+            stage.nap(0.05, 0.35)
             if not self.cast.is_local:
                 self.cast.mend()
             if self.cast.is_busy():

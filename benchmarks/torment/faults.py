@@ -124,7 +124,7 @@ def kill_driver(stage: Stage) -> bool:
 
 def kill_driver_at_a_write(stage: Stage) -> bool:
     """kill -9 of the driver while a file is half written or not yet renamed."""
-    if _find_temporary(stage, 1.0) is None:
+    if _find_temporary(stage, 0.5) is None:
         return False
     return kill_driver(stage)
 
@@ -188,7 +188,7 @@ def fill_disk(stage: Stage) -> bool:
 
 def remove_temporary(stage: Stage) -> bool:
     """A file that is being written is removed."""
-    found = _find_temporary(stage, 1.0)
+    found = _find_temporary(stage, 0.5)
     if found is None:
         return False
     try:
@@ -275,7 +275,7 @@ DURING = (
     Fault("disk full for a while", 2, fill_disk),
     Fault("temporary file removed", 1, remove_temporary),
     Fault("kill -9 of the scheduler", 1, kill_scheduler),
-    Fault("kill -9 of the driver", 3, kill_driver),
+    Fault("kill -9 of the driver", 2, kill_driver),
     Fault("kill -9 of the driver at a write", 2, kill_driver_at_a_write),
     Fault("Ctrl-C", 1, interrupt),
     Fault("Ctrl-C twice", 1, interrupt_twice),
