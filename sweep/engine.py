@@ -255,6 +255,7 @@ class _Session:
         self.listener.progress(progress)
         if last or now - self._beaten > _BEAT:
             self._beaten = now
+            self.patience.check_lease()
             self.store.lease.beat(asdict(progress))
 
     def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:

@@ -49,6 +49,17 @@ class Patience:
         if time.monotonic() >= self._next:
             self._try(self._store.maybe_flush)
 
+    def check_lease(self) -> None:
+        """Make sure that the store is still this driver's, also while there is nothing to write.
+
+        Raises
+        ------
+        LostLeaseError
+            If it is not.
+        """
+        with suppress(StorageError):  # it cannot be told now
+            self._store.lease.check()
+
     def finish(self, is_stopped: Callable[[], bool]) -> bool:
         """Write all rows, however long it takes.
 

@@ -152,23 +152,37 @@ solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
     assert processes.log.read_text().count("was killed by signal 9") == 2
 
 
-def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
-    tmp_path: Path, processes: Any
-) -> None:
-    drive = Drive(tmp_path, workers=processes.address)
-    spec = """
+ENDLESS = """
 name: endless
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: [0.4, 0.3, 0.2]
 solvers: [{solver: stepper, options: {steps: 100000}}]
 """
-    with drive.start("run", spec) as process:
+
+
+def test_a_driver_without_its_lease_ends_though_it_has_nothing_to_write(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", ENDLESS) as process:
+        wait_for_done(process, 0)
+        (claim,) = (drive.out / ".drivers").glob("*.claim")
+        claim.unlink()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "another treesweep has taken over" in err
+    assert "Traceback" not in err
+
+
+def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
+    tmp_path: Path, processes: Any
+) -> None:
+    drive = Drive(tmp_path, workers=processes.address)
+    with drive.start("run", ENDLESS) as process:
         wait_for_done(process, 0)
         time.sleep(1)
         process.kill()
     began = time.monotonic()
-    assert drive.finish("run", spec.replace("100000", "4"))["code"] == 0
+    assert drive.finish("run", ENDLESS.replace("100000", "4"))["code"] == 0
     assert time.monotonic() - began < 60
 
 
