@@ -74,7 +74,8 @@ def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "pipelines.cli", *arguments],
+            # -P: or modules of the current folder, whoever's that is, would come first.
+            [sys.executable, "-P", "-m", "pipelines.cli", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=handle,
             stderr=handle,

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from pipelines import detached
-from pipelines.detached import Driver, find_driver, stop_driver
+from pipelines.detached import Driver, find_driver, start_driver, stop_driver
 from solver.errors import InputError
 from sweep import store
 from sweep.spec import load_spec
@@ -131,6 +131,15 @@ def test_a_short_sweep_may_be_over_before_the_command_is(tmp_path: Path, cluster
             break
         assert time.monotonic() < deadline
         time.sleep(0.5)
+
+
+def test_the_current_folder_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "click.py").write_text("open('attacked', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    process = start_driver(["--version"], tmp_path / "log")
+    assert process.wait(timeout=60) == 0
+    assert (tmp_path / "log").read_text().startswith("treesweep ")
+    assert not (tmp_path / "attacked").exists()
 
 
 def test_what_is_wrong_is_said_at_once(tmp_path: Path) -> None:
