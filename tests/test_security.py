@@ -48,6 +48,7 @@ MAY_START = {
     "sweep/versions.py",  # git, with fixed words
     "sweep/clusters/slurmcluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/detached.py",  # this Python, with our own command
+    "pipelines/remote.py",  # holds what the one before has started
 }
 """Modules that start processes of this machine."""
 
