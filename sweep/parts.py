@@ -60,6 +60,7 @@ class Parts:
         """Parts that were read and are not as today's are: of an earlier version, or without a
         checksum."""
         self._owner = owner[:8]
+        self._own: str | None = None
         self._number = 0
         self._left: dict[str, float] = {}
 
@@ -72,7 +73,8 @@ class Parts:
         elif target == _ROWS:  # a copy that followed the link
             self.folder.point(_ROWS, self._new_generation())
         self.discard_old()
-        self.folder.remove_leftovers(self.current())
+        self._own = self.current()
+        self.folder.remove_leftovers(self._own)
 
     def fence(self) -> None:
         """Go on in a new generation, so that whatever an earlier driver is still writing, if it
@@ -81,6 +83,7 @@ class Parts:
         for name in self.names():
             self.folder.copy(name, f"{generation}/{_base(name)}")
         self.folder.point(_ROWS, generation)
+        self._own = generation
 
     def discard_old(self, grace: float = 0.0) -> None:
         """Remove all generations but the current one and those left less than `grace` seconds
@@ -114,8 +117,12 @@ class Parts:
         return [e for e in self.folder.names(generation) if _PART.fullmatch(_base(e.name))]
 
     def append(self, table: pa.Table) -> str:
-        """Write a part. It is on the disk when this returns."""
-        name = f"{self.current()}/{self._next_name()}"
+        """Write a part. It is on the disk when this returns.
+
+        It goes to the generation that this driver knows: should another one have taken over since,
+        which has moved the pointer, the part is not among the rows.
+        """
+        name = f"{self._own or self.current()}/{self._next_name()}"
         sealed.write_table(self.folder, name, table)
         return name
 
@@ -270,6 +277,7 @@ class Parts:
                     sealed.write_table(self.folder, name, content)
             allowed()
             self.folder.point(_ROWS, new)
+            self._own = new
         except BaseException:
             self.folder.remove_folder(new)
             raise

@@ -632,3 +632,24 @@ def statefile_of(folder: Path) -> Path:
     arrays = {"hashes": np.arange(500, dtype=np.int64) ** 3, "bits": np.ones((3, 7), bool)}
     write_state(path, arrays, {"a": "b"}, {"iterations": 5})
     return path
+
+
+@pytest.mark.parametrize("where", ["disk", "s3"])
+def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
+    request: pytest.FixtureRequest, tmp_path: Path, small_rows: Rows, where: str
+) -> None:
+    """It was stopped between looking at its lease and writing."""
+    place = tmp_path if where == "disk" else f"{request.getfixturevalue('bucket')}/out"
+    rows = [pa.Table.from_pylist([row], schema=schema.SCHEMA) for row in small_rows[:3]]
+    first, second = parts.Parts(place, "a1"), parts.Parts(place, "b2")
+    first.create()
+    first.append(rows[0])
+    second.create()
+    second.fence()
+    second.append(rows[1])
+    first.append(rows[2])
+    assert second.read().to_pylist() == small_rows[:2]
+    second.discard_old()
+    first.append(rows[2])
+    second.compact()
+    assert second.read().to_pylist() == small_rows[:2]
