@@ -83,7 +83,7 @@ def kill_all_workers(stage: Stage) -> bool:
 def stop_worker(stage: Stage) -> bool:
     """SIGSTOP of a worker for a while."""
     pids = stage.cast.workers_at_work()
-    return bool(pids) and _stop(stage, [stage.random.choice(sorted(pids))], 0.3, 1.5)
+    return bool(pids) and _stop(stage, [stage.random.choice(sorted(pids))], 0.2, 1.0)
 
 
 def stop_everything(stage: Stage) -> bool:
@@ -98,7 +98,7 @@ def stop_scheduler(stage: Stage) -> bool:
     cast = stage.cast
     if cast.is_local or cast.scheduler is None or cast.scheduler.pid is None:
         return False
-    return _stop(stage, [cast.scheduler.pid], 0.3, 1.5)
+    return _stop(stage, [cast.scheduler.pid], 0.2, 1.0)
 
 
 def kill_scheduler(stage: Stage) -> bool:
@@ -267,7 +267,7 @@ def damage_sign_of_life(stage: Stage) -> bool:
 
 
 DURING = (
-    Fault("kill -9 of a worker", 8, kill_worker),
+    Fault("kill -9 of a worker", 10, kill_worker),
     Fault("kill -9 of all workers", 3, kill_all_workers),
     Fault("SIGSTOP of a worker", 4, stop_worker),
     Fault("SIGSTOP of everything", 1, stop_everything),
