@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -30,9 +27,7 @@ from sweep.plan import make_plan
 from sweep.planfile import read_plan, survey
 from sweep.results import read_results
 from sweep.rows import Checkpoint, as_finished
-from sweep.statefile import read_state, write_state
 from sweep.status import sweep_status
-from sweep.storage import open_folder
 from sweep.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
@@ -531,107 +526,6 @@ def test_a_store_of_version_2_goes_on(
     # At the end all parts have a checksum.
     for path in (old / "rows").glob("*.parquet"):
         assert sealed.is_sealed(memoryview(path.read_bytes()))
-
-
-@pytest.mark.parametrize("damage", ["gone", "cut"])
-def test_a_certificate_that_is_lost_is_made_again(
-    tmp_path: Path, rowmaker: Any, damage: str
-) -> None:
-    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
-    sweep = rowmaker.small_sweep(spec)
-    rows = rowmaker.finish(tmp_path / "out", sweep)
-    path = tmp_path / "out" / rows[0]["proof"]
-    if damage == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:-1])
-    told: list[str] = []
-    with stores.create(tmp_path / "out", sweep, told.append) as store:
-        remaining, _ = survey(make_plan(sweep), store)
-        assert remaining.tolist() == [0]
-        assert store.answers.attempts(rows[0]["key"]) == 1
-        store.add(as_finished([{**rows[0], "attempt": 2}]))
-    assert told == ["1 certificates are not there or not whole; their tasks are run again"]
-    assert len(read_results(tmp_path / "out", every_run=True)) == len(rows)
-    assert verify_sweep(tmp_path / "out", proof=True).findings == []
-
-
-def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(
-    tmp_path: Path, rowmaker: Any
-) -> None:
-    """Never a wrong row, never anything else than one clear line."""
-    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
-    sweep, out = rowmaker.small_sweep(spec), tmp_path / "out"
-    rows = rowmaker.finish(out, sweep)
-    with stores.create(out, sweep) as store:
-        store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
-    wanted, plan = read_results(out), read_plan(out)
-    state = statefile_of(tmp_path)
-    chance = random.Random(0)
-    found = dict.fromkeys(("rows", "plan", "manifest", "sweep", "proof", "checkpoint", "state"), 0)
-    files = {
-        "rows": next((out / "rows").glob("*.parquet")),
-        "plan": out / "plan.parquet",
-        "manifest": out / "manifest.json",
-        "sweep": out / "sweep.yaml",
-        "proof": out / rows[0]["proof"],
-        "checkpoint": out / "checkpoints" / "a.parquet",
-        "state": state,
-    }
-    folder = open_folder(out)
-    proof, _ = proofs.read_certificate(folder, rows[0]["proof"])
-    arrays, about = read_state(state, {"a": "b"})
-
-    def check(kind: str) -> None:
-        if kind in ("rows", "manifest"):
-            pd.testing.assert_frame_equal(read_results(out), wanted)
-        elif kind == "plan":
-            pd.testing.assert_frame_equal(read_plan(out), plan)
-        elif kind == "sweep":
-            assert stores.stored_sweep(out).text == sweep.text
-        elif kind == "proof":
-            columns, _ = proofs.read_certificate(folder, rows[0]["proof"])
-            assert all(list(columns[name]) == list(proof[name]) for name in proof)
-        elif kind == "checkpoint":
-            if stores.read_checkpoint(folder, "checkpoints/a.parquet") is None:
-                raise InputError("checkpoints/a.parquet is ignored")
-        else:
-            read, told = read_state(state, {"a": "b"})
-            assert told == about
-            assert all((read[name] == arrays[name]).all() for name in arrays)
-
-    for kind, path in files.items():
-        content = path.read_bytes()
-        places = sorted(chance.sample(range(len(content)), min(150, len(content))))
-        for place in places:
-            changed = bytearray(content)
-            changed[place] ^= chance.randrange(1, 256)
-            path.write_bytes(changed)
-            complaint = complaint_of(check, kind)
-            assert complaint is None or (path.name in complaint and "\n" not in complaint)
-            found[kind] += complaint is not None
-        for size in (0, 1, len(content) // 2, len(content) - 1):
-            path.write_bytes(content[:size])
-            with pytest.raises(InputError, match=path.name):
-                check(kind)
-        path.write_bytes(content)
-        check(kind)
-        assert found[kind] >= 0.8 * len(places), kind
-
-
-def complaint_of(check: Callable[[str], None], kind: str) -> str | None:
-    try:
-        check(kind)
-    except InputError as error:
-        return str(error)
-    return None
-
-
-def statefile_of(folder: Path) -> Path:
-    path = folder / "state.parquet"
-    arrays = {"hashes": np.arange(500, dtype=np.int64) ** 3, "bits": np.ones((3, 7), bool)}
-    write_state(path, arrays, {"a": "b"}, {"iterations": 5})
-    return path
 
 
 @pytest.mark.parametrize("where", ["disk", "s3"])
