@@ -1,4 +1,4 @@
-"""Tests of what a store makes of damaged files: certificates that are lost, bytes that are changed."""
+"""Tests of what a store makes of damaged files: lost certificates, changed bytes."""
 
 from __future__ import annotations
 
