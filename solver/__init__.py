@@ -1,16 +1,20 @@
 """The numbers: problems, encodings, trees, exact objectives, searches and estimators."""
 
+from typing import TYPE_CHECKING, Any
+
 from solver.base import Snapshot, Watch
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
-from solver.estimators import BranchesClassifier
 from solver.export import export_dot, export_text, plot_tree
 from solver.limits import Limits
 from solver.path import Path, Step
 from solver.problem import Problem
 from solver.solution import Solution, Status
 from solver.tree import Node, Tree
+
+if TYPE_CHECKING:
+    from solver.estimators import BranchesClassifier
 
 __all__ = [
     "ENCODINGS",
@@ -36,3 +40,12 @@ __all__ = [
     "regularization_path",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, when they are asked for: scikit-learn takes a second to import."""
+    if name == "BranchesClassifier":
+        from solver.estimators import BranchesClassifier
+
+        return BranchesClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

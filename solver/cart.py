@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from importlib import metadata
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import __version__ as sklearn_version
-from sklearn.tree import DecisionTreeClassifier
 
 from solver.base import Option, Solver, Traits, Watch
 from solver.limits import Limits
@@ -32,7 +31,7 @@ class Cart(Solver):
     """
 
     name: ClassVar[str] = "cart"
-    version: ClassVar[str] = f"scikit-learn {sklearn_version}"
+    version: ClassVar[str] = f"scikit-learn {metadata.version('scikit-learn')}"
     summary: ClassVar[str] = "greedy tree with cost-complexity pruning (scikit-learn); no proof"
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary"}), limits=frozenset({"depth", "min_leaf_size"}), proves=False
@@ -74,10 +73,18 @@ class Cart(Solver):
             version=self.version,
         )
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Not with this module, which every command imports: it takes a second. Nor with the first
+        # fit, whose time is measured.
+        from sklearn.tree import DecisionTreeClassifier
+
+        self._model = DecisionTreeClassifier
+
     def _fit(self, problem: Problem, lam: Fraction, limits: Limits) -> Shape:
         rows, classes = np.nonzero(problem.counts)
         smallest = (limits.min_leaf_size or 0) / problem.total_weight
-        model = DecisionTreeClassifier(
+        model = self._model(
             criterion=self.settings["criterion"],
             random_state=self.settings["seed"],
             max_depth=limits.depth,

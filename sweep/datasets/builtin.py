@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any
 
 import pandas as pd
-import sklearn.datasets
 
 from sweep.datasets.rules import CAR, NURSERY, car_rule, nursery_rule
 
@@ -108,11 +107,13 @@ def _from_rules(domains: dict[str, str], rule: Callable[..., str]) -> pd.DataFra
     return _table(domains, ((*row, rule(*row)) for row in rows))
 
 
-def _bundled(load: Callable[..., Any]) -> Callable[[], pd.DataFrame]:
+def _bundled(name: str) -> Callable[[], pd.DataFrame]:
     """A table of scikit-learn with its labels by name."""
 
     def make() -> pd.DataFrame:
-        bunch = load(as_frame=True)
+        import sklearn.datasets  # takes a second, which only those should wait who need it
+
+        bunch = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
         labels = [str(name) if isinstance(name, str) else int(name) for name in bunch.target_names]
         target = pd.Series([labels[code] for code in bunch.target], name=TARGET)
         table: pd.DataFrame = pd.concat([bunch.data, target], axis="columns")
@@ -148,19 +149,19 @@ BUILTINS: dict[str, Builtin] = {
         ),
         Builtin(
             "iris", 150, 4, 3, "three species by four lengths (scikit-learn)",
-            _bundled(sklearn.datasets.load_iris),
+            _bundled("iris"),
         ),
         Builtin(
             "wine", 178, 13, 3, "three growers by chemical analysis (scikit-learn)",
-            _bundled(sklearn.datasets.load_wine),
+            _bundled("wine"),
         ),
         Builtin(
             "breast-cancer", 569, 30, 2, "tumours by cell nuclei (scikit-learn)",
-            _bundled(sklearn.datasets.load_breast_cancer),
+            _bundled("breast_cancer"),
         ),
         Builtin(
             "digits", 1797, 64, 10, "handwritten digits of 8 × 8 pixels (scikit-learn)",
-            _bundled(sklearn.datasets.load_digits),
+            _bundled("digits"),
         ),
     )
 }  # fmt: skip

@@ -10,7 +10,6 @@ from urllib.error import URLError
 
 import pandas as pd
 import pooch
-from sklearn.datasets import fetch_openml
 
 from solver.errors import InputError
 
@@ -53,6 +52,8 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
             )
         which["version"] = int(version)
     cache = cache_directory()
+    from sklearn.datasets import fetch_openml  # takes a second, which only those need to wait
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -52,11 +52,11 @@ def test_each_search_has_its_own_time_and_without_a_limit_all_of_it(limit: float
 
 
 def test_time_in_which_the_process_was_stopped_does_not_count() -> None:
-    process = start(1.0, 1.0, 1, 3.5)
+    process = start(3.0, 1.0, 1, 6.5)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     process.send_signal(signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(5)
     process.send_signal(signal.SIGCONT)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 0, out
