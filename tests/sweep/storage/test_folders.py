@@ -126,8 +126,9 @@ class TestContract:
         assert folder.names("generations/1") == [Entry("generations/1/a", 1)]
 
     def test_a_reader_sees_no_half_of_a_file(self, folder: Folder) -> None:
-        contents = {bytes([number]) * (500_000 + number) for number in range(4)}
-        folder.write("a", b"\0" * 500_000)
+        # All different: an object is known by its content, to the server as well.
+        contents = [bytes([number]) * (500_000 + number) for number in range(41)]
+        folder.write("a", contents[0])
         done = threading.Event()
 
         def read() -> int:
@@ -139,9 +140,8 @@ class TestContract:
 
         with ThreadPoolExecutor() as pool:
             readers = [pool.submit(read) for _ in range(2)]
-            for _ in range(10):
-                for content in contents:
-                    folder.write("a", content, durable=False)
+            for content in contents[1:]:
+                folder.write("a", content, durable=False)
             done.set()
             assert all(reader.result() >= 3 for reader in readers)
 
@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         DiskFolder(tmp_path / "file").make()
     with pytest.raises(InputError, match=r"cannot make the folder .*under"):
         DiskFolder(tmp_path / "file" / "under").make()
-    with pytest.raises(UnwritableError, match=r"cannot write .*x: File exists"):
+    with pytest.raises(UnwritableError, match=r"cannot write .*x: (File exists|Not a directory)"):
         DiskFolder(tmp_path / "file").write("x", b"")
 
 
