@@ -64,13 +64,9 @@ test: venv-dev ## Run the fast tests
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not faults" $(ARGS)
 
-test-hard: venv-dev ## Run the slow tests, then the faults, one after the other
+test-hard: venv-dev ## Run the slow tests and the faults
 	@$(BIN)/treesweep warmup
-	@slow=0; $(BIN)/python -m pytest $(PARALLEL) -m "slow and not faults" $(ARGS) || slow=$$?; \
-		$(BIN)/python -m pytest -m faults $(ARGS) && exit $$slow
-
-test-all: venv-dev ## Run every test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "slow or faults" --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
 	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)
