@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -27,7 +28,7 @@ _LONGEST_PAUSE = 300.0
 _TAIL_LINES = 20
 
 
-class Node(ProcessInterface):
+class Node(ProcessInterface, ABC):
     """A program on a machine, at the other end of an SSH connection."""
 
     def __init__(self, config: Ssh, host: Host, security: Security) -> None:
@@ -80,8 +81,9 @@ class Node(ProcessInterface):
         ]
         self.status = Status.running
 
+    @abstractmethod
     def _order(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What the program is to do."""
 
     def _take(self, answer: dict[str, Any]) -> None:
         """Use what the program says when it is ready."""
