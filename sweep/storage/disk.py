@@ -100,7 +100,12 @@ class DiskFolder(Folder):
     def folders(self, under: str = "") -> list[str]:
         """As :meth:`Folder.folders`."""
         prefix = f"{under}/" if under else ""
-        return sorted(prefix + entry.name for entry in self._scan(under) if entry.is_dir())
+        # A crash may have left a link that was to be renamed: a leftover, though it leads to a folder.
+        return sorted(
+            prefix + entry.name
+            for entry in self._scan(under)
+            if entry.is_dir() and not _is_leftover(entry.name)
+        )
 
     def _scan(self, under: str) -> list[os.DirEntry[str]]:
         try:

@@ -133,19 +133,3 @@ def test_a_long_cut_ends_the_driver_with_a_line_and_resume_goes_on(
     pd.testing.assert_frame_equal(alike(rows), quiet)
     kept = rows.set_index("key").loc[paid["key"], "started"]
     assert (kept.to_numpy() == paid["started"].to_numpy()).all()
-
-
-@pytest.mark.slow
-def test_a_cut_of_dasks_own_patience_is_waited_for(
-    tmp_path: Path, cable: Cable, far: Processes, quiet: pd.DataFrame
-) -> None:
-    """With the settings that users have: 20 of the 30 seconds that Dask waits."""
-    drive = Drive(tmp_path, workers=far.address)
-    with drive.start("run", STEPS) as process:
-        wait_for_done(process, 2)
-        cable.cut()
-        time.sleep(20)
-        cable.heal()
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, out + err
-    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)

@@ -173,6 +173,15 @@ def test_what_a_crash_has_left_is_removed(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "under") == ["a"]
 
 
+def test_a_link_that_a_crash_has_left_is_no_folder(tmp_path: Path) -> None:
+    folder = DiskFolder(tmp_path)
+    folder.point("rows", ".generations/1")
+    (tmp_path / ".rows.77.tmp").symlink_to(".generations/1")
+    assert folder.folders() == [".generations", "rows"]
+    folder.remove_leftovers("")
+    assert sorted(os.listdir(tmp_path)) == [".generations", "rows"]
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("…")
     with pytest.raises(InputError, match=r"file is a file; choose another folder"):
