@@ -141,21 +141,22 @@ def resume(folder: Path, workers: int) -> str:
 
 
 class CpuMeter(Silent):
-    """The workers' CPU seconds at each finished row."""
+    """The workers' CPU seconds whenever rows are finished."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
+        self.rows = [0]
 
     def finished(self, rows: pa.RecordBatch) -> None:
         """Read the clocks of all processes below this one."""
-        assert len(rows) == 1
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
         self.seconds.append(sum(t.user + t.system for t in times))
+        self.rows.append(self.rows[-1] + len(rows))
 
     @property
     def per_task(self) -> float:
         """CPU seconds a task, between the first row and the last."""
-        return (self.seconds[-1] - self.seconds[0]) / (len(self.seconds) - 1)
+        return (self.seconds[-1] - self.seconds[0]) / (self.rows[-1] - self.rows[1])
 
 
 def pair(rounds: int, folder: Path) -> tuple[list[str], list[list[str]]]:
@@ -164,7 +165,7 @@ def pair(rounds: int, folder: Path) -> tuple[list[str], list[list[str]]]:
     The measured ratio needs two cores that nobody else uses. The last column does not: it is what
     the ratio would be then, from the share of time that workers are busy and the CPU a task takes.
     """
-    text = SECOND.format(dataset="nursery", encoding="onehot", high="0.012", low="0.008", count=24)
+    text = SECOND.format(dataset="nursery", encoding="onehot", high="0.007", low="0.006", count=40)
     sweep = parse_spec(text, name="second.yaml")
     lines = []
     for number in range(rounds):
