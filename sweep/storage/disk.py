@@ -100,7 +100,7 @@ class DiskFolder(Folder):
     def folders(self, under: str = "") -> list[str]:
         """As :meth:`Folder.folders`."""
         prefix = f"{under}/" if under else ""
-        # A crash may have left a link that was to be renamed: a leftover, though it leads to a folder.
+        # A crash may have left a link that was to be renamed: no folder, though it leads to one.
         return sorted(
             prefix + entry.name
             for entry in self._scan(under)
