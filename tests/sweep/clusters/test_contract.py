@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from distributed import Client, Scheduler, Worker
 
+from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, open_cluster, reach_cluster
 from sweep.clusters.settings import NEEDED
 from sweep.clusters.slurm import Slurm
@@ -126,7 +127,12 @@ class TestContract:
         assert children() == before
 
     def test_it_can_be_reached(self, cluster: Cluster) -> None:
-        reach_cluster(cluster)
+        why = None
+        try:
+            reach_cluster(cluster)
+        except InputError as error:
+            why = str(error)
+        assert why is None
 
     def test_a_worker_is_a_process_with_one_thread_and_a_nanny(self, client: Client) -> None:
         workers = known_workers(client)
