@@ -13,6 +13,7 @@ from pathlib import Path
 
 from solver.errors import InputError
 from sweep.lease import claims, is_live, read_life
+from sweep.machine import began
 from sweep.storage import is_remote, open_folder
 
 _POLL = 0.2
@@ -28,13 +29,18 @@ class Driver:
     pid : int
     name : str
         Which process it is, and where.
-    is_near : bool
-        Whether it is a process of this machine.
+    began : str, optional
+        When it began, in the kernel's own count, if it is a process of this machine.
     """
 
     pid: int
     name: str
-    is_near: bool
+    began: str | None = None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is a process of this machine."""
+        return self.began is not None
 
 
 def find_driver(place: str) -> Driver | None:
@@ -42,11 +48,11 @@ def find_driver(place: str) -> Driver | None:
     folder = open_folder(place)
     for claim in claims(folder):
         if claim.held and claim.is_near and claim.is_alive:
-            return Driver(claim.pid, claim.name, is_near=True)
+            return Driver(claim.pid, claim.name, claim.began)
     life = read_life(folder)
     if life is None or not is_live(folder):
         return None
-    return Driver(life.pid, life.name, is_near=False)
+    return Driver(life.pid, life.name)
 
 
 def log_for(place: str, name: str) -> Path:
@@ -160,10 +166,11 @@ def stop_driver(place: str) -> Driver:
     return driver
 
 
-def await_end(place: str, patience: float) -> bool:
-    """Wait until no driver is at work on a folder any more; False if the patience is over."""
+def await_end(driver: Driver, patience: float) -> bool:
+    """Wait until a driver of this machine is gone, which it is some time after it has given its
+    folder back; False if the patience is over."""
     deadline = time.monotonic() + patience
-    while find_driver(place) is not None:
+    while began(driver.pid) == driver.began:
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL)

@@ -116,7 +116,7 @@ def stop(folder: str) -> int:
 
     driver = stop_driver(folder)
     click.echo(f"Asked {driver.name} to stop; waiting for it.")
-    if not await_end(folder, _STOP_SECONDS):
+    if not await_end(driver, _STOP_SECONDS):
         click.echo(f"It is still at work; see 'treesweep status {folder}'.", err=True)
         return ExitCode.FAILED
     click.echo(f"Stopped. Go on with: treesweep resume {folder}")

@@ -18,9 +18,10 @@ import psutil
 import pytest
 
 from pipelines import detached
-from pipelines.detached import Driver, find_driver, start_driver, stop_driver
+from pipelines.detached import Driver, await_end, find_driver, start_driver, stop_driver
 from solver.errors import InputError
 from sweep import store
+from sweep.machine import began
 from sweep.spec import load_spec
 from tests.pipelines.commands import refused, run
 
@@ -106,7 +107,7 @@ def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
     done = finished("stop", str(out))
     assert done.returncode == 0, done.stderr
     assert f"Go on with: treesweep resume {out}" in done.stdout
-    assert not psutil.pid_exists(driver.pid) or psutil.Process(driver.pid).status() == "zombie"
+    assert began(driver.pid) is None  # it is gone, not only done with its folder
     stdout, _ = follower.communicate(timeout=30)
     assert "0/1 done" in stdout
     assert "none is at work" in stdout
@@ -174,10 +175,20 @@ def test_a_plan_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_drivers_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = Driver(os.getpid(), "process 7 on n7", is_near=False)
+    there = Driver(os.getpid(), "process 7 on n7")
     monkeypatch.setattr(detached, "find_driver", lambda place: there)
     with pytest.raises(InputError, match="is process 7 on n7; run 'treesweep stop x' there"):
         stop_driver("x")
-    monkeypatch.setattr(detached, "find_driver", lambda place: Driver(2**22 + 1, "gone", True))
+    monkeypatch.setattr(detached, "find_driver", lambda place: Driver(2**22 + 1, "gone", "7"))
     with pytest.raises(InputError, match="no driver is at work on x"):
         stop_driver("x")
+
+
+def test_the_end_of_a_driver_is_that_of_its_process() -> None:
+    with subprocess.Popen(["sleep", "100"]) as process:
+        driver = Driver(process.pid, "sleep", began(process.pid))
+        assert not await_end(driver, 0.1)
+        process.kill()
+        assert await_end(driver, 30)
+    # A process that has its number by now is another one.
+    assert await_end(Driver(os.getpid(), "gone", "7"), 0)
