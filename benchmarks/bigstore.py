@@ -320,7 +320,7 @@ def with_failures(
         *("objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact"),
         *("errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits"),
         *("leaves", "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes"),
-        *("trace", "tree"),
+        *("trace", "tree", "extra"),
     ]  # fmt: skip
     mask = pa.array(failed & ~heuristic)
     numbers = np.arange(len(table))

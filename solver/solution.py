@@ -73,7 +73,7 @@ class Solution:
     trace : tuple of TracePoint
         Every moment at which incumbent or bound was recorded.
     extra : dict
-        What the solver reports beside, by name.
+        What the solver reports beside, by name: plain data as JSON has it, no NaN, no infinity.
     """
 
     tree: Tree

@@ -36,6 +36,19 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def strict_json(value: Any) -> str:
+    """As :func:`canonical`, for any reader of JSON: it has no NaN and no infinity.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the value is no plain data, or holds such a number.
+    """
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
 def task_key(row: Mapping[str, Any]) -> str:
     """The key of a row, or of whatever has its :data:`KEY_COLUMNS`."""
     content = canonical({name: row[name] for name in KEY_COLUMNS})

@@ -15,7 +15,7 @@ from solver.base import Snapshot
 from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import schema
-from sweep.keys import canonical
+from sweep.keys import canonical, strict_json
 from sweep.pathsolves import solves_of
 from sweep.plan import NodeInfo
 from sweep.proofs import CONTENT
@@ -220,6 +220,11 @@ def solved(
     ----------
     test_errors : int or None
         Test rows predicted wrongly; None without validation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If what the solver reports beside is no plain data, or has a number that is not finite.
     """
     row = blank(info, cell, place)
     row.update(
@@ -242,10 +247,15 @@ def solved(
         peak_bytes=solution.peak_bytes,
         trace=[point._asdict() for point in solution.trace],
         tree=solution.tree.to_json(),
+        extra=_as_extra(solution.extra),
     )
     if test_errors is not None:
         row.update(test_errors=test_errors, test_accuracy=1 - test_errors / info.n_test)
     return row
+
+
+def _as_extra(extra: Mapping[str, Any]) -> str | None:
+    return strict_json(extra) if extra else None
 
 
 def _exact(name: str, value: Fraction | None) -> dict[str, Any]:

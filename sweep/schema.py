@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 
-ADDED = {2: ("path", "path_points", "proof", "proof_bytes", "proof_seconds")}
+ADDED: dict[int, tuple[str, ...]] = {
+    2: ("path", "path_points", "proof", "proof_bytes", "proof_seconds"),
+    3: ("extra",),
+}
 """The columns that each version has added; they are null in rows of earlier versions."""
 
 
@@ -114,6 +117,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("proof", pa.string(), "file of the certificate, from the sweep's folder; null if none"),
     Column("proof_bytes", pa.int64(), "size of that file"),
     Column("proof_seconds", pa.float64(), "time spent on making it, beyond `seconds`"),
+    Column("extra", pa.string(), "what the solver reports beside: JSON, sorted; null if nothing"),
 )
 
 SCHEMA: pa.Schema = pa.schema(

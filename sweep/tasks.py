@@ -193,13 +193,13 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
             proof = prove(engine, problem, found, limits, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
         wrong = [_test_errors(prepared, tree) if info.n_test else None for tree in trees]
+        solution = found.solution
+        if proof is not None and proof.stopped:
+            solution = replace(solution, status=Status.STOPPED)
+        features = problem.n_features, prepared.n_features_encoded
+        row = rows.solved(info, cell, place, solution, *features, wrong[0])
     except (Exception, SystemExit):
         return rows.failed(info, cell, place, traceback.format_exc())
-    solution = found.solution
-    if proof is not None and proof.stopped:
-        solution = replace(solution, status=Status.STOPPED)
-    features = problem.n_features, prepared.n_features_encoded
-    row = rows.solved(info, cell, place, solution, *features, wrong[0])
     if found.path is not None:
         row.update(path_columns(found.path, wrong))
     if proof is not None:
@@ -255,8 +255,9 @@ def _search_path(
     if complaint:
         return complaint
     first = series.first.get(lam)
-    trace = () if first is None else first.trace
-    solution = replace(path.solution_at(lam), status=path.status, trace=trace)
+    solution = replace(path.solution_at(lam), status=path.status)
+    if first is not None:
+        solution = replace(solution, trace=first.trace, extra=first.extra)
     return Found(solution if start is None else rows.with_effort(solution, start), path)
 
 

@@ -17,7 +17,7 @@ from sweep.verify import verify_sweep
 VARYING = frozenset(
     {
         "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started",
-        "finished", "trace", "versions", "git_revision", "proof_seconds",
+        "finished", "trace", "extra", "versions", "git_revision", "proof_seconds",
         # A search that goes on from its best tree, or a certificate made anew, may take other ways.
         "iterations", "nodes", "proof_bytes", "path_points",
     }

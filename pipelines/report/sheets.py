@@ -35,7 +35,8 @@ def run_tables(
     """Every run, with what its objective is above the best one of the same problem, in tables of
     at most so many rows."""
     dropped = [
-        "trace", "tree", "path", "path_points", "ok", "exact", "problem", "lam_key", "lam_text",
+        "trace", "tree", "path", "path_points", "extra", "ok", "exact", "problem", "lam_key",
+        "lam_text",
     ]  # fmt: skip
     rows = results.rows.drop(columns=dropped)
     above = excess.drop_duplicates("key")

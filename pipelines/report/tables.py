@@ -20,6 +20,9 @@ _UNIQUE = (
 )  # fmt: skip
 """Texts that hardly repeat."""
 
+_LONG = ("tree", "extra")
+"""Texts that are packed as well, see :mod:`pipelines.report.packed`."""
+
 _READ = [name for name in SCHEMA.names if name != "trace"]
 
 
@@ -50,7 +53,7 @@ def _short(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if field.type == pa.string() and field.name not in _UNIQUE:
             column = table[field.name]
-            short = pack_column(column) if field.name == "tree" else column.dictionary_encode()
+            short = pack_column(column) if field.name in _LONG else column.dictionary_encode()
             table = table.set_column(place, field.name, short)
     return table
 

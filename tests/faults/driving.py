@@ -23,7 +23,7 @@ ROOT = HERE.parent.parent
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
-    "trace", "versions", "git_revision",
+    "trace", "extra", "versions", "git_revision",
 ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ solvers: [{solver: branches, proof: true}, cart]
 """
 UNEQUAL = [
     "seconds", "compile_seconds", "proof_seconds", "host", "worker", "started", "finished", "trace",
+    "extra",
 ]  # fmt: skip
 """Columns that are of the run, not of its result."""
 

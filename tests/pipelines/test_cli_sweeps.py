@@ -29,7 +29,7 @@ solvers: [branches, cart]
 validation: {kind: holdout, test: 0.25}
 """
 LOCAL = "kind: local\nworkers: 1\n"
-UNEQUAL = ["seconds", "compile_seconds", "host", "worker", "started", "finished", "trace"]
+UNEQUAL = ["seconds", "compile_seconds", "host", "worker", "started", "finished", "trace", "extra"]
 """Columns that are of the run, not of its result."""
 
 

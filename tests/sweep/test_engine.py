@@ -24,7 +24,7 @@ from sweep.verify import verify_sweep
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
-    "trace", "git_revision",
+    "trace", "extra", "git_revision",
 ]  # fmt: skip
 
 

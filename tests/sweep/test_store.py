@@ -446,7 +446,7 @@ def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
     assert len(before) == 4
     assert list(before.columns) == schema.SCHEMA.names
     assert set(before["schema_version"]) == {1}
-    assert before[list(schema.ADDED[2])].isna().all(axis=None)
+    assert before[[*schema.ADDED[2], *schema.ADDED[3]]].isna().all(axis=None)
     assert verify_sweep(old).findings == []
     plan = make_plan(stores.stored_sweep(old))
     with stores.Store(old) as store:
@@ -458,7 +458,7 @@ def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
             # Parts of both versions.
             assert len(read_results(old)) == len(store.answers)
     after = read_results(old)
-    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 2, 2]
+    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 3, 3]
     kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, before)
     assert verify_sweep(old).findings == []
@@ -486,7 +486,7 @@ def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
 def test_columns_that_no_version_has_are_refused(old: Path) -> None:
     (part,) = (old / "rows").glob("*.parquet")
     pq.write_table(pq.read_table(part).drop_columns(["trace"]), part)
-    with pytest.raises(InputError, match=r"columns of schema version 2, or of an earlier one"):
+    with pytest.raises(InputError, match=r"columns of schema version 3, or of an earlier one"):
         read_results(old)
 
 
@@ -505,6 +505,8 @@ def test_a_store_of_version_2_goes_on(
     old = Path(shutil.copytree(OLD, tmp_path / "old", symlinks=True))
     before = read_results(old)
     assert len(before) == 4
+    assert set(before["schema_version"]) == {2}
+    assert before[list(schema.ADDED[3])].isna().all(axis=None)
     assert (sweep_status(old).done, sweep_status(old).unfinished) == (4, 1)
     assert verify_sweep(old, proof=True).findings == []
     sweep = stores.stored_sweep(old)
@@ -519,12 +521,13 @@ def test_a_store_of_version_2_goes_on(
     assert told == []
     assert stores.read_manifest(old)["version"] == stores.VERSION
     after = read_results(old)
-    assert len(after) == 6
+    assert sorted(after["schema_version"]) == [2, 2, 2, 2, 3, 3]
     kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, before)
     assert verify_sweep(old, proof=True).findings == []
-    # At the end all parts have a checksum.
+    # At the end all parts are alike and have a checksum.
     for path in (old / "rows").glob("*.parquet"):
+        assert pq.read_schema(path).equals(schema.SCHEMA)
         assert sealed.is_sealed(memoryview(path.read_bytes()))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import solver
 from solver.branches import Branches
+from solver.cart import Cart
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
@@ -260,3 +261,54 @@ def test_the_memory_guard_leaves_the_modest_alone() -> None:
         with guard.limit(2**30, told.append):
             time.sleep(0.06)
     assert not told
+
+
+class Talker(Cart):
+    """Reports something beside its tree."""
+
+    name = "talker"
+    extra: ClassVar[dict[str, Any]] = {}
+
+    def _solve(self, *given: Any) -> solver.Solution:
+        return replace(super()._solve(*given), solver="talker", extra=self.extra)
+
+
+@pytest.fixture
+def talk(monkeypatch: pytest.MonkeyPatch, prepared: tasks.Prepared, cells: list[Cell]) -> Any:
+    monkeypatch.setitem(SOLVERS, "talker", Talker)
+
+    def solve(extra: dict[str, Any], **changes: Any) -> dict[str, Any]:
+        monkeypatch.setattr(Talker, "extra", extra)
+        cell = replace(cells[0], **{"solver": "talker", "options": {}, **changes})
+        return tasks.solve_cell(prepared, cell, tasks.Run("test"))
+
+    return solve
+
+
+def test_what_a_solver_reports_beside_is_stored_with_its_row(talk: Any) -> None:
+    said = {"trees_evaluated": 3, "pruned": {"support": 1}, "a": "λ"}
+    row = talk(said)
+    assert row["extra"] == '{"a":"λ","pruned":{"support":1},"trees_evaluated":3}'
+    assert rows.as_finished([row]).rows["extra"].to_pylist() == [row["extra"]]
+    assert talk({})["extra"] is None
+
+
+def test_of_a_resumed_run_it_is_what_the_last_attempt_reported(
+    talk: Any, honest: solver.Solution, cells: list[Cell]
+) -> None:
+    start = start_for(cells[0], honest, "0").start
+    row = talk({"seconds_to_optimum": 0.5}, start=start)
+    assert row["seconds"] > 7
+    assert row["extra"] == '{"seconds_to_optimum":0.5}'
+
+
+def test_of_a_path_it_is_that_of_its_least_lambda(talk: Any) -> None:
+    row = talk({"trees_evaluated": 3}, options={"lam": "path"})
+    assert (row["status"], row["extra"]) == ("heuristic", '{"trees_evaluated":3}')
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, np.int64(3)])
+def test_what_json_cannot_hold_is_an_error_that_says_so(talk: Any, value: Any) -> None:
+    row = talk({"value": value})
+    assert (row["status"], row["extra"], row["tree"]) == ("error", None, None)
+    assert "JSON" in row["error"]

@@ -63,6 +63,7 @@ def _solve(
         "n_features": problem.n_features,
         "tree": solution.tree.to_json(),
         "trace": [point._asdict() for point in solution.trace],
+        "extra": None,
     }
 
 
@@ -189,7 +190,7 @@ def failed(
         "objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact",
         "errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits",
         "leaves", "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes",
-        "tree", "trace",
+        "tree", "trace", "extra",
     ]  # fmt: skip
     return row | dict.fromkeys(lost) | {"status": status, "error": f"Traceback …\n{error}"}
 
