@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from dask.utils import parse_bytes
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
@@ -26,6 +33,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$"
 
 UNCERTIFIED = ("splits", "min_leaf_size")
 """Limits under which a certificate would claim too much: it covers a limit on depth only."""
+
+_SIZES = ("replicate", "first")
+"""Sizes of a dataset that may be lists."""
 
 _LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
 
@@ -85,11 +95,13 @@ class SolverEntry(Strict):
 
     An option may also be one of the limits, which then holds for this solver alone. With
     ``lam: path`` the λ-path from the least λ on takes the place of a tree for each λ; with
-    ``proof: true`` a certificate is stored with each row.
+    ``proof: true`` a certificate is stored with each row. ``ablate`` names switches of the solver,
+    or is ``all``: beside each choice there are those in which one of them is the other way round.
     """
 
     solver: str
     options: dict[str, list[Scalar]] = Field(default_factory=dict)
+    ablate: list[str] = Field(default_factory=list)
     lam: str | None = None
     proof: bool = False
 
@@ -111,8 +123,8 @@ class SolverEntry(Strict):
             if key not in allowed:
                 raise problem_below("options", unknown(key, allowed, "option", key))
         options = {key: _as_list(value, "options", key) for key, value in given.items()}
-        entry = {**data, "options": options}
-        for choice in _product(options):
+        entry = {**data, "options": options, "ablate": _switches(name, data.get("ablate"))}
+        for choice in _ablated(name, options, entry["ablate"]):
             _checked(lambda chosen: _split_options(name, chosen), choice, "options")
         return entry
 
@@ -122,9 +134,38 @@ class SolverEntry(Strict):
             seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
         else:
             seeded = self.options
-        for options in _product(seeded):
+        for options in _ablated(self.solver, seeded, self.ablate):
             settings, limits = _split_options(self.solver, options)
             yield Choice(self.solver, with_asks(settings, self.lam, self.proof), limits)
+
+
+def _switches(solver: str, given: Any) -> list[str]:
+    """The switches of a solver that an entry ablates."""
+    known = {
+        k: v.default for k, v in SOLVERS[solver].options.items() if isinstance(v.default, bool)
+    }
+    if given is None:
+        return []
+    if not known:
+        raise problem(f"solver {solver!r} has no switches to ablate", "ablate")
+    if given == "all":
+        return [key for key, default in known.items() if default]
+    names = given if isinstance(given, list) else [given]
+    for name in names:
+        if name not in known:
+            raise unknown(name, (*known, "all"), f"switch of solver {solver!r}:", "ablate")
+    return names
+
+
+def _ablated(
+    solver: str, options: Mapping[str, list[Any]], switches: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Every combination of options, and each again with one switch the other way round."""
+    usual = SOLVERS[solver].options
+    for choice in _product(options):
+        yield choice
+        for name in switches:
+            yield {**choice, name: not choice.get(name, usual[name].default)}
 
 
 def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
@@ -247,8 +288,12 @@ Validation: TypeAlias = NoValidation | Holdout | KFold
 class DatasetEntry(DatasetRef):
     """A dataset, with the encodings and λ that it has in place of the sweep's.
 
-    These two say nothing about the table, so a dump of the reference leaves them out.
+    These two say nothing about the table, so a dump of the reference leaves them out. Where
+    ``replicate`` or ``first`` is a list, there is a dataset for each combination, see
+    :attr:`series`.
     """
+
+    _series: tuple[DatasetEntry, ...] = PrivateAttr(default=())
 
     encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
     lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
@@ -257,6 +302,36 @@ class DatasetEntry(DatasetRef):
     @classmethod
     def _lambdas(cls, value: Any) -> Any:
         return None if value is None else as_items(value)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _each(cls, data: Any, validate: ModelWrapValidatorHandler[DatasetEntry]) -> DatasetEntry:
+        """Lists of sizes: every combination is checked, the first one stands for all."""
+        lists = {key: data[key] for key in _SIZES if isinstance(data.get(key), list)} if (
+            isinstance(data, dict)
+        ) else {}  # fmt: skip
+        if not lists:
+            return validate(data)
+        found = []
+        for choice in _product({key: _as_list(value, key) for key, value in lists.items()}):
+            entry = validate({**data, **choice})
+            name = f"{entry.name} {', '.join(_size_words(key, choice[key]) for key in lists)}"
+            source = None if entry.path is not None else entry.origin
+            found.append(entry.model_copy(update={"name": name, "source": source}))
+        found[0]._series = tuple(found)
+        return found[0]
+
+    @property
+    def series(self) -> tuple[DatasetEntry, ...]:
+        """The datasets that the entry stands for: itself, or one for each size."""
+        return self._series or (self,)
+
+
+def _size_words(key: str, size: int) -> str:
+    """What a size adds to a dataset's name."""
+    if key == "replicate":
+        return f"x{size}"
+    return f"{size} feature{'' if size == 1 else 's'}"
 
 
 class Spec(Strict):
@@ -308,11 +383,13 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Spec:
-        seen: set[str] = set()
-        for i, dataset in enumerate(self.datasets):
-            if dataset.name in seen:
-                raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
-            seen.add(dataset.name)
+        found: dict[str, DatasetEntry] = {}
+        for i, entry in enumerate(self.datasets):
+            for dataset in entry.series:
+                if dataset.name in found:
+                    raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
+                found[dataset.name] = dataset
+        object.__setattr__(self, "datasets", [*found.values()])
         return self
 
     @model_validator(mode="after")

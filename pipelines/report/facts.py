@@ -152,7 +152,7 @@ def train_command(
     str or None
         None where the command line has no words for how the table is read.
     """
-    if reference is None:
+    if reference is None or reference.is_part:
         return None
     kinds = {}
     for column, wish in reference.overrides().items():
@@ -166,7 +166,7 @@ def train_command(
     lam = lam_text
     if lam_text.endswith("/n"):
         lam = str(Fraction(lam_text.removesuffix("/n")) / int(row["n_rows"]))
-    parts = ["treesweep", "solve", str(reference.path or reference.name)]
+    parts = ["treesweep", "solve", str(reference.path or reference.origin)]
     if reference.target is not None:
         parts += ["--target", reference.target]
     for column, kind in kinds.items():

@@ -9,7 +9,7 @@ from typing import Any
 from solver.errors import InputError
 from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
 from sweep.datasets.files import read_file
-from sweep.datasets.openml import PREFIX, cache_directory, read_openml
+from sweep.datasets.openml import cache_directory, read_openml
 from sweep.datasets.reference import ColumnOverride, DatasetRef, parse_reference
 from sweep.datasets.table import Dataset, table_digest
 
@@ -64,12 +64,13 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
             names = ", ".join(map(str, frame.columns))
             raise InputError(f"{ref.path} needs a target; name one of its columns: {names}")
         _refuse_unnamed(ref, list(frame.columns))
-    elif ref.name.startswith(PREFIX):
-        frame, target = read_openml(ref.name, target)
+    elif ref.is_fetched:
+        frame, target = read_openml(ref.origin, target)
     else:
-        frame = BUILTINS[ref.name].make()
+        frame = BUILTINS[ref.origin].make()
         target = target or TARGET
-    return Dataset.build(ref.name, frame, target, ref.overrides())
+    dataset = Dataset.build(ref.name, frame, target, ref.overrides())
+    return dataset.part(ref.features, ref.first, ref.replicate) if ref.is_part else dataset
 
 
 def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:

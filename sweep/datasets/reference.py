@@ -44,6 +44,14 @@ class DatasetRef(BaseModel):
         ``kind`` and ``missing``.
     separator : str, optional
         What parts the fields of a text file.
+    source : str, optional
+        A built-in dataset or one of OpenML, where ``name`` is what it is to be called.
+    features : list of str, optional
+        The columns to use as features, in this order; by default all.
+    first : int, optional
+        Of the features only so many.
+    replicate : int
+        Each row so many times: the whole table, one copy after the other.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +61,10 @@ class DatasetRef(BaseModel):
     target: str | None = None
     columns: dict[str, ColumnKind | ColumnOverride] = Field(default_factory=dict)
     separator: str | None = Field(default=None, min_length=1, max_length=1)
+    source: str | None = None
+    features: list[str] | None = Field(default=None, min_length=1)
+    first: int | None = Field(default=None, ge=1, strict=True)
+    replicate: int = Field(default=1, ge=1, strict=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -64,17 +76,29 @@ class DatasetRef(BaseModel):
         if self.path is None:
             if self.separator is not None:
                 raise ValueError("separator is for a dataset with a path")
-            if self.name not in BUILTINS and not self.name.startswith(PREFIX):
-                raise ValueError(unknown_name(self.name))
-        elif not self.name:
-            name = self.path.name.removesuffix(".gz")
-            object.__setattr__(self, "name", Path(name).stem)
+            if self.origin not in BUILTINS and not self.origin.startswith(PREFIX):
+                raise ValueError(unknown_name(self.origin))
+        elif self.source is not None:
+            raise ValueError("a dataset has a path or a source, not both; leave one out")
+        if not self.name:
+            name = self.origin if self.path is None else self.path.name.removesuffix(".gz")
+            object.__setattr__(self, "name", name if self.path is None else Path(name).stem)
         return self
+
+    @property
+    def origin(self) -> str:
+        """Without a path: the built-in dataset, or that of OpenML."""
+        return self.source or self.name
+
+    @property
+    def is_part(self) -> bool:
+        """Whether rows are repeated or features left out, see :meth:`Dataset.part`."""
+        return (self.features, self.first, self.replicate) != (None, None, 1)
 
     @property
     def is_fetched(self) -> bool:
         """Whether it comes from OpenML."""
-        return self.path is None and self.name.startswith(PREFIX)
+        return self.path is None and self.origin.startswith(PREFIX)
 
     def from_directory(self, directory: Path) -> DatasetRef:
         """The same dataset with its path made absolute, relative to a directory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from solver.columns import ColumnSpec, check_overrides, text_names
+from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
 from solver.labels import read_labels
 from sweep.datasets.files import guess_separator
@@ -85,6 +86,47 @@ class Dataset:
         kept = {column: wish for column, wish in overrides.items() if column not in dropped}
         frame = frame.drop(columns=dropped).reset_index(drop=True)
         return cls(name, frame, target, kept, table_digest(frame, target, kept))
+
+    def part(
+        self, features: Sequence[str] | None = None, first: int | None = None, replicate: int = 1
+    ) -> Dataset:
+        """The same table with some of its features, and each row more than once.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            The columns to use, in this order; by default all.
+        first : int, optional
+            Of these only so many.
+        replicate : int
+            Copies of the table, one after the other.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, there are not so many, or the table becomes too large.
+        """
+        where = f"dataset {self.name!r}"
+        there = [column for column in self.frame.columns if column != self.target]
+        kept = list(there if features is None else features)
+        if unknown := [column for column in kept if column not in there]:
+            raise InputError(
+                f"{where} has no column {unknown[0]!r} to use as a feature; it has: "
+                f"{', '.join(there)}"
+            )
+        if len(set(kept)) < len(kept):
+            raise InputError(f"{where}: features names a column twice")
+        if first is not None and first > len(kept):
+            raise InputError(f"{where} has {len(kept)} features, not {first}; first is too large")
+        kept = kept[:first]
+        if replicate * self.frame.size > MAX_CELLS:
+            raise InputError(
+                f"{where}: {replicate} copies of {len(self.frame)} rows do not fit into memory"
+            )
+        frame = pd.concat([self.frame[[*kept, self.target]]] * replicate, ignore_index=True)
+        columns = {column: wish for column, wish in self.columns.items() if column in kept}
+        digest = table_digest(frame, self.target, columns)
+        return Dataset(self.name, frame, self.target, columns, digest)
 
     @cached_property
     def classes(self) -> tuple[Any, ...]:

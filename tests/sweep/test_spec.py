@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from sweep.spec import Spec, load_spec, parse_spec
 
@@ -159,3 +161,64 @@ def test_paths_start_at_the_files_folder(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(FULL)
     assert load_spec(tmp_path / "a.yaml").base == tmp_path
     assert load_spec(tmp_path / "a.yaml", base=tmp_path / "b").base == tmp_path / "b"
+
+
+def ablation(entry: str) -> list[tuple[Any, ...]]:
+    """Which of three switches each choice of an entry has on, and its mode."""
+    text = FULL.replace("  - branches\n", f"  - {entry}\n", 1)
+    text = text.replace("  - {solver: branches, options: {depth: [null, 4]}}\n", "")
+    names = ("pairs", "support", "similar", "mode")
+    choices = [c for c in spec(text).solver_choices() if c.name == "branches"]
+    return [tuple(choice.options[name] for name in names) for choice in choices]
+
+
+def test_an_ablation_turns_one_switch_at_a_time() -> None:
+    assert ablation("{solver: branches, ablate: [pairs, similar]}") == [
+        (True, True, True, "full"),
+        (False, True, True, "full"),
+        (True, True, False, "full"),
+    ]
+    assert ablation("{solver: branches, options: {support: false}, ablate: [support]}") == [
+        (True, False, True, "full"),
+        (True, True, True, "full"),
+    ]
+
+
+def test_options_multiply_an_ablation() -> None:
+    entry = "{solver: branches, options: {memo: [rows, literals]}, ablate: pairs}"
+    text = FULL.replace("  - branches\n", f"  - {entry}\n", 1)
+    choices = [choice for choice in spec(text).solver_choices() if choice.name == "branches"]
+    assert [(choice.options["memo"], choice.options["pairs"]) for choice in choices[:4]] == [
+        ("rows", True),
+        ("rows", False),
+        ("literals", True),
+        ("literals", False),
+    ]
+
+
+def test_a_mistake_in_a_combination_is_told() -> None:
+    with pytest.raises(InputError, match=r"solvers\[1\].options: option pairs = False of solver"):
+        ablation("{solver: branches, options: {mode: [full, paper]}, ablate: pairs}")
+
+
+def test_all_switches_that_are_on_can_be_ablated() -> None:
+    switches = [k for k, o in SOLVERS["branches"].options.items() if o.default is True]
+    assert len(switches) > 3
+    found = ablation("{solver: branches, ablate: all}")
+    assert len(found) == 1 + len(switches)
+    assert found[0] == (True, True, True, "full")
+
+
+@pytest.mark.parametrize(
+    "entry, message",
+    [
+        ("{solver: branches, ablate: [pears]}", "solvers[1].ablate: unknown switch of solver 'branches': 'pears' (did you mean 'pairs'?)"),
+        ("{solver: branches, ablate: [mode]}", "solvers[1].ablate: unknown switch of solver 'branches': 'mode'"),
+        ("{solver: cart, ablate: all}", "solvers[1].ablate: solver 'cart' has no switches to ablate"),
+        ("{solver: cart, ablate: [seed]}", "solvers[1].ablate: solver 'cart' has no switches to ablate"),
+    ],
+)  # fmt: skip
+def test_only_switches_can_be_ablated(entry: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(FULL.replace("  - branches\n", f"  - {entry}\n", 1))
+    assert message in str(caught.value)
