@@ -11,6 +11,8 @@ DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
 PARALLEL := -n logical --maxprocesses 8 --dist loadfile
+# Hard tests wait most of their time: for a stopped process, a cut line, SLURM's minutes.
+WAITING := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --maxprocesses 16 --dist loadgroup
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -66,7 +68,7 @@ test: venv-dev ## Run the fast tests
 
 test-hard: venv-dev ## Run the slow tests and the faults
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(PARALLEL) -m "slow or faults" --durations 30 $(ARGS)
+	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
 	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)

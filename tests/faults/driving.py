@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -164,17 +165,15 @@ class Processes:
                 stderr=to,
                 env=self.environment,
                 cwd=self.folder,
+                start_new_session=True,  # a nanny and its worker are ended together
             )
 
     def close(self) -> None:
-        everyone = [*self.workers, self.scheduler]
-        for process in everyone:
-            process.terminate()
-        for process in everyone:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        """End all processes."""
+        for process in [*self.workers, self.scheduler]:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 STEPS = """
