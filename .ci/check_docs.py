@@ -25,6 +25,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -344,18 +345,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", type=Path, help="default: README.md and docs/*.md")
     parser.add_argument("--root", type=Path, default=ROOT, help="where the examples are")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
+    parser.add_argument("--jobs", type=int, default=2, help="files that are run side by side")
     options = parser.parse_args(arguments)
     root = options.root.resolve()
     files = [file.resolve() for file in options.files]
     if not files:
         files = [file for file in [root / "README.md"] if file.exists()]
         files += sorted((root / "docs").glob("*.md"))
-    outcomes: list[Outcome] = []
     for file in files:
         if not file.is_file():
             print(f"{file}: no such file", file=sys.stderr)
             return 2
-        outcomes += check_file(file, root, options.timeout)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        checked = pool.map(lambda file: check_file(file, root, options.timeout), files)
+        outcomes = [outcome for found in checked for outcome in found]
     if outcomes:
         print(format_table(outcomes))
     failures = [outcome for outcome in outcomes if outcome.verdict == "FAILED"]

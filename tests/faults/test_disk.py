@@ -79,33 +79,33 @@ def test_a_driver_that_ends_while_the_disk_is_full_is_followed_by_another(
     assert kept.tolist() == before["started"].tolist()
 
 
-@pytest.mark.parametrize("fault", ["cut off", "a byte flipped", "empty"])
-def test_a_damaged_part_is_named_and_its_tasks_are_done_again(
-    tmp_path: Path, quiet: pd.DataFrame, fault: str
+def test_damaged_parts_are_named_and_their_tasks_are_done_again(
+    tmp_path: Path, quiet: pd.DataFrame
 ) -> None:
-    drive = Drive(tmp_path)
+    drive = Drive(tmp_path, workers=1)  # slow enough for three parts
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 1)
         deadline = time.monotonic() + 60
-        while len(parts := sorted((drive.out / "rows").glob("part-*.parquet"))) < 2:
+        while len(parts := sorted((drive.out / "rows").glob("part-*.parquet"))) < 3:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         process.kill()
-    part = parts[0]
-    held = set(pd.read_parquet(part, columns=["key"])["key"])
-    before = drive.rows().set_index("key")["started"].drop(list(held))
-    content = bytearray(part.read_bytes())
-    if fault == "a byte flipped":
-        content[len(content) // 3] ^= 16
-    else:
-        del content[len(content) // 2 if fault == "cut off" else 0 :]
-    part.write_bytes(content)
+    before = drive.rows().set_index("key")["started"]
+    flipped, emptied, *_ = parts
+    for part in (flipped, emptied):
+        before = before.drop(pd.read_parquet(part, columns=["key"])["key"])
+    assert len(before) >= 1
+    content = bytearray(flipped.read_bytes())
+    content[len(content) // 3] ^= 16
+    flipped.write_bytes(content)
+    emptied.write_bytes(b"")
     with drive.start("resume") as process:
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert part.name in out
-    assert "what it held is computed again" in out
-    assert part.name in [path.name for path in (drive.out / "damaged").iterdir()]
+    assert out.count("what it held is computed again") == 2
+    for part in (flipped, emptied):
+        assert part.name in out
+        assert (drive.out / "damaged" / part.name).exists()
     rows = drive.rows()
     pd.testing.assert_frame_equal(alike(rows), quiet)
     after = rows.set_index("key")["started"]

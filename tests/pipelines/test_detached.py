@@ -79,6 +79,7 @@ def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
     out = tmp_path / "out"
     pid, terminal = pty.fork()
     if pid == 0:  # a shell that has the terminal, as people have it
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         os.environ["PYTHONPATH"] = str(ROOT)
         words = [*COMMAND, "submit", str(long_sweep), "--out", str(out), "--cluster", str(cluster)]
         os.execvp("sh", ["sh", "-c", f"{' '.join(words)}; sleep 100"])
