@@ -11,15 +11,16 @@ DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
 PARALLEL := -n logical --maxprocesses 8 --dist loadfile
-# Hard tests wait most of their time: for a stopped process, a cut line, SLURM's minutes.
-WAITING := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --maxprocesses 16 --dist loadgroup
+# Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
+WAITING := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --maxprocesses 16 \
+	--dist loadfile --no-loadscope-reorder
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo "$$python"; break; }; done)
 
-.PHONY: help venv venv-dev quickstart test test-all test-hard chaos lint format docs-check lock clean
+.PHONY: help venv venv-dev quickstart test test-hard test-slow test-faults chaos lint format docs-check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,9 +67,15 @@ test: venv-dev ## Run the fast tests
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not faults" $(ARGS)
 
-test-hard: venv-dev ## Run the slow tests and the faults
+test-hard: test-slow test-faults ## Run the slow tests and the faults
+
+test-slow: venv-dev ## Run the slow tests of the searches, which need a core each
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --durations 30 $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow --durations 10 $(ARGS) tests/solver
+
+test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
+	@$(BIN)/treesweep warmup
+	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
 	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)

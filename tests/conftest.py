@@ -15,6 +15,14 @@ from pyarrow import fs
 
 ROOT = Path(__file__).resolve().parent.parent
 
+LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_searches_go_on.py")
+"""Files of minutes: who begins with one of them last keeps all others waiting."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

@@ -30,9 +30,6 @@ from sweep.schema import SCHEMA
 from tests.faults.driving import alike
 
 ROOT = Path(__file__).parents[3]
-# One group's tests run in one process, which has the servers they share.
-ON_SSH = [pytest.mark.slow, pytest.mark.xdist_group("ssh")]
-ON_SLURM = [pytest.mark.slow, pytest.mark.xdist_group("slurm")]
 
 
 def started_by_hand(folder: Path) -> Iterator[Cluster]:
@@ -70,9 +67,9 @@ def started_by_hand(folder: Path) -> Iterator[Cluster]:
     params=[
         "local",
         "address",
-        pytest.param("ssh", marks=ON_SSH),
-        pytest.param("ssh, scheduler here", marks=ON_SSH),
-        pytest.param("slurm", marks=ON_SLURM),
+        pytest.param("ssh", marks=pytest.mark.slow),
+        pytest.param("ssh, scheduler here", marks=pytest.mark.slow),
+        pytest.param("slurm", marks=pytest.mark.slow),
     ],
 )
 def cluster(

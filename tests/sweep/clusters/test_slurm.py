@@ -122,7 +122,6 @@ def test_the_last_words_of_a_job_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("slurm")
 def test_jobs_that_never_work_are_given_up(
     slurm: slurmd.Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +139,6 @@ def test_jobs_that_never_work_are_given_up(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("slurm")
 def test_jobs_come_and_go_with_the_work(
     slurm: slurmd.Slurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +228,6 @@ def ended(slurm: slurmd.Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.faults
 def test_jobs_that_are_killed_cost_nothing(ended: dict[str, Ended]) -> None:
     """One by its wall time, one by ``scancel``; the result is that of a quiet run here."""
@@ -249,7 +246,6 @@ def test_jobs_that_are_killed_cost_nothing(ended: dict[str, Ended]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.faults
 def test_searches_longer_than_a_job_go_on_in_the_next(ended: dict[str, Ended]) -> None:
     longer = ended["longer"]

@@ -155,7 +155,6 @@ def nodes_now() -> list[psutil.Process]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ssh")
 def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: sshd.Servers) -> None:
     before = {process.pid for process in psutil.process_iter()}
     with open_cluster(Ssh.model_validate(ssh_servers.config())) as client:
@@ -177,7 +176,6 @@ def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: sshd.Servers) 
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ssh")
 def test_a_driver_that_is_killed_leaves_nobody_behind(
     own_servers: sshd.Servers, tmp_path: Path
 ) -> None:
@@ -200,7 +198,6 @@ def drive_over(servers: sshd.Servers, folder: Path) -> Drive:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ssh")
 @pytest.mark.faults
 def test_a_machine_that_is_switched_off_and_on_again_costs_nothing(
     own_servers: sshd.Servers, tmp_path: Path, quiet: pd.DataFrame
