@@ -170,3 +170,15 @@ def test_main_runs_readme_and_docs_and_says_what_failed(tmp_path, capsys):
 def test_main_names_a_missing_file(tmp_path, capsys):
     assert check_docs.main([str(tmp_path / "none.md")]) == 2
     assert "none.md: no such file" in capsys.readouterr().err
+
+
+def test_files_run_side_by_side_and_are_told_in_order(tmp_path, capsys):
+    """Each waits for the other."""
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    wait = "```console\n$ touch {}; until [ -e {} ]; do sleep 0.05; done\n```\n"
+    (tmp_path / "a.md").write_text(wait.format(mine, other))
+    (tmp_path / "b.md").write_text(wait.format(other, mine))
+    files = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
+    assert check_docs.main([*files, "--root", str(tmp_path), "--timeout", "30"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("a.md:2") < printed.index("b.md:2")

@@ -148,7 +148,8 @@ def test_what_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     spec, cluster = tmp_path / "s.yaml", tmp_path / "cluster.yaml"
     assert "cannot read" in refused("submit", spec)
     spec.write_text(SHORT)
-    cluster.write_text("kind: address\naddress: tcp://127.0.0.1:1\ninsecure: true\n")
+    nobody = "kind: address\naddress: tcp://127.0.0.1:1\ninsecure: true\nconnect_timeout: 1\n"
+    cluster.write_text(nobody)
     out = tmp_path / "out"
     said = refused("submit", spec, "--out", out, "--cluster", cluster)
     assert "cannot reach a Dask scheduler" in said
