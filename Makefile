@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
-PARALLEL := -n logical --maxprocesses 8 --dist loadfile
+CORES := -n logical --maxprocesses 8
 # Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
 WAITING := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --maxprocesses 16 \
 	--dist loadfile --no-loadscope-reorder
@@ -65,13 +65,13 @@ quickstart: venv ## Sweep, store and report a small example
 # Kernels are compiled before the tests share the cores: side by side it takes many times as long.
 test: venv-dev ## Run the fast tests
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not faults" $(ARGS)
+	@$(BIN)/python -m pytest $(CORES) --dist loadfile -m "not slow and not faults" $(ARGS)
 
 test-hard: test-slow test-faults ## Run the slow tests and the faults
 
 test-slow: venv-dev ## Run the slow tests of the searches, which need a core each
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(PARALLEL) -m slow --durations 10 $(ARGS) tests/solver
+	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver
 
 test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
 	@$(BIN)/treesweep warmup
