@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from numpy.typing import NDArray
 
-from solver.errors import InputError, UnsupportedError
+from solver.errors import InputError, StateError, UnsupportedError
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution
@@ -32,8 +32,9 @@ class Snapshot:
         search works on: they are to be read inside the callback, or, for the last snapshot, once
         ``solve`` has returned.
     lam : Fraction, optional
-        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. The
-        seconds are then those of the whole path.
+        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All
+        else is then of the whole path, its state too, see :func:`solver.path.find_path`. That is
+        to be read inside the callback, but for the last one of a path that a limit ended.
     """
 
     tree: Tree
@@ -140,6 +141,70 @@ class Solve(Protocol):
         self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
     ) -> Solution:
         """The best tree at a λ, as :meth:`Solver.solve` has it."""
+
+
+class Series:
+    """A solver's solves of one problem at one λ after the other, which can go on elsewhere.
+
+    Parameters
+    ----------
+    solver : Solver
+    problem : Problem
+    """
+
+    def __init__(self, solver: Solver, problem: Problem) -> None:
+        self.solver, self.problem = solver, problem
+        self._saved: Mapping[str, NDArray[Any]] = {}
+
+    def __call__(
+        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+    ) -> Solution:
+        """The best tree at a λ, see :class:`Solve`.
+
+        The state in its snapshots is that of the series.
+
+        Raises
+        ------
+        StateError
+            If the solver cannot go on from the state that was given to :meth:`restore`.
+        """
+        saved, self._saved = self._saved, {}
+        try:
+            return self.solver.solve(
+                self.problem, lam, limits, start=start, watch=watch, state=saved or None
+            )
+        except InputError as error:
+            if not saved:
+                raise
+            raise StateError(str(error)) from None
+
+    def carries(self, limits: Limits) -> bool:
+        """Whether a solve learns from those before it.
+
+        Which of several equally good trees it gives may then depend on them: it gives the same
+        tree only after the same solves, or from a state.
+        """
+        return False
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """What the next solve needs of those before it; None if that cannot be told."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where another series stood, before the first solve.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            From :meth:`state`, or from a snapshot of a solve. The next solve must then be that
+            one: the same λ, limits on the tree and start.
+
+        Raises
+        ------
+        StateError
+            If the solver cannot go on from it.
+        """
+        self._saved = state
 
 
 STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
@@ -275,17 +340,11 @@ class Solver(ABC):
         """Do the work; everything is checked."""
 
     def series(self, problem: Problem) -> Solve:
-        """A function that solves the problem at one λ after the other, see :class:`Solve`.
+        """What solves the problem at one λ after the other, see :class:`Series`.
 
         A solver overrides it where one solve can learn from those before it.
         """
-
-        def solve(
-            lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
-        ) -> Solution:
-            return self.solve(problem, lam, limits, start=start, watch=watch)
-
-        return solve
+        return Series(self, problem)
 
     @classmethod
     def warm_up(cls) -> None:

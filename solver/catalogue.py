@@ -97,6 +97,7 @@ def regularization_path(
     limits: Limits | None = None,
     *,
     watch: Watch | None = None,
+    state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
 ) -> Path:
     """Every tree that is optimal for some λ from ``lam_min`` on, with exact breakpoints.
@@ -113,6 +114,8 @@ def regularization_path(
         tree hold for every tree of the path.
     watch : Watch, optional
         How the caller follows and stops the search.
+    state : mapping of str to array, optional
+        What a snapshot of the same path gave, to go on from, see :func:`solver.path.find_path`.
     **options
         Options of the solver.
 
@@ -137,4 +140,4 @@ def regularization_path(
     (['1/20', '1/8'], (2, 0), 'optimal')
     """
     engine = get_solver(solver)(**options)
-    return find_path(problem, as_lambda(lam_min), engine.series(problem), limits, watch)
+    return find_path(problem, as_lambda(lam_min), engine.series(problem), limits, watch, state)

@@ -11,5 +11,9 @@ class InputError(ValueError):
     """
 
 
+class StateError(InputError):
+    """A search cannot go on from the state that it was given; it may begin without one."""
+
+
 class UnsupportedError(InputError):
     """A solver or an encoding cannot do what is asked of it, e.g. CART a multiway split."""

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from solver.base import Snapshot, Solve, Watch
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.base import Series, Snapshot, Solve, Watch
 from solver.envelope import Envelope, Line, Point, best_lines, neighbours
-from solver.errors import InputError
+from solver.errors import InputError, StateError
 from solver.exact import objective
 from solver.limits import Limits
+from solver.pathlog import PathLog, read_log
 from solver.problem import Problem
 from solver.pruning import Pruned, prunings
 from solver.solution import Solution, Status
@@ -28,6 +33,9 @@ __all__ = ["Envelope", "Line", "Path", "PathSearch", "Point", "Step", "best_line
 
 # Costs of any weight that a search can take fit into 64 bits at λ of this many digits, or fewer.
 _DENOMINATORS = (10**6, 10**5, 10**4, 10**3)
+
+# The arrays of a path's state; those of the series have this before their names.
+_SOLVES, _LAM, _LIMITS, _SERIES = "solves", "solving", "limits", "series."
 
 
 @dataclass(frozen=True)
@@ -233,7 +241,9 @@ class PathSearch:
     limits : Limits
         Seconds are those of the whole path; nodes and bytes hold for each solve.
     watch : Watch
-        Its snapshots name the λ that is being solved, and hold no state.
+        Its snapshots name the λ that is being solved.
+    state : mapping of str to array, optional
+        What a snapshot of the same path gave.
 
     Notes
     -----
@@ -243,7 +253,13 @@ class PathSearch:
     """
 
     def __init__(
-        self, problem: Problem, lam_min: Fraction, solve: Solve, limits: Limits, watch: Watch
+        self,
+        problem: Problem,
+        lam_min: Fraction,
+        solve: Solve,
+        limits: Limits,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.problem, self.lam_min, self.solve = problem, lam_min, solve
         self.limits, self.watch = limits, watch
@@ -259,26 +275,38 @@ class PathSearch:
         self.unreachable: set[Fraction] = set()
         self.solutions: list[Solution] = []
         self.proves = True
+        self.log = PathLog()
+        # The λ within which a state was taken; it is solved to its end first.
+        self.begun: Fraction | None = None
+        # Whether a solve was stopped: its state was told then, and is not what came of it.
+        self.halted = False
         self.began = self.told = time.perf_counter()
+        if state is not None:
+            self._restore(state)
 
     def run(self) -> Path:
         """Solve until the path is proven or a limit is met."""
-        while (lam := self._next()) is not None:
+        while (lam := self.begun or self._next()) is not None:
             seconds = self._share()
             # However small the limits, one solve gives bounds and names the solver.
             if self.solutions and (seconds == 0 or self._stopped()):
                 break
             self._tell(lam)
+            self.begun = None
             try:
                 solution = self._solve(lam, seconds)
+                self.take(lam, self._halted(lam, solution) if self.halted else solution)
+            except StateError:
+                raise
             except InputError:
                 if lam == self.lam_min:
                     raise
-                # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
-                self.unreachable.add(lam)
-            else:
-                self._take(lam, solution)
-        return self._path()
+                self.take(lam, None)
+        path = self.path()
+        stopped = self.halted or Status.STOPPED in self.ended.values()
+        if path.status not in (Status.OPTIMAL, Status.HEURISTIC) and not stopped:
+            self._tell(self.lam_min, at_last=True)
+        return path
 
     def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
         limits, watch, tell = replace(self.limits, seconds=seconds), self.watch, self.watch.snapshot
@@ -286,26 +314,113 @@ class PathSearch:
 
             def tell_with_lam(snapshot: Snapshot) -> None:
                 self.told = time.perf_counter()
-                tell(replace(snapshot, lam=lam, seconds=self._elapsed(), state=None))
+                self.halted = self.watch.stop()
+                seen = replace(
+                    snapshot,
+                    lam=lam,
+                    seconds=self._elapsed(),
+                    iterations=snapshot.iterations + self._iterations(),
+                    nodes=max(snapshot.nodes, self._nodes()),
+                    state=self._within(lam, snapshot.state),
+                )
+                tell(seen)
 
             watch = replace(watch, snapshot=tell_with_lam)
         return self.solve(lam, limits, self._line_at(lam).tree, watch)
 
-    def _tell(self, lam: Fraction) -> None:
-        """A snapshot between two solves, where many short ones would give none."""
+    def _halted(self, lam: Fraction, solution: Solution) -> Solution:
+        """A solution without the proof that a search may end with though it was stopped.
+
+        It may have come from trees that were at hand then: a search that goes on finds its own,
+        and when it was stopped must not choose the answer.
+        """
+        if solution.status is not Status.OPTIMAL:
+            return solution
+        floor = Fraction(self.problem.unavoidable_errors, self.weight)
+        bound = max(solution.objective - self._grid(lam), floor)
+        return replace(solution, status=Status.STOPPED, lower_bound=bound)
+
+    def _tell(self, lam: Fraction, at_last: bool = False) -> None:
+        """A snapshot between two solves, where many short ones would give none; and at the end."""
         now = time.perf_counter()
-        if self.watch.snapshot is None or now - self.told < self.watch.interval:
+        # Before the first solve of a path that goes on there is nothing new to tell.
+        if self.watch.snapshot is None or self.begun is not None:
+            return
+        if now - self.told < self.watch.interval and not at_last:
             return
         self.told, line = now, self._line_at(lam)
         reached = objective(line.errors, line.splits, self.weight, lam)
-        iterations = sum(solution.iterations for solution in self.solutions)
-        nodes = max((solution.nodes for solution in self.solutions), default=0)
         bound = min(self.bounds.at(lam), reached)
+        figures = self._elapsed(), self._iterations(), self._nodes()
         self.watch.snapshot(
-            Snapshot(line.tree, reached, bound, self._elapsed(), iterations, nodes, lam=lam)
+            Snapshot(line.tree, reached, bound, *figures, state=self._between(), lam=lam)
         )
 
-    def _take(self, lam: Fraction, solution: Solution) -> None:
+    def _iterations(self) -> int:
+        return sum(solution.iterations for solution in self.solutions)
+
+    def _nodes(self) -> int:
+        return max((solution.nodes for solution in self.solutions), default=0)
+
+    def _between(self) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        """Gives the state between two solves, if the solver has one."""
+        series = self.solve
+        if not isinstance(series, Series) or series.state() is None:
+            return None
+        return lambda: self._state(series.state() or {}, None)
+
+    def _within(
+        self, lam: Fraction, series: Callable[[], dict[str, NDArray[Any]]] | None
+    ) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        """Gives the state within a solve; of a solver that gives none, before it."""
+        return self._between() if series is None else lambda: self._state(series(), lam)
+
+    def _state(
+        self, series: Mapping[str, NDArray[Any]], lam: Fraction | None
+    ) -> dict[str, NDArray[Any]]:
+        """The path's state: what is solved by now, and the series' state within the next λ."""
+        limits = [-1 if n is None else n for n in (self.limits.nodes, self.limits.bytes)]
+        return {
+            _SOLVES: self.log.to_array(),
+            _LAM: np.array("" if lam is None else str(lam)),
+            _LIMITS: np.array(limits, np.int64),
+            **{f"{_SERIES}{name}": array for name, array in series.items()},
+        }
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take what is solved once more, in its order, and let the series go on."""
+        if not isinstance(self.solve, Series):
+            raise StateError("this solver's path cannot go on from a state")
+        try:
+            entries = read_log(state[_SOLVES], self.problem)
+            solving, (nodes, most) = str(state[_LAM]), state[_LIMITS].tolist()
+            self.begun = Fraction(solving) if solving else None
+        except (InputError, KeyError, TypeError, ValueError):
+            raise StateError("the state of a path is damaged, or that of another search") from None
+        if [entry.lam for entry in entries[:1]] not in ([], [self.lam_min]):
+            raise StateError("the state is that of a path from another λ")
+        own = {name: array for name, array in state.items() if name.startswith(_SERIES)}
+        self.solve.restore({name.removeprefix(_SERIES): array for name, array in own.items()})
+        for lam, solution in entries:
+            self._next()  # it also notes which corners are proven
+            self.take(lam, solution)
+        self._next()
+        # What a limit ended that is another one now is open again.
+        again = {Status.NODE_LIMIT: (nodes, self.limits.nodes)}
+        again[Status.MEMORY_LIMIT] = (most, self.limits.bytes)
+        for lam, status in list(self.ended.items()):
+            then, now = again.get(status, (-1, None))
+            changed = then != (-1 if now is None else now)
+            if changed or (status is Status.TIME_LIMIT and self.limits.seconds is None):
+                del self.ended[lam]
+
+    def take(self, lam: Fraction, solution: Solution | None) -> None:
+        """Learn from a solve; None: there was none."""
+        self.log.add(lam, solution)
+        if solution is None:
+            # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
+            self.unreachable.add(lam)
+            return
         self.solutions.append(solution)
         self.proves &= solution.status is not Status.HEURISTIC
         self.ended[lam] = solution.status
@@ -403,7 +518,8 @@ class PathSearch:
         left = max(self.limits.seconds - self._elapsed(), 0.0)
         return left if left < 0.1 else left / 2
 
-    def _path(self) -> Path:
+    def path(self) -> Path:
+        """What is known by now, after one solve or more."""
         corners, open_ = [start for _, start in self.kept], self._open()
         proven = [self.proves and start not in open_ for start in corners]
         # At infinity the last step, the tree without a split, is proven.
@@ -453,6 +569,7 @@ def find_path(
     solve: Solve,
     limits: Limits | None = None,
     watch: Watch | None = None,
+    state: Mapping[str, NDArray[Any]] | None = None,
 ) -> Path:
     """The λ-path of a problem, by any solver's series of solves.
 
@@ -467,10 +584,17 @@ def find_path(
         Seconds are those of the whole path; nodes and bytes hold for each solve. Limits on the
         tree make it the path of the trees within them.
     watch : Watch, optional
+    state : mapping of str to array, optional
+        What a :class:`solver.base.Snapshot` gave of the same path: of the same problem, λ_min and
+        limits on the tree, by the same version of the same solver. The path goes on exactly where
+        it stood and ends as it would have. ``seconds`` are those of this call, ``iterations`` and
+        ``nodes`` those of the whole path. Under other limits of time, nodes or bytes it goes on
+        as well; what a limit had ended stays as a solve of this path.
 
     Returns
     -------
     Path
         After any limit it holds the best trees so far and a lower bound at every λ.
     """
-    return PathSearch(problem, lam_min, solve, limits or Limits(), watch or Watch()).run()
+    limits, watch = limits or Limits(), watch or Watch()
+    return PathSearch(problem, lam_min, solve, limits, watch, state).run()

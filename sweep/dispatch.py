@@ -25,7 +25,6 @@ from distributed.comm.core import CommClosedError
 from solver.catalogue import SOLVERS
 from solver.solution import Status
 from sweep import rows, tasks
-from sweep.asks import asks_path
 from sweep.backlog import Backlog
 from sweep.blackbox import forget_run
 from sweep.bundles import Bundling
@@ -193,8 +192,7 @@ class Dispatcher:
         resumes = self._resumes or self._casualties or self._leavers
         start = self.store.checkpoint(task.key) if resumes else None
         question = None
-        # An interrupted path goes on from what is solved: it is in the checkpoint.
-        if SOLVERS[solver.name].traits.resumes and not asks_path(solver.options):
+        if SOLVERS[solver.name].traits.resumes:
             block = self.plan.block_of(task.number)
             question = block.maker.key(lam, question_limits(solver.limits))
         return Cell(

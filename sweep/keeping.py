@@ -14,7 +14,7 @@ from distributed import Worker
 from solver.base import Snapshot, Watch
 from solver.errors import InputError
 from solver.solution import Solution, Status
-from sweep.asks import shown_lam
+from sweep.asks import asks_path, shown_lam
 from sweep.rows import Cell, Checkpoint, checkpoint_at
 from sweep.shelf import SHELF
 from sweep.statefile import State, TooLargeError, read_state, size_of, write_state
@@ -84,6 +84,7 @@ class Keeper:
         self._last: Snapshot | None = None
         self._token: str | None = None
         self._offered = -1
+        self._is_last = False
         self._gave_up = cell.question is None or worker is None
         self._from_state = False
         self._solved: Callable[[], str] | None = None
@@ -144,9 +145,12 @@ class Keeper:
         return state
 
     def reject(self, why: str) -> None:
-        """Tell that a state is of no use: the search begins with the best tree instead."""
+        """Tell that a state is of no use: the search begins with the best tree instead, a path
+        anew."""
         self._from_state = False
-        self.send("bad-state", text=f"a search begins again from its best tree: {why}")
+        is_path = asks_path(self._cell.options)
+        again = "a λ-path begins anew" if is_path else "a search begins again from its best tree"
+        self.send("bad-state", text=f"{again}: {why}")
 
     def resumed(self) -> bool:
         """Whether the search goes on from a state."""
@@ -156,12 +160,13 @@ class Keeper:
 
     def _snapshot(self, seen: Snapshot) -> None:
         self._last = seen
+        if seen.lam is not None and is_stopped(self._run.name):
+            self._keep_last(seen)
         # A solver's last snapshot comes at any time; what it says is in the row as well.
         if seen.seconds - self._told < 0.9 * self._run.checkpoint_seconds:
             return
         self._told = seen.seconds
-        solved = None if self._solved is None else self._solved()
-        reached = checkpoint_at(seen, self._cell.key, self._cell.start, self._from_state, solved)
+        reached = self._reached(seen)
         self.send("snapshot", checkpoint=asdict(reached))
         if seen.state is None or self._gave_up:
             return
@@ -176,20 +181,35 @@ class Keeper:
             self._offered = seen.iterations
             self._pace.wrote(size_of(state), time.perf_counter() - began)
 
+    def _keep_last(self, seen: Snapshot) -> None:
+        """Offer the state of a path that is stopped now: only this moment can it be had."""
+        if seen.state is None or self._gave_up or self._is_last or not self._is_worth(seen.seconds):
+            return
+        old = self._token
+        self._offer(seen.state(), self._reached(seen))
+        self._is_last = not self._gave_up
+        if old is not None:
+            SHELF.discard(old)
+
+    def _is_worth(self, seconds: float) -> bool:
+        return seconds >= min(WORTH, self._run.checkpoint_seconds)
+
+    def _reached(self, seen: Snapshot) -> Checkpoint:
+        solved = None if self._solved is None else self._solved()
+        return checkpoint_at(seen, self._cell.key, self._cell.start, self._from_state, solved)
+
     def end(self, solution: Solution) -> None:
         """Offer the last state of a search that could go on, given a larger limit."""
         last, old = self._last, self._token
-        if old is not None and self._offered == solution.iterations:
+        if self._is_last or (old is not None and self._offered == solution.iterations):
             return  # it is the last one
-        could_go_on = solution.status.is_limit or solution.status is Status.STOPPED
+        could_go_on = solution.status.is_limit or (
+            solution.status is Status.STOPPED and self._solved is None
+        )
         if could_go_on and last is not None and last.state is not None and not self._gave_up:
-            worth = min(WORTH, self._run.checkpoint_seconds)
             # Only the last moment of the search: its arrays may have changed since any other.
-            if solution.seconds >= worth and last.iterations == solution.iterations:
-                self._offer(
-                    last.state(),
-                    checkpoint_at(last, self._cell.key, self._cell.start, self._from_state),
-                )
+            if self._is_worth(solution.seconds) and last.iterations == solution.iterations:
+                self._offer(last.state(), self._reached(last))
         if old is not None:
             SHELF.discard(old)
 
@@ -221,8 +241,11 @@ class Keeper:
 
     def _give_up(self, why: str) -> None:
         self._gave_up = True
+        cell = self._cell
+        label, is_path = shown_lam(cell.lam_label, cell.options), asks_path(cell.options)
+        left = "what it has solved" if is_path else "its best tree and bound"
         self.send(
             "note",
-            text=f"the state of a search of {self._cell.solver!r} (λ = {self._cell.lam_label}) is "
-            f"not kept, only its best tree and bound: {why}",
+            text=f"the state of a search of {cell.solver!r} (λ = {label}) is not kept, only "
+            f"{left}: {why}",
         )

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from solver.base import Solver
 from solver.catalogue import get_solver
-from solver.errors import InputError
+from solver.errors import InputError, StateError
 from solver.labels import read_labels
 from solver.limits import Limits
-from solver.path import find_path
+from solver.path import Path, find_path
 from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Solution, Status
@@ -36,7 +36,7 @@ from sweep.datasets.reference import DatasetRef
 from sweep.encode import encode
 from sweep.keeping import Keeper
 from sweep.paths import path_columns, path_disagreement
-from sweep.pathsolves import ResumedSeries, Solved, parse_solves
+from sweep.pathsolves import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.plan import Node, NodeInfo
 from sweep.proving import Found, prove
 from sweep.rows import Cell, Finished, Place, as_finished
@@ -244,21 +244,53 @@ def _search_path(
     """The λ-path from the cell's λ on, or what is wrong with the one that was found."""
     lam, start = Fraction(cell.lam), cell.start
     known = parse_solves(start.path if start else None)
-    own = engine.series(problem)
-    series = ResumedSeries(problem, own, known, cell.solver, cell.solver_version)
-    keeper.follow_path(series.dump)
-    with keeper.on_time(limits.seconds):
-        path = find_path(problem, lam, series, limits, keeper.watch())
+    path, first = _solve_path(engine, problem, limits, cell, keeper, known)
     complaint = path_disagreement(problem, path, lam) or next(
         (c for tree in path.trees if (c := beyond_limits(tree, cell.solver, limits))), None
     )
     if complaint:
         return complaint
-    first = series.first.get(lam)
     solution = replace(path.solution_at(lam), status=path.status)
     if first is not None:
         solution = replace(solution, trace=first.trace, extra=first.extra)
-    return Found(solution if start is None else rows.with_effort(solution, start), path)
+    keeper.end(solution)
+    if start is not None:
+        solution = rows.with_effort(solution, start, keeper.resumed())
+    return Found(solution, path)
+
+
+def _solve_path(
+    engine: Solver,
+    problem: Problem,
+    limits: Limits,
+    cell: Cell,
+    keeper: Keeper,
+    known: Sequence[Solved],
+) -> tuple[Path, Solution | None]:
+    """The λ-path, and the first solution of this attempt at its least λ.
+
+    Without a state it begins anew if what its solves learn from each other may choose the trees:
+    then what an earlier attempt has solved is made use of where this one does not come to its end.
+    """
+    lam, named = Fraction(cell.lam), (cell.solver, cell.solver_version)
+    series = ResumedSeries(problem, engine.series(problem), known, *named)
+    if known and series.carries(limits) and all(one.is_step for one in known):
+        whole = recalled_path(problem, lam, known, *named)
+        if whole.status is Status.OPTIMAL:  # what was interrupted is the making of its certificate
+            return whole, None
+    keeper.follow_path(series.dump)
+    state, watch = keeper.received(), keeper.watch()
+    with keeper.on_time(limits.seconds):
+        try:
+            path = find_path(problem, lam, series, limits, watch, state)
+        except StateError as error:
+            keeper.reject(str(error))
+            series = ResumedSeries(problem, engine.series(problem), known, *named)
+            keeper.follow_path(series.dump)
+            path = find_path(problem, lam, series, limits, watch)
+    if known and path.status is not Status.OPTIMAL and series.carries(limits):
+        path = with_known(problem, path, [*series.solves.values()])
+    return path, series.first.get(lam)
 
 
 def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.branches.scope import INFINITE
 from solver.branches.table import Ints
+from solver.errors import InputError
 from solver.exact import Prices
 
+ARCHIVED = "archive."
+"""How the names of an archive's arrays begin in the state of a search."""
+
+_PRICES = f"{ARCHIVED}prices"
 _NEAREST = 3  # records on either side that bounds are taken from; others tell hardly more
 
 
@@ -55,6 +62,46 @@ class Archive:
     def bytes(self) -> int:
         """Memory of all arrays."""
         return sum(array.nbytes for record in self.records for array in record[1:])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All records as arrays, which are views; the prices as numerators and denominators."""
+        ratios = [record.price.as_integer_ratio() for record in self.records]
+        found: dict[str, NDArray[Any]] = {_PRICES: np.array(ratios, np.int64)}
+        for i, record in enumerate(self.records):
+            for name in Record._fields[1:]:
+                found[f"{ARCHIVED}{i}.{name}"] = getattr(record, name)
+        return found
+
+    @classmethod
+    def restored(cls, state: Mapping[str, NDArray[Any]], nodes: int) -> Archive:
+        """The reverse of :meth:`state`.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            Other arrays may be in it.
+        nodes : int
+            Of the memo: no record has more.
+
+        Raises
+        ------
+        InputError
+            If the arrays do not fit each other.
+        """
+        archive = cls()
+        names, ratios = Record._fields[1:], state.get(_PRICES, np.zeros((0, 2), np.int64))
+        own = {f"{ARCHIVED}{i}.{name}" for i in range(len(ratios)) for name in names}
+        if {name for name in state if name.startswith(ARCHIVED)} != {_PRICES, *own}:
+            raise InputError("the state's bounds of other λ are not complete; it is damaged")
+        for i, (numerator, denominator) in enumerate(ratios.tolist()):
+            lower, errors, splits, best = (state[f"{ARCHIVED}{i}.{name}"] for name in names)
+            whole = {array.dtype.str for array in (errors, splits, best)} == {"<i8"}
+            lengths = {array.shape for array in (lower, errors, splits, best)}
+            if lower.dtype != np.float64 or not whole or len(lengths) > 1 or len(lower) > nodes:
+                raise InputError("the state's bounds of other λ do not fit; it is damaged")
+            price = Fraction(numerator, denominator)
+            archive.records.append(Record(price, lower, errors, splits, best))
+        return archive
 
     def add(self, prices: Prices, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
         """Keep what a search has reached; costs are those of its prices."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Option, Solve, Solver, Traits, Watch
+from solver.base import Option, Series, Solve, Solver, Traits, Watch
 from solver.branches.engine import ThresholdEngine
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.prover import certify
@@ -17,7 +18,7 @@ from solver.branches.rules import OPTIONS
 from solver.branches.scope import Scope
 from solver.branches.search import Engine, Search
 from solver.certificate import Certificate, Claim
-from solver.errors import InputError
+from solver.errors import InputError, StateError
 from solver.exact import Prices
 from solver.limits import Limits
 from solver.problem import Problem
@@ -149,7 +150,7 @@ class Branches(Solver):
     def series(self, problem: Problem) -> Solve:
         """See :meth:`solver.base.Solver.series`: in mode ``full`` bounds and trees of all
         branches are carried from one λ to the next."""
-        return Solver.series(_Carrying(**self.settings), problem)
+        return _CarryingSeries(_Carrying(**self.settings), problem)
 
     @classmethod
     def warm_up(cls) -> None:
@@ -163,7 +164,7 @@ class Branches(Solver):
 class _Carrying(Branches):
     """Goes on with one engine from λ to λ."""
 
-    _last: ThresholdEngine | None = None
+    last: ThresholdEngine | None = None
 
     def _regrown(self, problem: Problem, start: Tree) -> Tree:
         return start  # it came out of this series
@@ -176,15 +177,55 @@ class _Carrying(Branches):
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
     ) -> Engine:
-        last = self._last
+        last = self.last
         if last is not None and last.problem is problem and last.scope == scope:
             if room is None or last.bytes_repriced() <= room:
                 last.reprice(prices, scope)
                 return last
         engine = super()._engine(problem, prices, scope, state, room)
         if isinstance(engine, ThresholdEngine) and scope.budgets == 1:
-            self._last = engine
+            self.last = engine
         return engine
+
+
+class _CarryingSeries(Series):
+    """A series whose engine goes on from λ to λ."""
+
+    solver: _Carrying
+
+    def carries(self, limits: Limits) -> bool:
+        """In mode ``full``; under a limit on splits it depends on λ."""
+        return self.solver.resumes
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """The engine, and the prices and the scope that it was used with."""
+        engine = self.solver.last
+        if engine is None:
+            return super().state()
+        prices = engine.prices
+        return {
+            _LAM: np.array(str(prices.lam)),
+            _PRICES: np.array([prices.tie, prices.error, prices.split], np.int64),
+            _SCOPE: np.array(engine.scope, np.int64),
+            **engine.state(),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """See :meth:`solver.base.Series.restore`."""
+        if not {_LAM, _PRICES, _SCOPE} <= set(state):
+            super().restore(state)
+            return
+        own, problem = dict(state), self.problem
+        try:
+            lam = Fraction(str(own.pop(_LAM)))
+            prices = Prices(lam, problem.total_weight, *own.pop(_PRICES).tolist())
+            scope = Scope(*own.pop(_SCOPE).tolist())
+            self.solver.last = ThresholdEngine(problem, prices, scope, self.solver.settings, own)
+        except (InputError, TypeError, ValueError) as error:
+            raise StateError(f"the path cannot go on from its state: {error}") from None
+
+
+_LAM, _PRICES, _SCOPE = "lam", "prices", "scope"
 
 
 def shape_of(tree: Tree) -> Shape:

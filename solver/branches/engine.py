@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches import kernels
-from solver.branches.archive import BYTES_A_NODE, Archive
+from solver.branches.archive import ARCHIVED, BYTES_A_NODE, Archive
 from solver.branches.memo import look_for, rehash
 from solver.branches.rules import rules_of
 from solver.branches.scope import Scope
@@ -48,6 +48,7 @@ from solver.tree import Shape
 _LARGEST_STEP = 32 * 2**20
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
+_ROOM, _INHERITED = "room", "inherited"
 
 
 class Part(NamedTuple):
@@ -71,6 +72,11 @@ class ThresholdEngine:
         The options of :class:`solver.branches.Branches`.
     state : mapping, optional
         What :meth:`state` gave in a search of the same problem, prices, scope and settings.
+
+    Attributes
+    ----------
+    before : tuple of int
+        Iterations and nodes of the searches at other λ.
 
     Raises
     ------
@@ -96,6 +102,7 @@ class ThresholdEngine:
         self.scratch: Scratch = new_scratch(self.table, self.rules, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
         self.archive = Archive()
+        self.before = 0, 0
         self._stale = False
         self.compile_seconds = self._compile()
         if state is None:
@@ -131,6 +138,7 @@ class ThresholdEngine:
         self.rules = rules_of(self.problem, prices, scope, self.settings, self.unit)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
         self._stale = True
+        self.before = self.iterations, self.nodes
         kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
 
     def bytes_repriced(self) -> int:
@@ -184,24 +192,41 @@ class ThresholdEngine:
         lengths = {**self._used(), "used": len(self.memo.used)}
         del arrays["slots"]
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
-        return {**kept, "rules": np.array(self.rules, np.int64), "problem": np.array(self.digest)}
+        kept["rules"], kept["problem"] = np.array(self.rules, np.int64), np.array(self.digest)
+        # So that a limit of memory is met where it would have been.
+        kept[_ROOM] = np.array([len(array) for array in arrays.values()], np.int64)
+        if self.inherits:
+            kept[_INHERITED] = np.array([*self.before, self._stale], np.int64)
+            kept |= self.archive.state()
+        return kept
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         del arrays["slots"]
-        if set(state) != {*arrays, "rules", "problem"} or str(state["problem"]) != self.digest:
+        others = {_ROOM}
+        if _INHERITED in state:
+            others |= {_INHERITED, *(name for name in state if name.startswith(ARCHIVED))}
+        expected = {*arrays, "rules", "problem"}
+        if set(state) - others != expected or str(state["problem"]) != self.digest:
             raise InputError("the state is that of another problem or of another solver")
         if state["rules"].tolist() != np.array(self.rules, np.int64).tolist():
             raise InputError("the state is that of a search with another λ, options or limits")
-        for name, array in arrays.items():
+        room = state.get(_ROOM, np.zeros(len(arrays), np.int64))
+        if room.shape != (len(arrays),) or state.get(_INHERITED, np.zeros(3)).shape != (3,):
+            raise InputError("the state's arrays do not fit; it is damaged")
+        for (name, array), least in zip(arrays.items(), room.tolist(), strict=True):
             saved = state[name]
             if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
                 raise InputError(f"the state's array {name!r} does not fit; it is damaged")
-            size = max(len(array), len(saved) + BLOCK)
+            size = max(len(array), least or len(saved) + BLOCK)
             array.resize((size, *array.shape[1:]), refcheck=False)
             array[: len(saved)] = saved
         self._make_slots(_slots_for(len(self.memo.node_hash)))
+        if _INHERITED in state:
+            iterations, nodes, stale = state[_INHERITED].tolist()
+            self.before, self._stale = (iterations, nodes), bool(stale)
+            self.archive = Archive.restored(state, self.nodes)
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more frame; False if that would exceed ``limit`` bytes."""

@@ -75,6 +75,10 @@ class Engine(Protocol):
         """A tree that costs :attr:`achieved`, or less."""
 
     @property
+    def before(self) -> tuple[int, int]:
+        """Iterations and nodes of the searches at other λ that it goes on from."""
+
+    @property
     def inherits(self) -> bool:
         """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
 
@@ -133,8 +137,7 @@ class Search:
         self.scope = Scope.of(problem, lam, limits)
         self.engine = make_engine(problem, self.prices, self.scope)
         # What was done at another λ does not count, what was done before a stop does.
-        self.iterations_before = self.engine.iterations if self.engine.inherits else 0
-        self.nodes_before = self.engine.nodes if self.engine.inherits else 0
+        self.iterations_before, self.nodes_before = self.engine.before
         self.compile_seconds = self.engine.compile_seconds + compile_greedy()
         self.began += self.compile_seconds
         self.enough = -1
@@ -190,6 +193,10 @@ class Search:
                 next_snapshot = self.seconds + watch.interval
         if status is not Status.OPTIMAL:
             self._offer_greedy()
+            # A search for a tree that is known of would be the end of the one that is to go on.
+            told = status is Status.STOPPED and watch.snapshot is not None
+            if told and watch.snapshot is not None:
+                watch.snapshot(self.snapshot())
             if status in (Status.TIME_LIMIT, Status.STOPPED):
                 self.deadline = self._now() + _LATEST
             if self.engine.inherits:  # should a better one not be found again in time
@@ -199,7 +206,7 @@ class Search:
         reached, bound = self._bounds()
         if reached == bound:
             return Status.OPTIMAL
-        if watch.snapshot is not None:
+        if watch.snapshot is not None and not told:
             watch.snapshot(self.snapshot())
         return status
 
@@ -303,16 +310,16 @@ class Search:
             seconds=self.seconds,
             iterations=self.engine.iterations - self.iterations_before,
             nodes=self.engine.nodes,
-            state=self.state,
+            state=None if self.engine.state() is None else self.state,
         )
 
     def _tree_so_far(self) -> Tree:
-        """The best tree that can be told without a search for one that is only known of."""
-        if not self.engine.inherits:
-            self._offer_found()
-            return self.tree()
+        """The best tree that can be told without a search for one that is only known of.
+
+        It is not offered: when a snapshot is taken must not choose the answer.
+        """
         own = self.problem.grow(self.engine.shape())
-        return min([*(offer.tree for offer in self.offered), own], key=self._cost)
+        return min([own, *(offer.tree for offer in self.offered)], key=self._cost)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The engine's state; its arrays may be views of what it works on."""

@@ -24,7 +24,8 @@ import psutil
 from numpy.typing import NDArray
 
 from solver.base import Option, Snapshot, Solver, Traits, Watch
-from solver.branches import Branches
+from solver.branches import Branches, search
+from solver.branches.engine import ThresholdEngine
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.exact import objective
@@ -42,6 +43,9 @@ KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
 
 CLOCK = "TREESWEEP_TEST_CLOCK"
 """``SECONDS JUMP``: so long after the start of a process its clock is set by so many seconds."""
+
+SLOW = "TREESWEEP_TEST_SLOW"
+"""Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
 
 
 class _Leaf(Solver):
@@ -377,6 +381,24 @@ def _set_clock(after: float, jump: float) -> None:
                 setattr(module, name, seen)
     rows.now = lambda: now() + timedelta(seconds=offset())
 
+
+def _slow_down(seconds: float) -> None:
+    """Let BRANCHES take its time, without changing what it does."""
+    step = ThresholdEngine.step
+    if step.__name__ == "slowly":
+        return  # Dask loads this file more than once
+
+    def slowly(engine: ThresholdEngine, iterations: int, enough: int) -> int:
+        _mark("waited")
+        time.sleep(seconds)
+        return step(engine, iterations, enough)
+
+    ThresholdEngine.step = slowly  # type: ignore[method-assign]
+    search._next_budget = lambda done, seconds: 40
+
+
+if os.environ.get(SLOW):
+    _slow_down(float(os.environ[SLOW]))
 
 if os.environ.get(CLOCK):
     _set_clock(*map(float, os.environ[CLOCK].split()))

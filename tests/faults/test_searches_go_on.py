@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import solver
+from solver.base import Series
+from solver.branches import Branches
+from solver.path import find_path
+from sweep.datasets import load_dataset
 from sweep.status import sweep_status
 from tests.faults.driving import Drive, wait_for_done, workers
 
@@ -212,6 +218,10 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     # At most the λ at which it was interrupted is solved twice.
     assert len(before["walked"]) >= 3
     assert sum(len(times) - 1 for name, times in after.items() if name != "walked") <= 1
+    dataset = load_dataset("monks-2")
+    problem = solver.Problem.from_table(dataset.frame, dataset.target, "onehot")
+    alone = find_path(problem, Fraction(1, 200), Series(Branches(), problem))
+    assert [step["tree"] for step in row["path"]] == [tree.to_json() for tree in alone.trees]
     single = drive.finish("run", PATH.replace("walker, lam: path", "branches, lam: path"))
     assert single["code"] == 0
     rows = drive.rows().set_index("solver")

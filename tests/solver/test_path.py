@@ -397,7 +397,7 @@ def test_snapshots_name_the_lambda() -> None:
     assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
     for snapshot in seen:
         assert snapshot.lam is not None
-        assert snapshot.state is None
+        assert snapshot.state is not None
         assert snapshot.lower_bound <= path.objective_at(snapshot.lam) <= snapshot.objective
         assert score(problem, snapshot.tree, snapshot.lam).objective == snapshot.objective
 

@@ -15,7 +15,15 @@ from solver.branches import Branches
 from solver.path import find_path
 from solver.solution import Solution, Status
 from sweep.paths import path_columns
-from sweep.pathsolves import ResumedSeries, Solved, dump_solves, parse_solves, solves_of
+from sweep.pathsolves import (
+    ResumedSeries,
+    Solved,
+    dump_solves,
+    parse_solves,
+    recalled_path,
+    solves_of,
+    with_known,
+)
 
 LAM = Fraction(1, 200)
 
@@ -129,3 +137,68 @@ def test_solves_come_back_as_they_were(problem: solver.Problem) -> None:
     ]
     assert parse_solves(dump_solves(solves)) == solves
     assert json.loads(dump_solves([])) == []
+
+
+def tied() -> solver.Problem:
+    """Of many equally good trees."""
+    generator = np.random.default_rng(2)
+    return solver.Problem.from_codes(
+        generator.integers(0, 2, (80, 8)), generator.integers(0, 2, 80)
+    )
+
+
+def carrying(problem: solver.Problem, known: list[Solved]) -> ResumedSeries:
+    return ResumedSeries(problem, Branches().series(problem), known, "branches", "2")
+
+
+def trees(path: solver.Path) -> list[str]:
+    return [tree.to_json() for tree in path.trees]
+
+
+@pytest.mark.parametrize("asks", [2, 4, 8, 16])
+def test_solves_that_learn_from_each_other_are_done_again(asks: int) -> None:
+    """Else the path, which learned less, would have other trees, equally good."""
+    problem, lam = tied(), Fraction(1, 300)
+    whole = find_path(problem, lam, Branches().series(problem))
+    begun, left = carrying(problem, []), iter([False] * asks)
+    stopped = find_path(problem, lam, begun, watch=Watch(lambda: next(left, True)))
+    assert stopped.status is Status.STOPPED
+    known = parse_solves(begun.dump())
+    found = find_path(problem, lam, carrying(problem, known))
+    assert trees(found) == trees(whole)
+    assert found.iterations == whole.iterations
+
+
+def test_what_is_known_makes_up_for_what_a_limit_ended() -> None:
+    problem, lam = tied(), Fraction(1, 300)
+    begun = carrying(problem, [])
+    whole = find_path(problem, lam, begun)
+    known = parse_solves(begun.dump())
+    again = carrying(problem, known)
+    short = find_path(problem, lam, again, solver.Limits(nodes=3))
+    assert short.status is Status.NODE_LIMIT
+    found = with_known(problem, short, [*again.solves.values()])
+    assert (found.status, found.lams, found.losses) == (Status.OPTIMAL, whole.lams, whole.losses)
+    assert found.iterations == short.iterations
+    again = carrying(problem, known[:2])
+    short = find_path(problem, lam, again, solver.Limits(nodes=3))
+    some = with_known(problem, short, [*again.solves.values()])
+    assert some.status is Status.NODE_LIMIT
+    for point in (p for path in (short, some) for p in path.points):
+        bound = some.lower_bound_at(point.lam)
+        assert bound is not None
+        assert point.lower_bound is not None
+        assert point.lower_bound <= bound <= whole.objective_at(point.lam)
+
+
+def test_a_whole_path_comes_back_from_its_row() -> None:
+    problem, lam = tied(), Fraction(1, 300)
+    path = find_path(problem, lam, Branches().series(problem))
+    known = parse_solves(solves_of(path_columns(path, [None] * len(path.steps))))
+    found = recalled_path(problem, lam, known, "branches", "2")
+    assert found.steps == path.steps
+    assert (found.status, found.seconds, found.iterations) == (Status.OPTIMAL, 0, 0)
+    part = recalled_path(problem, lam, known[:2], "branches", "2")
+    assert part.status is not Status.OPTIMAL
+    nothing = recalled_path(problem, lam, [], "branches", "2")
+    assert [step.proven for step in nothing.steps] == [False]

@@ -95,6 +95,11 @@ class PaperEngine:
         """Nothing to do: every iteration carries its bounds to the root."""
 
     @property
+    def before(self) -> tuple[int, int]:
+        """Nothing is carried from λ to λ."""
+        return 0, 0
+
+    @property
     def inherits(self) -> bool:
         """Never."""
         return False

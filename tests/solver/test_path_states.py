@@ -1,0 +1,286 @@
+"""A λ-path that is interrupted anywhere and goes on elsewhere is the one that never was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from solver import InputError, Limits, Path, Problem, Status, get_solver, regularization_path
+from solver.base import Series, Snapshot, Watch
+from solver.errors import StateError
+from solver.path import find_path
+from tests.strategies import Table, binary_tables, prices, structural_limits, tables
+
+State = dict[str, NDArray[Any]]
+LAM = Fraction(1, 300)
+NO_LIMITS = Limits()
+
+quick = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+
+
+def noise(seed: int) -> Problem:
+    """Of many equally good trees, as are the others: the target is noise."""
+    generator = np.random.default_rng(seed)
+    return Problem.from_codes(generator.integers(0, 2, (80, 8)), generator.integers(0, 2, 80))
+
+
+def symmetric(seed: int) -> Problem:
+    """Whether two of five features of three values agree, one column a value, as in monks-1."""
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 3, (100, 5))
+    target = (codes[:, 0] == codes[:, 1]) ^ (generator.random(100) < 0.15)
+    columns = np.hstack([codes == value for value in range(3)])
+    return Problem.from_codes(columns.astype(int), target.astype(int))
+
+
+def parity(seed: int) -> Problem:
+    """The features of a parity can be asked in any order."""
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 2, (100, 8))
+    target = codes[:, 0] ^ codes[:, 1] ^ (codes[:, 2] & codes[:, 3])
+    return Problem.from_codes(codes, target ^ (generator.random(100) < 0.1))
+
+
+def multiway(seed: int) -> Problem:
+    """Of features of three values."""
+    generator = np.random.default_rng(seed)
+    return Problem.from_codes(generator.integers(0, 3, (60, 6)), generator.integers(0, 3, 60))
+
+
+def summary(path: Path) -> dict[str, Any]:
+    """All of a path but times and memory."""
+    found = path.to_dict()
+    for name in ("seconds", "compile_seconds", "peak_bytes"):
+        del found[name]
+    return found
+
+
+def copied(snapshot: Snapshot) -> State:
+    """The state of a snapshot, as another process would have it."""
+    assert snapshot.state is not None
+    return {name: array.copy() for name, array in snapshot.state().items()}
+
+
+def states_of(problem: Problem, lam: Fraction, **more: Any) -> tuple[Path, list[State]]:
+    """A path and its state at every snapshot."""
+    states: list[State] = []
+    watch = Watch(snapshot=lambda seen: states.append(copied(seen)), interval=0.0)
+    return regularization_path(problem, lam, watch=watch, **more), states
+
+
+def stopped_after(
+    asks: int, problem: Problem, lam: Fraction, state: State | None, **more: Any
+) -> tuple[Path, State | None]:
+    """A path that is stopped when it has asked so often, and its last state, if it told one."""
+    left, last = asks, state
+
+    def stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    def keep(seen: Snapshot) -> None:
+        nonlocal last
+        if left < 0:
+            last = copied(seen)
+
+    watch = Watch(stop, keep, 1e9)
+    return regularization_path(problem, lam, watch=watch, state=state, **more), last
+
+
+@pytest.fixture
+def slices(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Lets a search be seen, and stopped, after every so many iterations."""
+
+    def cut(iterations: int) -> None:
+        monkeypatch.setattr("solver.branches.search._next_budget", lambda *_: iterations)
+
+    return cut
+
+
+@pytest.fixture
+def fine(slices: Callable[[int], None]) -> None:
+    slices(3)
+
+
+# Of these problems, paths that were resumed from what was solved had other trees than whole ones.
+@pytest.mark.parametrize(
+    "make, seed",
+    [
+        (noise, 0), (noise, 2), (noise, 5), (symmetric, 3), (symmetric, 6), (parity, 3),
+        (parity, 8), (multiway, 1),
+    ],
+)  # fmt: skip
+def test_goes_on_from_any_state_as_if_nothing_had_been(
+    slices: Callable[[int], None], make: Callable[[int], Problem], seed: int
+) -> None:
+    slices(11)
+    problem = make(seed)
+    whole, states = states_of(problem, LAM)
+    expected = summary(regularization_path(problem, LAM))
+    assert summary(whole) == expected
+    for state in states[:: max(1, len(states) // 12)]:
+        assert summary(regularization_path(problem, LAM, state=state)) == expected
+
+
+def test_states_are_within_and_between_solves(fine: None) -> None:
+    path, states = states_of(symmetric(3), LAM)
+    solving = [str(state["solving"]) for state in states]
+    assert "" in solving
+    assert len({lam for lam in solving if lam}) > path.solves / 2 > 2
+    assert max(sum("archive" in name for name in state) for state in states) > 9
+    assert {array.dtype.kind for state in states for array in state.values()} <= set("uifU")
+
+
+@pytest.mark.parametrize("asks", [5, 20])
+@pytest.mark.parametrize("make, seed", [(noise, 2), (symmetric, 3), (parity, 8)])
+def test_stopped_again_and_again_it_is_the_same(
+    slices: Callable[[int], None], make: Callable[[int], Problem], seed: int, asks: int
+) -> None:
+    slices(20)
+    problem = make(seed)
+    expected = summary(regularization_path(problem, LAM))
+    state, rounds = None, 0
+    while True:
+        path, state = stopped_after(asks, problem, LAM, state)
+        if path.status is Status.OPTIMAL:
+            break
+        assert path.status is Status.STOPPED
+        rounds += 1
+        assert rounds < 1000
+    assert rounds > 2
+    assert summary(path) == expected
+
+
+def drawn(data: st.DataObject) -> tuple[Problem, Fraction, dict[str, Any]]:
+    """A small problem, a λ, and limits and options."""
+    table: Table = data.draw(st.one_of(tables(), binary_tables()))
+    lam = data.draw(st.one_of(st.just(Fraction(0)), prices(sum(table.weights))))
+    limits = data.draw(st.one_of(st.just(NO_LIMITS), structural_limits()))
+    if data.draw(st.booleans()):
+        limits = replace(limits, nodes=data.draw(st.integers(1, 12)))
+    options = data.draw(st.sampled_from([{}, {"incumbent": False}, {"memo": "literals"}]))
+    return table.problem(), lam, {"limits": limits, **options}
+
+
+@quick
+@given(data=st.data())
+def test_goes_on_from_any_state_whatever_the_limits(data: st.DataObject) -> None:
+    problem, lam, more = drawn(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("solver.branches.search._next_budget", lambda *_: 1)
+        whole, states = states_of(problem, lam, **more)
+        assert summary(whole) == summary(regularization_path(problem, lam, **more))
+        if states:
+            state = states[data.draw(st.integers(0, len(states) - 1))]
+            found = regularization_path(problem, lam, state=state, **more)
+            assert summary(found) == summary(whole)
+
+
+@quick
+@given(data=st.data())
+def test_goes_on_after_any_stop_whatever_the_limits(data: st.DataObject) -> None:
+    problem, lam, more = drawn(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("solver.branches.search._next_budget", lambda *_: 1)
+        whole = regularization_path(problem, lam, **more)
+        asks = data.draw(st.integers(1, 30))
+        path, state = stopped_after(asks, problem, lam, None, **more)
+        if path.status is Status.STOPPED:
+            path = regularization_path(problem, lam, state=state, **more)
+        assert summary(path) == summary(whole)
+
+
+def test_goes_on_where_a_limit_was_and_under_larger_ones(fine: None) -> None:
+    problem = symmetric(3)
+    whole = regularization_path(problem, LAM)
+    path, states = states_of(problem, LAM, limits=Limits(nodes=20))
+    assert path.status is Status.NODE_LIMIT
+    again = regularization_path(problem, LAM, limits=Limits(nodes=20), state=states[-1])
+    assert summary(again) == summary(path)
+    for limits in (NO_LIMITS, Limits(nodes=10**6), Limits(seconds=60)):
+        found = regularization_path(problem, LAM, limits=limits, state=states[-1])
+        assert found.status is Status.OPTIMAL
+        assert (found.lams, found.losses, found.splits) == (
+            whole.lams, whole.losses, whole.splits,
+        )  # fmt: skip
+        assert found.solves > path.solves
+
+
+def test_what_took_no_time_is_not_counted_and_what_was_done_is(fine: None) -> None:
+    problem = parity(8)
+    whole, states = states_of(problem, LAM)
+    found = regularization_path(problem, LAM, state=states[-1])
+    assert found.iterations == whole.iterations
+    assert found.solves == whole.solves
+    assert found.seconds < whole.seconds
+
+
+def test_solvers_that_carry_nothing_go_on_too(fine: None) -> None:
+    problem = noise(0)
+    limits = Limits(splits=3)  # under it each solve begins anew
+    whole, states = states_of(problem, LAM, limits=limits)
+    for state in states[::10]:
+        found = regularization_path(problem, LAM, limits=limits, state=state)
+        assert summary(found) == summary(whole)
+
+
+@pytest.mark.parametrize("name, options", [("cart", {}), ("branches", {"mode": "paper"})])
+def test_solvers_without_states_go_on_from_the_last_lambda(
+    name: str, options: dict[str, Any]
+) -> None:
+    problem, lam = symmetric(3), Fraction(1, 20)
+    whole, states = states_of(problem, lam, solver=name, **options)
+    assert states
+    for state in states:
+        assert str(state["solving"]) == ""
+        found = regularization_path(problem, lam, name, state=state, **options)
+        assert summary(found) == summary(whole)
+    assert not get_solver(name)(**options).series(problem).carries(NO_LIMITS)
+
+
+def test_a_state_of_another_path_is_refused(fine: None) -> None:
+    problem = symmetric(3)
+    _, states = states_of(problem, LAM)
+    within = next(s for s in reversed(states) if str(s["solving"]))
+    between = next(s for s in reversed(states) if not str(s["solving"]))
+    for state in (within, between):
+        with pytest.raises(StateError, match="another problem"):
+            regularization_path(symmetric(4), LAM, state=state)
+        with pytest.raises(StateError, match="another λ, options or limits"):
+            regularization_path(problem, LAM, state=state, pairs=False)
+        with pytest.raises(StateError, match="from another λ"):
+            regularization_path(problem, LAM / 2, state=state)
+        for name in {*state} - {"limits"}:
+            damaged = {**state, name: np.zeros(2, np.float32)}
+            with pytest.raises(StateError):
+                regularization_path(problem, LAM, state=damaged)
+            damaged.pop(name)
+            if "room" not in name:
+                with pytest.raises(StateError):
+                    regularization_path(problem, LAM, state=damaged)
+    with pytest.raises(StateError, match="cannot go on"):
+        find_path(problem, LAM, lambda *_: None, state=within)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        regularization_path(problem, LAM, "cart", state=within)
+    with pytest.raises(StateError, match="cannot go on"):
+        regularization_path(problem, LAM, mode="paper", state=within)
+
+
+def test_a_series_says_whether_it_carries() -> None:
+    series = get_solver("branches")().series(noise(0))
+    assert isinstance(series, Series)
+    assert series.carries(NO_LIMITS)
+    assert series.state() == {}
+    series(Fraction(1, 10), NO_LIMITS)
+    assert "lam" in (series.state() or {})
