@@ -13,9 +13,10 @@ from sweep.spec import Holdout, KFold, NoValidation, Validation
 
 
 class Fold(NamedTuple):
-    """One way of holding rows out; None means that no row is.
+    """One way of holding rows out; a number of None means that no row is.
 
-    ``repeat`` and ``number`` count from 0.
+    ``repeat`` and ``number`` count from 0. Where no row is held out, the first repetition has no
+    number, so that it is the same task as one that is not repeated.
     """
 
     repeat: int | None
@@ -50,7 +51,7 @@ def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
         If the table has too few rows for them.
     """
     if isinstance(validation, NoValidation):
-        return [Fold(None, None)]
+        return [Fold(r or None, None) for r in range(validation.repeats)]
     needed = validation.folds if isinstance(validation, KFold) else 2
     if n_rows < needed:
         raise InputError(

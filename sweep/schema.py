@@ -74,7 +74,7 @@ COLUMNS: tuple[Column, ...] = (
         "its options, defaults included, and `lam`, `proof` if they were asked for: JSON, sorted",
     ),
     Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
-    Column("repeat", pa.int32(), "number of the repetition from 0; null without validation"),
+    Column("repeat", pa.int32(), "number of the repetition; null for the first without validation"),
     Column("validation", pa.string(), "how rows were held out: JSON, `null` without validation"),
     Column("seed", pa.int64(), "seed of the validation; null without validation"),
     Column("limits", pa.string(), "the limits that were set (seconds, bytes, …): JSON, sorted"),

@@ -258,9 +258,10 @@ def read_bytes(value: Any) -> Any:
 
 
 class NoValidation(Strict):
-    """Train and score on the whole table."""
+    """Train and score on the whole table; more than once, to see how its time varies."""
 
     kind: Literal["none"]
+    repeats: int = Field(default=1, ge=1, le=1000)
 
 
 class Holdout(Strict):
@@ -390,6 +391,19 @@ class Spec(Strict):
                     raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
                 found[dataset.name] = dataset
         object.__setattr__(self, "datasets", [*found.values()])
+        return self
+
+    @model_validator(mode="after")
+    def _paths_are_found_once(self) -> Spec:
+        if isinstance(self.validation, NoValidation) and self.validation.repeats > 1:
+            for i, entry in enumerate(self.solvers):
+                if entry.lam == PATH:
+                    raise problem(
+                        "a λ-path is not repeated; leave it out, or repeats of the validation",
+                        "solvers",
+                        i,
+                        LAM,
+                    )
         return self
 
     @model_validator(mode="after")

@@ -13,10 +13,18 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from pipelines.report.palette import FAINT, GRID, INK
 
@@ -47,6 +55,10 @@ _STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
 }
 
+_PLAIN = FuncFormatter(
+    lambda value, _: f"{value:g}" if value < 1e6 else f"{value:.0e}".replace("e+0", "e")
+)
+
 
 @contextmanager
 def style() -> Iterator[None]:
@@ -66,6 +78,15 @@ def style() -> Iterator[None]:
 def new_figure(width: float, height: float) -> Figure:
     """A figure of a size in inches that pyplot does not know of."""
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_decades(axis: Axis) -> None:
+    """Label a logarithmic axis in plain numbers, between powers of ten as well where few are."""
+    low, high = axis.get_view_interval()
+    few = np.log10(high / low) < 2.5
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(_PLAIN)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def to_png(figure: Figure, dpi: int = 144) -> bytes:

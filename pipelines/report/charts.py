@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pipelines.report.axes import LambdaAxis, new_figure
+from pipelines.report.axes import LambdaAxis, new_figure, plain_decades
 from pipelines.report.columns import Floats
 from pipelines.report.exactchart import draw_objective, draw_stairs, lambda_axis, spans
 from pipelines.report.palette import CHOSEN, FAINT, TEST, Dash, encoding_dashes, encoding_marks
@@ -24,7 +23,6 @@ _STEPS = 2000
 _TALL = 8
 """A legend of more lines hides what it explains."""
 
-_PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 _PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
 
 
@@ -128,18 +126,9 @@ def _seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> 
     values = table["seconds"][table["seconds"] > 0]
     if len(values) and values.max() / values.min() > 8:
         axes.set_yscale("log")
-        _plain_decades(axes.yaxis)
+        plain_decades(axes.yaxis)
     elif len(values):
         axes.set_ylim(0, 1.08 * float(values.max()))
-
-
-def _plain_decades(axis: Axis) -> None:
-    """Label a logarithmic axis in plain numbers, between powers of ten as well where few are."""
-    low, high = axis.get_view_interval()
-    few = np.log10(high / low) < 2.5
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
-    axis.set_major_formatter(_PLAIN)
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _choices(path: Path) -> list[tuple[str, str, Dash]]:
@@ -248,7 +237,7 @@ def profile_chart(
     left.set_xlabel("seconds of search (log scale)")
     if times["seconds"].notna().any():
         left.set_xscale("log")
-        _plain_decades(left.xaxis)
+        plain_decades(left.xaxis)
     left.set_ylim(0, 1.03)
     left.yaxis.set_major_formatter(_PERCENT)
     _excess(right, excess, colours)

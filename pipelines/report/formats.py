@@ -65,6 +65,13 @@ def factor(value: Any) -> str:
     return f"{value:.2g}" if value < 10 else whole(float(f"{value:.3g}"))
 
 
+def ratio(value: Any) -> str:
+    """A factor that may be near 1: ``1.13``, ``26.1``, ``2 134``."""
+    if not is_number(value):
+        return NONE
+    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.2g}" if value < 1 else factor(value)
+
+
 def size(value: Any) -> str:
     """An amount of memory in binary units."""
     if not is_number(value):
@@ -72,7 +79,8 @@ def size(value: Any) -> str:
     amount = float(value)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.3g} {unit}"
+            plain = unit == "B" or amount >= 999.5
+            return f"{amount:.0f} {unit}" if plain else f"{amount:.3g} {unit}"
         amount /= 1024
     return f"{amount:.3g} TiB"
 

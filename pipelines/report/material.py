@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from pipelines.report.ablations import Ablations
 from pipelines.report.answer import Answer
 from pipelines.report.paths import Path
 from pipelines.report.results import Results
+from pipelines.report.scaling import Scaling
 from sweep.datasets.reference import DatasetRef
 
 MOST_CHARTS = 60
@@ -30,6 +32,8 @@ class Material:
     disagreements: pd.DataFrame
     published: pd.DataFrame | None
     references: dict[str, DatasetRef]
+    ablations: Ablations
+    scalings: list[Scaling]
 
     @property
     def is_large(self) -> bool:

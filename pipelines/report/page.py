@@ -10,6 +10,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from pipelines.report import formats
+from pipelines.report.ablationpage import PAGE as ABLATIONS
+from pipelines.report.ablationpage import ablation_sections
 from pipelines.report.album import Album
 from pipelines.report.charts import profile_chart
 from pipelines.report.checks import failure_groups
@@ -20,6 +22,7 @@ from pipelines.report.folder import MOST_LINES
 from pipelines.report.material import Material
 from pipelines.report.palette import solver_colours
 from pipelines.report.results import Results
+from pipelines.report.scalingchart import scaling_chart
 from pipelines.report.sections import answer_card, dataset_section
 
 INDEX = "index.html"
@@ -65,6 +68,16 @@ def write_pages(material: Material, album: Album, generated: str) -> None:
     }
     html = environment.get_template("page.html.j2").render(shared | page_data)
     album.folder.write(INDEX, html)
+    if material.ablations.cells:
+        html = environment.get_template("ablations.html.j2").render(
+            shared
+            | {
+                "sections": ablation_sections(material.ablations, album),
+                "of": material.ablations.of,
+                "worked_out": len(material.ablations.cells),
+            }
+        )
+        album.folder.write(ABLATIONS, html)
 
 
 def _environment() -> jinja2.Environment:
@@ -107,6 +120,8 @@ def _page(material: Material, album: Album, colours: dict[str, str]) -> dict[str
         "unplanned": results.unplanned,
         "ranking": ranking.to_dict("records"),
         "profile": _profile(material, album, colours),
+        "ablations": ABLATIONS if material.ablations.cells else None,
+        "scalings": _scalings(material, album, colours),
         "disagreements": material.disagreements.to_dict("records"),
         "failures": failure_groups(results.rows),
         "missing": _missing(results),
@@ -162,6 +177,17 @@ def _profile(material: Material, album: Album, colours: dict[str, str]) -> Marku
     figure = profile_chart(times, material.excess, colours, material.results.encodings)
     return album.chart(figure, "Performance profile: time to proof, and distance to the best",
                        "performance profile")  # fmt: skip
+
+
+def _scalings(material: Material, album: Album, colours: dict[str, str]) -> list[dict[str, Any]]:
+    """A chart for each table that the sweep has in several sizes."""
+    shown = []
+    for scaling in material.scalings:
+        figure = scaling_chart(scaling, colours, material.results.encodings)
+        label = f"{scaling.name}: search time against its size"
+        chart = album.chart(figure, label, "scaling", scaling.name)
+        shown.append({"name": scaling.name, "chart": chart})
+    return shown
 
 
 def _missing(results: Results) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from pipelines.report.charts import dataset_chart, path_chart
 from pipelines.report.comparison import encoding_facts
 from pipelines.report.exactchart import exact_chart
 from pipelines.report.exactpage import exact_section
+from pipelines.report.execution import execution_section
 from pipelines.report.facts import train_command
 from pipelines.report.material import MOST_POINTS, Material
 from pipelines.report.palette import encoding_dashes
@@ -235,6 +236,7 @@ def _path(
         "taken": taken,
         "exact": exact_section(path, album, most, drawn) if path.stairs else None,
         "chart": _path_chart(path, material, album, colours),
+        "execution": execution_section(path, material, album),
         "thinned": len(path.table) if _is_long(path) else 0,
         "table": table.to_dict("records"),
         "lams": (len(table), of),

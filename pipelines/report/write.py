@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.report import sheets
+from pipelines.report.ablations import ablation_table, find_ablations
 from pipelines.report.album import Album
 from pipelines.report.answers import answer
 from pipelines.report.axes import style
@@ -19,6 +20,7 @@ from pipelines.report.material import Material
 from pipelines.report.page import INDEX, write_pages
 from pipelines.report.paths import make_paths
 from pipelines.report.results import Results, load_results
+from pipelines.report.scaling import find_scalings, scaling_table
 from pipelines.reproduce import reproduce_branches
 from solver.errors import InputError
 from sweep.datasets.reference import DatasetRef
@@ -135,6 +137,8 @@ def gather(
         disagreements=find_disagreements(results.rows),
         published=None if published is None else reproduce_branches(results.rows, published),
         references=references or {},
+        ablations=find_ablations(results),
+        scalings=find_scalings(results, references or {}),
     )
 
 
@@ -157,6 +161,10 @@ def _tables(material: Material) -> dict[str, pd.DataFrame]:
             columns={"encoding_label": "encoding", "solver_label": "solver"}
         ),
     }
+    if material.ablations.cells:
+        tables["ablations"] = ablation_table(material.ablations.cells)
+    if material.scalings:
+        tables["scaling"] = scaling_table(material.scalings)
     if material.published is not None:
         tables["published"] = material.published
     return tables

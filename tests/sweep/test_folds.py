@@ -71,6 +71,12 @@ def test_without_validation_no_row_is_held_out() -> None:
     assert not held_out(None, Fold(None, None), TARGET).any()
 
 
+def test_repetitions_without_validation_leave_the_first_as_it_is() -> None:
+    thrice = NoValidation(kind="none", repeats=3)
+    assert list_folds(thrice, 3) == [Fold(None, None), Fold(1, None), Fold(2, None)]
+    assert describe(thrice, 0) is None
+
+
 def test_too_few_rows_are_refused() -> None:
     with pytest.raises(InputError, match="4 rows are too few for validation kfold: it needs 5"):
         list_folds(KFold(kind="kfold"), 4)

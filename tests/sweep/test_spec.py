@@ -222,3 +222,13 @@ def test_only_switches_can_be_ablated(entry: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         spec(FULL.replace("  - branches\n", f"  - {entry}\n", 1))
     assert message in str(caught.value)
+
+
+def test_a_path_is_not_repeated() -> None:
+    text = FULL.replace(
+        "{kind: kfold, folds: 5, seed: 7, stratify: true}", "{kind: none, repeats: 2}"
+    )
+    assert spec(text).validation.model_dump() == {"kind": "none", "repeats": 2}
+    text = text.replace("  - branches\n", "  - {solver: branches, lam: path}\n", 1)
+    with pytest.raises(InputError, match=r"solvers\[1\].lam: a λ-path is not repeated"):
+        spec(text)

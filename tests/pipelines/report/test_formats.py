@@ -39,6 +39,12 @@ def test_seconds(value: float, text: str) -> None:
 def test_sizes_counts_and_lists() -> None:
     assert formats.size(1536) == "1.5 KiB"
     assert formats.size(2**33) == "8 GiB"
+    assert formats.size(1023 * 2**20) == "1023 MiB"
+    assert formats.size(999.4 * 2**20) == "999 MiB"
+    assert formats.ratio(1.131) == "1.13"
+    assert formats.ratio(0.0123) == "0.012"
+    assert formats.ratio(2134) == "2\u202f130"
+    assert formats.ratio(None) == formats.NONE
     assert formats.whole(12345) == "12\u202f345"
     assert formats.mean_count(3.0) == "3"
     assert formats.mean_count(3.25) == "3.2"
