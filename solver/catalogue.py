@@ -14,12 +14,13 @@ from solver.cart import Cart
 from solver.errors import InputError
 from solver.exact import as_lambda
 from solver.limits import Limits
+from solver.osdt import Osdt
 from solver.path import Path, find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Tree
 
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Cart)}
+SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Osdt, Cart)}
 
 
 def get_solver(name: str) -> type[Solver]:

@@ -1,0 +1,379 @@
+"""The search as an object: owns the arrays, grows them, reads trees out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.branches.scope import Scope
+from solver.errors import InputError
+from solver.exact import Prices
+from solver.jit import ensure_compiled
+from solver.limits import Limits
+from solver.osdt import kernels
+from solver.osdt.policies import POLICIES
+from solver.osdt.state import (
+    BEST,
+    BEST_EVALUATED,
+    BEST_OPTION,
+    BEST_PARENT,
+    BUCKETS,
+    BY_ACCURACY,
+    BY_DOMINANCE,
+    BY_EQUIVALENT,
+    BY_HIERARCHICAL,
+    BY_INCREMENTAL,
+    BY_LOOKAHEAD,
+    BY_PERMUTATION,
+    BY_SIMILAR,
+    BY_SUPPORT,
+    BY_TWO_STEPS,
+    EVALUATED,
+    HEADS,
+    INFINITE,
+    KNOWN,
+    LEAVES,
+    LONGEST,
+    OPTIONS,
+    POPPED,
+    QUEUE,
+    SPREAD,
+    TREES,
+    Leaves,
+    Options,
+    Rules,
+    Scratch,
+    Table,
+    Trees,
+    new_leaves,
+    new_options,
+    new_scratch,
+    new_trees,
+    tabulate,
+)
+from solver.problem import Problem
+from solver.tree import Shape
+
+_SHORT_QUEUE = 50_000
+_LARGEST_STEP = 64 * 2**20
+
+BOUNDS = (
+    "hierarchical",
+    "lookahead",
+    "support",
+    "incremental_accuracy",
+    "accuracy",
+    "permutation",
+    "similar_support",
+    "equivalent_points",
+    "dominance",
+    "two_steps",
+)
+_PRUNED = (
+    BY_HIERARCHICAL,
+    BY_LOOKAHEAD,
+    BY_SUPPORT,
+    BY_INCREMENTAL,
+    BY_ACCURACY,
+    BY_PERMUTATION,
+    BY_SIMILAR,
+    BY_EQUIVALENT,
+    BY_DOMINANCE,
+    BY_TWO_STEPS,
+)
+
+
+class OsdtEngine:
+    """One search over sets of leaves.
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    scope : Scope
+    limits : Limits
+    settings : mapping
+        The options of :class:`solver.osdt.Osdt`.
+    state : mapping, optional
+        What :meth:`state` gave in a search of the same problem, prices, limits and settings.
+
+    Raises
+    ------
+    InputError
+        If the state is that of another search.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        limits: Limits,
+        settings: Mapping[str, Any],
+        state: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self.digest = problem.digest
+        self.rules = _rules(problem, prices, scope, limits.splits, settings)
+        self._most_trees = INFINITE if limits.nodes is None else limits.nodes
+        self.table: Table = tabulate(problem)
+        words, classes = self.table.planes.shape[1], problem.n_classes
+        self.leaves: Leaves = new_leaves(words, classes)
+        self.options: Options = new_options()
+        self.trees: Trees = new_trees()
+        self.scratch: Scratch = new_scratch(self.table, classes, len(problem.codes))
+        self._proven = 0
+        self.compile_seconds = self._compile()
+        if state is None:
+            kernels.plant(self.table, self.rules, self.leaves, self.trees, self.scratch)
+        else:
+            self._restore(state)
+        self.fold()
+
+    def _compile(self) -> float:
+        table, rules, leaves, _, trees, scratch = self._arguments
+        return (
+            ensure_compiled(kernels.plant, table, rules, leaves, trees, scratch)
+            + ensure_compiled(kernels.step, *self._arguments, 0, 0, 0)
+            + ensure_compiled(kernels.rehash_leaves, leaves, trees)
+        )
+
+    @property
+    def _arguments(self) -> tuple[Table, Rules, Leaves, Options, Trees, Scratch]:
+        return self.table, self.rules, self.leaves, self.options, self.trees, self.scratch
+
+    def hint(self, cost: int) -> None:
+        """A tree of this cost is known: search for one that costs no more."""
+        used = self.trees.used
+        used[KNOWN] = min(int(used[KNOWN]), cost + 1)
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :func:`solver.osdt.kernels.step`."""
+        return kernels.step(*self._arguments, iterations, enough, self._most_trees)
+
+    def fold(self) -> None:
+        """Find the least lower bound in the queue: exactly in a short one, else by its classes."""
+        queued = int(self.trees.used[QUEUE])
+        if queued == 0:
+            bound = self.achieved
+        elif not self.rules.hierarchical:
+            bound = 0  # without Theorem 1 nothing is concluded from bounds
+        elif queued <= _SHORT_QUEUE:
+            bound = int(self.trees.tree_bound[self.trees.queue_tree[:queued]].min())
+        else:
+            lowest = np.flatnonzero(self.trees.buckets)
+            bound = int(lowest[0]) * self.rules.bucket if len(lowest) else self.achieved
+        self._proven = max(self._proven, min(bound, self.achieved))
+
+    @property
+    def proven(self) -> int:
+        """The lower bound."""
+        return self._proven
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree of the search itself."""
+        return int(self.trees.used[BEST])
+
+    @property
+    def iterations(self) -> int:
+        """Trees taken from the queue."""
+        return int(self.trees.used[POPPED])
+
+    @property
+    def nodes(self) -> int:
+        """Trees in the cache."""
+        return int(self.trees.used[TREES])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        parts = (self.table, self.leaves, self.options, self.trees, self.scratch)
+        return sum(array.nbytes for part in parts for array in part)
+
+    @property
+    def inherits(self) -> bool:
+        """Never."""
+        return False
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """Nothing: it has no trees of another λ."""
+
+    def measure(self) -> dict[str, int]:
+        """How far the search is, for the trace."""
+        used = self.trees.used
+        return {
+            "evaluated": int(used[EVALUATED]),
+            "queue": int(used[QUEUE]),
+            "trees": int(used[TREES]),
+            "leaves": int(used[LEAVES]),
+            "pruned": sum(self.pruned.values()),
+        }
+
+    @property
+    def pruned(self) -> dict[str, int]:
+        """How often each bound has pruned."""
+        used = self.trees.used
+        return {name: int(used[at]) for name, at in zip(BOUNDS, _PRUNED, strict=True)}
+
+    @property
+    def evaluated(self) -> int:
+        """Trees evaluated."""
+        return int(self.trees.used[EVALUATED])
+
+    @property
+    def evaluated_to_best(self) -> int:
+        """Trees evaluated when the best one was found."""
+        return int(self.trees.used[BEST_EVALUATED])
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
+        sizes = self._sizes()
+        arrays = self._growing()
+        more = sum(a[:1].nbytes * (sizes[_group(n)] - len(a)) for n, a in arrays.items())
+        slots = max(_slots_for(sizes["leaf"]), len(self.leaves.leaf_slots))
+        more += 8 * (slots - len(self.leaves.leaf_slots))
+        if limit is not None and self.bytes + more > limit:
+            return False
+        for name, array in arrays.items():
+            if sizes[_group(name)] > len(array):
+                array.resize((sizes[_group(name)], *array.shape[1:]), refcheck=False)
+        if slots > len(self.leaves.leaf_slots):
+            self._make_slots(slots)
+        return True
+
+    def _growing(self) -> dict[str, NDArray[Any]]:
+        """The arrays that grow, by name."""
+        arrays: dict[str, NDArray[Any]] = {
+            **self.leaves._asdict(),
+            **self.options._asdict(),
+            **self.trees._asdict(),
+        }
+        for name in ("leaf_slots", "buckets", "used"):
+            del arrays[name]
+        return arrays
+
+    def _used(self) -> dict[str, int]:
+        used = self.trees.used
+        return {
+            "leaf": int(used[LEAVES]),
+            "option": int(used[OPTIONS]),
+            "tree": int(used[TREES]),
+            "heads": int(used[HEADS]),
+            "queue": int(used[QUEUE]),
+            "spread": int(used[SPREAD]),
+        }
+
+    def _sizes(self) -> dict[str, int]:
+        """Lengths of the arrays, by group, at which :func:`kernels.has_room` is content."""
+        most, used = 4 * len(self.table.features), self._used()
+        needed = {name: at + most for name, at in used.items()}
+        needed["spread"] = used["spread"] + most * (int(self.trees.used[LONGEST]) + 1)
+        arrays, sizes = self._growing(), {}
+        for group, least in needed.items():
+            members = [a for name, a in arrays.items() if _group(name) == group]
+            room, row = len(members[0]), sum(a[:1].nbytes for a in members)
+            step = max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
+            sizes[group] = room + step if least > room else room
+        return sizes
+
+    def _make_slots(self, number: int) -> None:
+        self.leaves = self.leaves._replace(leaf_slots=np.full(number, -1, np.int64))
+        kernels.rehash_leaves(self.leaves, self.trees)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All arrays that the search needs to go on, as far as they are in use; they are views."""
+        lengths = self._used()
+        kept = {name: array[: lengths[_group(name)]] for name, array in self._growing().items()}
+        return {
+            **kept,
+            "buckets": self.trees.buckets,
+            "used": self.trees.used,
+            "proven": np.array([self._proven], np.int64),
+            "rules": np.array(self.rules, np.int64),
+            "problem": np.array(self.digest),
+        }
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        arrays = {
+            **self._growing(),
+            "buckets": self.trees.buckets,
+            "used": self.trees.used,
+            "proven": np.zeros(1, np.int64),
+        }
+        if set(state) != {*arrays, "rules", "problem"} or str(state["problem"]) != self.digest:
+            raise InputError("the state is that of another problem or of another solver")
+        if state["rules"].tolist() != np.array(self.rules, np.int64).tolist():
+            raise InputError("the state is that of a search with another λ, options or limits")
+        for name, array in arrays.items():
+            saved = state[name]
+            if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+                raise InputError(f"the state's array {name!r} does not fit; it is damaged")
+            if len(saved) > len(array):
+                array.resize(saved.shape, refcheck=False)
+            array[: len(saved)] = saved
+        self._proven = int(arrays["proven"][0])
+        self._make_slots(_slots_for(len(self.leaves.leaf_hash)))
+
+    def shape(self) -> Shape:
+        """The best tree of the search itself."""
+        split: dict[int, tuple[int, int, int]] = {}  # feature and children of a leaf
+        tree, option = int(self.trees.used[BEST_PARENT]), int(self.trees.used[BEST_OPTION])
+        while option >= 0:
+            left, right = (int(child) for child in self.options.option_child[option])
+            leaf = self._owner(option)
+            split[leaf] = int(self.options.option_feature[option]), left, right
+            tree, option = int(self.trees.tree_parent[tree]), int(self.trees.tree_option[tree])
+        order = [0]
+        for leaf in order:  # a list and no recursion: a tree can be a chain of thousands
+            if leaf in split:
+                order += split[leaf][1:]
+        shapes: dict[int, Shape] = {}
+        for leaf in reversed(order):
+            shapes[leaf] = -1
+            if leaf in split:
+                feature, left, right = split[leaf]
+                shapes[leaf] = feature, (shapes[left], shapes[right])
+        return shapes[0]
+
+    def _owner(self, option: int) -> int:
+        """The leaf that an option splits."""
+        n = int(self.trees.used[LEAVES])
+        first, number = self.leaves.leaf_first[:n], self.leaves.leaf_options[:n]
+        return int(np.flatnonzero((first <= option) & (option < first + number))[0])
+
+
+def _rules(
+    problem: Problem,
+    prices: Prices,
+    scope: Scope,
+    splits: int | None,
+    settings: Mapping[str, Any],
+) -> Rules:
+    switches = {name: bool(settings[name]) for name in BOUNDS}
+    # In the place of a similar split leaves may get too small.
+    switches["similar_support"] &= scope.min_leaf <= 1
+    switches["dominance"] &= switches["permutation"]
+    return Rules(
+        error=prices.error,
+        split=prices.split,
+        depth=scope.depth,
+        splits=INFINITE if splits is None else splits,
+        min_leaf=scope.min_leaf,
+        bucket=max(1, prices.error * problem.leaf_errors // BUCKETS),
+        policy=POLICIES.index(settings["policy"]),
+        **switches,
+    )
+
+
+def _slots_for(entries: int) -> int:
+    """Slots that keep a table of so many entries at most half full."""
+    return 1 << (2 * entries - 1).bit_length()
+
+
+def _group(name: str) -> str:
+    """Arrays of one group grow together."""
+    return "heads" if name == "tree_heads" else name.partition("_")[0]
