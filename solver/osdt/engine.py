@@ -32,7 +32,6 @@ from solver.osdt.state import (
     BY_SUPPORT,
     BY_TWO_STEPS,
     EVALUATED,
-    HEADS,
     INFINITE,
     KNOWN,
     LEAVES,
@@ -154,18 +153,23 @@ class OsdtEngine:
         return kernels.step(*self._arguments, iterations, enough, self._most_trees)
 
     def fold(self) -> None:
-        """Find the least lower bound in the queue: exactly in a short one, else by its classes."""
+        """Find the least lower bound in the queue: exactly in a short one, else by its classes.
+
+        The search ends when the queue is empty and not before, whatever the bounds in it: when
+        they are looked at depends on the clock.
+        """
         queued = int(self.trees.used[QUEUE])
         if queued == 0:
-            bound = self.achieved
-        elif not self.rules.hierarchical:
+            self._proven = self.achieved
+            return
+        if not self.rules.hierarchical:
             bound = 0  # without Theorem 1 nothing is concluded from bounds
         elif queued <= _SHORT_QUEUE:
             bound = int(self.trees.tree_bound[self.trees.queue_tree[:queued]].min())
         else:
             lowest = np.flatnonzero(self.trees.buckets)
             bound = int(lowest[0]) * self.rules.bucket if len(lowest) else self.achieved
-        self._proven = max(self._proven, min(bound, self.achieved))
+        self._proven = max(self._proven, min(bound, self.achieved - 1))
 
     @property
     def proven(self) -> int:
@@ -261,7 +265,7 @@ class OsdtEngine:
             "leaf": int(used[LEAVES]),
             "option": int(used[OPTIONS]),
             "tree": int(used[TREES]),
-            "heads": int(used[HEADS]),
+            "heads": int(used[TREES]) + 1,  # as many chains as trees, and one
             "queue": int(used[QUEUE]),
             "spread": int(used[SPREAD]),
         }

@@ -60,7 +60,7 @@ class Osdt(Solver):
     )
     options: ClassVar[Mapping[str, Option]] = {
         "policy": Option("curiosity", "which tree of the queue is split next", POLICIES),
-        "start": Option(
+        "warm_start": Option(
             "none", "cart: begin with CART's tree as the best one known", ("none", "cart")
         ),
         "penalty": Option(
@@ -105,7 +105,7 @@ class Osdt(Solver):
         watch: Watch,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
-        cart = Cart() if self.settings["start"] == "cart" and state is None else None
+        cart = Cart() if self.settings["warm_start"] == "cart" and state is None else None
         search = OsdtSearch(problem, lam, limits, self.settings, state)
         if start is not None:
             search.offer(problem.grow(shape_of(start)))

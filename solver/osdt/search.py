@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from solver.base import Watch
 from solver.branches.scope import Scope
 from solver.branches.search import Search
 from solver.exact import Prices
@@ -60,6 +61,11 @@ class OsdtSearch(Search):
         super().offer(tree, given)
         if given and self._allowed(tree):
             self.engine.hint(self._cost(tree))
+
+    def run(self, watch: Watch) -> Status:
+        """Search until the optimum is proven or a limit is met."""
+        self._record()
+        return super().run(watch)
 
     def _record(self) -> None:
         super()._record()
