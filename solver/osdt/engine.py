@@ -198,6 +198,11 @@ class OsdtEngine:
         return sum(array.nbytes for part in parts for array in part)
 
     @property
+    def before(self) -> tuple[int, int]:
+        """Nothing: it knows of no other λ."""
+        return 0, 0
+
+    @property
     def inherits(self) -> bool:
         """Never."""
         return False
