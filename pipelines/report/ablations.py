@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pipelines.report.beside import count_of, extra_of, pruned_of, trace_of
+from pipelines.report.columns import firsts, groups
 from pipelines.report.results import Results
 from pipelines.report.variants import Variant, describe, describe_first
 from solver.solution import Status
@@ -118,7 +119,11 @@ def find_ablations(results: Results, most: int = MOST_CELLS) -> Ablations:
     Runs that find a whole λ-path do not take part: their work is that of many λ.
     """
     rows = results.rows
-    rows = results.sort(rows.loc[~rows["exact"].to_numpy(bool), [*_USED, "repeat", "fold"]])
+    # Most sweeps have none, and a million rows.
+    pairs = rows[["solver", "solver_label"]].iloc[firsts(groups(rows, ["solver", "solver_label"]))]
+    labels = pairs["solver"].astype(object).value_counts()
+    taken = rows["solver"].isin(labels.index[labels > 1]) & ~rows["exact"].to_numpy(bool)
+    rows = results.sort(rows.loc[taken, [*_USED, "repeat", "fold"]])
     if rows.empty:
         return Ablations([], 0)
     rows[[*_CELL, "solver_label"]] = rows[[*_CELL, "solver_label"]].astype(object)
@@ -126,8 +131,8 @@ def find_ablations(results: Results, most: int = MOST_CELLS) -> Ablations:
     rank = {name: i for i, name in enumerate(results.solvers)}
     rows = rows[several]
     cells = rows.groupby(_CELL, sort=False)
-    taken = cells["seconds"].sum().nlargest(most).index
-    found = [_ablation(cell, group, rank) for cell, group in cells if cell in taken]
+    longest = cells["seconds"].sum().nlargest(most).index
+    found = [_ablation(cell, group, rank) for cell, group in cells if cell in longest]
     return Ablations(found, cells.ngroups)
 
 
