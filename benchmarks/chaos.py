@@ -40,6 +40,7 @@ solvers:
   - branches
   - cart
   - {solver: branches, lam: path}
+  - {solver: branches, lam: path, options: {slack: [0, 1, 2, 8]}}
   - {solver: branches, proof: true}
 validation: {kind: kfold, folds: 5, seed: 0}
 limits: {seconds: 600}
