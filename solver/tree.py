@@ -247,3 +247,14 @@ def _check_links(nodes: Sequence[Node]) -> None:
 
 Shape = int | tuple[int, Sequence["Shape"]]
 """A tree without counts: −1 for a leaf, or (feature, one shape per code)."""
+
+
+def shape_of(tree: Tree) -> Shape:
+    """The splits of a tree without its counts."""
+    shapes: list[Shape] = [-1] * len(tree.nodes)
+    # Children come after their parents; no recursion, for a tree can be a chain of thousands.
+    for position in reversed(range(len(tree.nodes))):
+        node = tree.nodes[position]
+        if node.feature is not None:
+            shapes[position] = node.feature, tuple(shapes[child] for child in node.children)
+    return shapes[0]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.scope import INFINITE
 from solver.branches.table import Ints
 from solver.errors import InputError
 from solver.exact import Prices
+from solver.scope import INFINITE
 
 ARCHIVED = "archive."
 """How the names of an archive's arrays begin in the state of a search."""

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from solver.base import Option, Series, Solve, Solver, Traits, Watch
 from solver.branches.engine import ThresholdEngine
+from solver.branches.greedy import GREEDY
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.prover import certify
 from solver.branches.rules import OPTIONS
-from solver.branches.scope import Scope
-from solver.branches.search import Engine, Search
 from solver.certificate import Certificate, Claim
 from solver.errors import InputError, StateError
 from solver.exact import Prices
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scope import Scope
+from solver.search import Engine, Search
 from solver.solution import Solution
-from solver.tree import Shape, Tree
+from solver.tree import Tree, shape_of
 
 
 class Branches(Solver):
@@ -96,7 +97,7 @@ class Branches(Solver):
         def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
             return self._engine(problem, prices, scope, state, limits.bytes)
 
-        search = Search(problem, lam, limits, make)
+        search = Search(problem, lam, limits, make, GREEDY)
         if start is not None:
             search.offer(self._regrown(problem, start))
         status = search.run(watch)
@@ -226,14 +227,3 @@ class _CarryingSeries(Series):
 
 
 _LAM, _PRICES, _SCOPE = "lam", "prices", "scope"
-
-
-def shape_of(tree: Tree) -> Shape:
-    """The splits of a tree without its counts."""
-    shapes: list[Shape] = [-1] * len(tree.nodes)
-    # Children come after their parents; no recursion, for a tree can be a chain of thousands.
-    for position in reversed(range(len(tree.nodes))):
-        node = tree.nodes[position]
-        if node.feature is not None:
-            shapes[position] = node.feature, tuple(shapes[child] for child in node.children)
-    return shapes[0]

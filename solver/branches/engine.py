@@ -12,7 +12,6 @@ from solver.branches import kernels
 from solver.branches.archive import ARCHIVED, BYTES_A_NODE, Archive
 from solver.branches.memo import look_for, rehash
 from solver.branches.rules import rules_of
-from solver.branches.scope import Scope
 from solver.branches.small import best_small
 from solver.branches.state import (
     BLOCK,
@@ -43,6 +42,7 @@ from solver.errors import InputError
 from solver.exact import Prices
 from solver.jit import ensure_compiled
 from solver.problem import Problem
+from solver.scope import Scope
 from solver.tree import Shape
 
 _LARGEST_STEP = 32 * 2**20

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.scope import Scope
 from solver.branches.small import split_counts
 from solver.branches.table import Ints, Table, tabulate
 from solver.exact import Prices
 from solver.jit import ensure_compiled
 from solver.problem import Problem
+from solver.scope import Scope
+from solver.search import Greedy
 from solver.tree import Shape
 
 
@@ -66,6 +67,8 @@ def compile_greedy() -> float:
     ints = np.zeros(2, np.int64)
     return ensure_compiled(split_counts, table, ints, 0, ints, np.zeros((2, 1), np.int64))
 
+
+GREEDY = Greedy(compile_greedy, greedy_tree)
 
 _DEEPEST = 300
 _LONGEST_CURVE = 64

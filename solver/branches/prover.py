@@ -12,7 +12,6 @@ from solver.base import Watch
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import FULL, RUNNING
 from solver.branches.memo import feature_of
-from solver.branches.scope import Scope
 from solver.branches.state import LEFT, OPENED
 from solver.branches.table import Ints, Table
 from solver.certificate import RULES, Certificate
@@ -21,6 +20,7 @@ from solver.exact import Prices
 from solver.jit import kernel
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scope import Scope
 
 SPLITS, COUNTS, KNOWN = range(len(RULES))
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from solver.base import Option
-from solver.branches.scope import INFINITE, Scope
 from solver.branches.state import Rules
 from solver.exact import Prices
 from solver.problem import Problem
+from solver.scope import INFINITE, Scope
 
 _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20

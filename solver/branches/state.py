@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.scope import INFINITE as INFINITE
 from solver.branches.table import Ints, Table, Words
 from solver.lanes import LANES
+from solver.scope import INFINITE as INFINITE
 
 
 class Rules(NamedTuple):

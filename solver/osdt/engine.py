@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.scope import Scope
 from solver.errors import InputError
 from solver.exact import Prices
 from solver.jit import ensure_compiled
@@ -54,6 +53,7 @@ from solver.osdt.state import (
     tabulate,
 )
 from solver.problem import Problem
+from solver.scope import Scope
 from solver.tree import Shape
 
 _SHORT_QUEUE = 50_000

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
-from solver.branches.branches import shape_of
 from solver.cart import Cart
 from solver.limits import Limits
 from solver.osdt.policies import POLICIES
 from solver.osdt.search import OsdtSearch
 from solver.problem import Problem
 from solver.solution import Solution
-from solver.tree import Tree
+from solver.tree import Tree, shape_of
 
 _YES_NO = (True, False)
 

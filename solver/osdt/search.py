@@ -9,12 +9,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from solver.base import Watch
-from solver.branches.scope import Scope
-from solver.branches.search import Search
+from solver.branches.greedy import GREEDY
 from solver.exact import Prices
 from solver.limits import Limits
 from solver.osdt.engine import OsdtEngine
 from solver.problem import Problem
+from solver.scope import Scope
+from solver.search import Search
 from solver.solution import Solution, Status
 from solver.tree import Tree
 
@@ -49,7 +50,7 @@ class OsdtSearch(Search):
         def make(problem: Problem, prices: Prices, scope: Scope) -> OsdtEngine:
             return OsdtEngine(problem, prices, scope, limits, settings, state)
 
-        super().__init__(problem, lam, limits, make)
+        super().__init__(problem, lam, limits, make, GREEDY)
         self.settings = settings
         self.measures: list[dict[str, float]] = []
 

@@ -26,10 +26,10 @@ from solver.branches.paper.pool import (
     new_scratch,
     resize,
 )
-from solver.branches.scope import Scope
 from solver.exact import Prices
 from solver.jit import ensure_compiled
 from solver.problem import Problem
+from solver.scope import Scope
 from solver.tree import Shape
 
 

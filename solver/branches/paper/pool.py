@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.scope import Scope
+from solver.scope import Scope
 
 Ints = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ class Rules(NamedTuple):
     error, split : int
         Integer prices of one error and of one split, see :class:`solver.exact.Prices`.
     budgets, depth, min_leaf : int
-        See :class:`solver.branches.scope.Scope`.
+        See :class:`solver.scope.Scope`.
     """
 
     error: int

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import solver
 from solver import Limits, get_solver
 from solver.branches.archive import Archive
-from solver.branches.scope import INFINITE
 from solver.exact import Prices
+from solver.scope import INFINITE
 from solver.scorer import score
 from tests.solver.branches.test_ablations import OTHER
 from tests.strategies import Table, prices, structural_limits, tables

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from solver.branches.greedy import greedy_tree
-from solver.branches.scope import Scope
 from solver.exact import Prices
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scope import Scope
 from solver.scorer import score
 
 

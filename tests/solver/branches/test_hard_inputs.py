@@ -10,11 +10,12 @@ import solver
 from solver.base import Watch
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
-from solver.branches.search import Search
+from solver.branches.greedy import GREEDY
 from solver.branches.state import HAS_JOINT, N_COLUMNS
 from solver.branches.table import tabulate
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.search import Search
 from tests import naive
 
 
@@ -47,7 +48,7 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
         assert not head[HAS_JOINT] or len(joint) >= head[N_COLUMNS] ** 2
         return engine
 
-    search = Search(problem, Fraction(8, 100), Limits(), make)
+    search = Search(problem, Fraction(8, 100), Limits(), make, GREEDY)
     assert search.run(Watch()) == "optimal"
     assert (search.tree().errors, search.tree().splits) == (0, 3)
 

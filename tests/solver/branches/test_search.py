@@ -8,12 +8,14 @@ import pytest
 
 import solver
 from solver.base import Watch
-from solver.branches.branches import Branches, shape_of
+from solver.branches.branches import Branches
 from solver.branches.engine import ThresholdEngine
-from solver.branches.search import Search
+from solver.branches.greedy import GREEDY
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.scorer import score
+from solver.search import Search
+from solver.tree import shape_of
 from tests import naive
 
 
@@ -28,7 +30,7 @@ def hard() -> Problem:
 def test_slices_do_not_change_the_search(hard):
     options = Branches().settings
     searches = [
-        Search(hard, Fraction(1, 60), Limits(), lambda *a: ThresholdEngine(*a, options))
+        Search(hard, Fraction(1, 60), Limits(), lambda *a: ThresholdEngine(*a, options), GREEDY)
         for _ in range(2)
     ]
     searches[1]._node_budget = lambda iterations: 7
@@ -212,10 +214,10 @@ def noisy(seed: int) -> Problem:
 def test_the_clock_does_not_choose_the_trees_of_a_path(monkeypatch, seed):
     problem, lam = noisy(seed), Fraction(1, 200)
     # A greedy tree is made when a search takes long: never here, then in every search.
-    monkeypatch.setattr("solver.branches.search._next_budget", lambda done, _: 4 * max(done, 1))
-    monkeypatch.setattr("solver.branches.search._SLICE_SECONDS", 1e9)
+    monkeypatch.setattr("solver.search._next_budget", lambda done, _: 4 * max(done, 1))
+    monkeypatch.setattr("solver.search._SLICE_SECONDS", 1e9)
     path = solver.regularization_path(problem, lam)
-    monkeypatch.setattr("solver.branches.search._SLICE_SECONDS", -1.0)
+    monkeypatch.setattr("solver.search._SLICE_SECONDS", -1.0)
     late = solver.regularization_path(problem, lam)
     assert (late.steps, late.iterations) == (path.steps, path.iterations)
 
@@ -224,7 +226,7 @@ def test_the_clock_does_not_choose_the_trees_of_a_path(monkeypatch, seed):
 def test_watching_a_path_does_not_change_it(monkeypatch, seed):
     problem, lam, seen = noisy(seed), Fraction(1, 200), []
     path = solver.regularization_path(problem, lam)
-    monkeypatch.setattr("solver.branches.search._next_budget", lambda done, seconds: 5)
+    monkeypatch.setattr("solver.search._next_budget", lambda done, seconds: 5)
     watch = Watch(snapshot=seen.append, interval=0.0)
     watched = solver.regularization_path(problem, lam, watch=watch)
     assert (watched.steps, watched.iterations) == (path.steps, path.iterations)

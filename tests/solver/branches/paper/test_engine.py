@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.paper.kernels import FULL, PROVEN, RUNNING
 from solver.branches.paper.pool import resize
-from solver.branches.scope import Scope
 from solver.exact import Prices, objective
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scope import Scope
 from tests.strategies import prices, structural_limits, tables
 
 THOROUGH = settings(

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from solver.base import Snapshot, Watch
-from solver.branches.greedy import compile_greedy, greedy_tree
-from solver.branches.scope import Scope
 from solver.exact import Prices, objective
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.scope import Scope
 from solver.solution import Solution, Status, TracePoint
 from solver.tree import Shape, Tree
 
@@ -95,6 +94,22 @@ class Engine(Protocol):
         """Everything that a new engine needs to go on exactly here; None if it cannot."""
 
 
+class Greedy(NamedTuple):
+    """What grows a quick first tree.
+
+    Parameters
+    ----------
+    compile : callable
+        Compiles what it needs, the first time; the seconds it took.
+    grow : callable
+        A tree within the scope, from the problem, the prices, the scope, and a function that says
+        when time is up.
+    """
+
+    compile: Callable[[], float]
+    grow: Callable[[Problem, Prices, Scope, Callable[[], bool]], Shape]
+
+
 class Offer(NamedTuple):
     """A tree that did not come out of the search; ``given`` if the caller offered it."""
 
@@ -114,6 +129,7 @@ class Search:
     limits : Limits
     make_engine : callable
         Makes the engine from the problem, the prices and the scope.
+    greedy : Greedy
 
     Raises
     ------
@@ -127,8 +143,9 @@ class Search:
         lam: Fraction,
         limits: Limits,
         make_engine: Callable[[Problem, Prices, Scope], Engine],
+        greedy: Greedy,
     ) -> None:
-        self.problem, self.lam, self.limits = problem, lam, limits
+        self.problem, self.lam, self.limits, self.greedy = problem, lam, limits, greedy
         self.began = time.perf_counter()
         most = max(len(problem.codes) - 1, 0)
         if limits.splits is not None:
@@ -138,7 +155,7 @@ class Search:
         self.engine = make_engine(problem, self.prices, self.scope)
         # What was done at another λ does not count, what was done before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
-        self.compile_seconds = self.engine.compile_seconds + compile_greedy()
+        self.compile_seconds = self.engine.compile_seconds + greedy.compile()
         self.began += self.compile_seconds
         self.enough = -1
         if lam == 0:
@@ -220,7 +237,7 @@ class Search:
         """Offer a greedy tree, once. Small searches end before it is worth its time."""
         if not self.greedy_offered:
             self.greedy_offered = True
-            shape = greedy_tree(self.problem, self.prices, self.scope, self._out_of_time)
+            shape = self.greedy.grow(self.problem, self.prices, self.scope, self._out_of_time)
             self.offer(self.problem.grow(shape), given=False)
 
     def _offer_found(self) -> None:
