@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pipelines.report.beside import count_of, extra_of, pruned_of, trace_of
-from pipelines.report.columns import firsts, groups
+from pipelines.report.columns import firsts, floats, groups
 from pipelines.report.results import Results
 from pipelines.report.variants import Variant, describe, describe_first
 from solver.solution import Status
@@ -19,7 +20,7 @@ from solver.solution import Status
 _CELL = ["dataset", "encoding_label", "lam_key", "solver"]
 _LIMITED = {status.value for status in Status if status.is_limit} | {Status.STOPPED.value}
 
-MOST_CELLS = 500
+MOST_CELLS = 200
 """So many are worked out."""
 
 _USED = [
@@ -118,22 +119,17 @@ def find_ablations(results: Results, most: int = MOST_CELLS) -> Ablations:
 
     Runs that find a whole λ-path do not take part: their work is that of many λ.
     """
-    rows = results.rows
-    # Most sweeps have none, and a million rows.
-    pairs = rows[["solver", "solver_label"]].iloc[firsts(groups(rows, ["solver", "solver_label"]))]
-    labels = pairs["solver"].astype(object).value_counts()
-    taken = rows["solver"].isin(labels.index[labels > 1]) & ~rows["exact"].to_numpy(bool)
-    rows = results.sort(rows.loc[taken, [*_USED, "repeat", "fold"]])
-    if rows.empty:
-        return Ablations([], 0)
+    plain = results.rows.loc[~results.rows["exact"].to_numpy(bool)]
+    cell = groups(plain, _CELL)
+    pair = groups(plain[["solver_label"]].assign(cell=cell), ["cell", "solver_label"])
+    several = np.flatnonzero(np.bincount(cell[firsts(pair)]) > 1)
+    cost = np.bincount(cell, np.nan_to_num(floats(plain["seconds"])))
+    longest = several[np.argsort(-cost[several], kind="stable")[:most]]
+    rows = results.sort(plain.loc[np.isin(cell, longest), [*_USED, "repeat", "fold"]])
     rows[[*_CELL, "solver_label"]] = rows[[*_CELL, "solver_label"]].astype(object)
-    several = rows.groupby(_CELL, sort=False)["solver_label"].transform("nunique") > 1
     rank = {name: i for i, name in enumerate(results.solvers)}
-    rows = rows[several]
-    cells = rows.groupby(_CELL, sort=False)
-    longest = cells["seconds"].sum().nlargest(most).index
-    found = [_ablation(cell, group, rank) for cell, group in cells if cell in longest]
-    return Ablations(found, cells.ngroups)
+    found = [_ablation(names, group, rank) for names, group in rows.groupby(_CELL, sort=False)]
+    return Ablations(found, len(several))
 
 
 def _ablation(cell: Any, group: pd.DataFrame, rank: Mapping[str, int]) -> Ablation:
@@ -192,6 +188,8 @@ def _option_set(variant: Variant, solver: str, rows: pd.DataFrame) -> OptionSet:
 
 def execution_of(extra: Mapping[str, Any], proven: bool) -> Execution | None:
     """What a run reports of its search; None without a trace."""
+    if "trace" not in extra:
+        return None
     trace = trace_of(extra)
     if trace.empty:
         return None
