@@ -14,7 +14,7 @@ from solver.solution import Solution, Status
 from solver.tree import Node, Tree
 
 if TYPE_CHECKING:
-    from solver.estimators import BranchesClassifier
+    from solver.estimators import BranchesClassifier, OSDTClassifier
 
 __all__ = [
     "ENCODINGS",
@@ -24,6 +24,7 @@ __all__ = [
     "InputError",
     "Limits",
     "Node",
+    "OSDTClassifier",
     "Path",
     "Problem",
     "Snapshot",
@@ -44,8 +45,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The estimators, when they are asked for: scikit-learn takes a second to import."""
-    if name == "BranchesClassifier":
-        from solver.estimators import BranchesClassifier
+    if name in ("BranchesClassifier", "OSDTClassifier"):
+        from solver import estimators
 
-        return BranchesClassifier
+        return getattr(estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

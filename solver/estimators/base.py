@@ -1,12 +1,12 @@
-"""scikit-learn estimators: optimal trees where a classifier is expected."""
+"""What the scikit-learn estimators of sparse trees have in common: all but their solver."""
 
 from __future__ import annotations
 
-import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -26,7 +25,8 @@ from solver.catalogue import regularization_path, solve
 from solver.columns import Override
 from solver.encodings import fit_encoder
 from solver.errors import InputError
-from solver.exact import as_lambda, integer_weights
+from solver.estimators.weights import whole_weights
+from solver.exact import as_lambda
 from solver.limits import Limits
 from solver.path import Path
 from solver.problem import Problem
@@ -35,104 +35,29 @@ from solver.solution import Status
 _AUTO = ("quantiles", {"k": 8})
 
 
-class BranchesClassifier(ClassifierMixin, BaseEstimator):
-    """The classification tree of least training loss + λ·splits, by BRANCHES.
+class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
+    """The classification tree of least training loss + λ·splits, by some solver.
 
-    Parameters
-    ----------
-    lam : float, str or Fraction, default=0.01
-        λ, the price of a split: a split must set right more than this share of the training
-        weight. It is kept as an exact fraction; a float stands for its shortest decimal.
-    encoding : str, default="auto"
-        What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` cuts numbers
-        and dates into eight bins of about equal weight (``quantiles`` with k=8) and asks
-        categories one value at a time. ``categorical`` splits on all values of a column at once.
-    encoding_options : dict, optional
-        Options of the encoding, e.g. ``{"k": 4}``.
-    columns : dict, optional
-        How columns are to be read where the default does not suit, e.g.
-        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
-    max_depth : int, optional
-        Most splits on a path.
-    max_splits : int, optional
-        Most splits of the tree.
-    min_leaf_size : float, optional
-        Least weight of a leaf; without sample weights, rows.
-    mode : {"full", "paper"}, default="full"
-        All bounds of this implementation, or those of the paper only.
-    time_limit : float, default=60
-        Seconds of search; None for no limit.
-    memory_limit : int, default=1073741824
-        Bytes of the search's arrays; None for no limit.
-    node_limit : int, optional
-        Branches that the search may hold. Unlike the time limit, this and the memory limit end
-        the search at the same tree on every machine.
-    lam_min : float, str or Fraction, optional
-        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
-        time limit is then that of the whole path, the other limits hold for each of its solves.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : array of str
-        Names of the columns of X, where they are all text.
-    encoder_ : Encoder
-        The fitted encoding.
-    tree_ : Tree
-        The tree; it can be stored as JSON and predicts without scikit-learn. Its counts are
-        weights in whole units, see :meth:`fit`.
-    solution_ : Solution
-        Everything the search reports.
-    objective_ : Fraction
-        Training loss + λ·splits.
-    lower_bound_ : Fraction
-        Proven: no tree of these tests and limits has a smaller objective.
-    status_ : Status
-        ``optimal`` or the limit that ended the search.
-    lam_path_ : Bunch
-        Only with ``lam_min``: what :meth:`regularization_path` returns. ``tree_`` is that of its
-        trees which is the best at ``lam``.
-
-    See Also
-    --------
-    solver.solve : The search itself.
-    solver.regularization_path : The search for a path.
-
-    Notes
-    -----
-    The tree is optimal for the encoded problem; with ``thresholds`` no cut of the training data
-    is left out, at a price. A missing number counts as below every threshold and has a test of
-    its own; a missing category is a category. If a limit ends the search before the proof, a
-    ``ConvergenceWarning`` says how far the tree can be from optimal.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from solver import BranchesClassifier
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = BranchesClassifier(lam=0.02).fit(X, y)
-    >>> model.status_.value, model.get_n_leaves()
-    ('optimal', 4)
+    A subclass names its solver, says which options it gets, and documents the parameters; those
+    of this class are described in :class:`solver.BranchesClassifier`.
     """
+
+    _solver: ClassVar[str]
 
     def __init__(
         self,
-        lam: float | str | Fraction = 0.01,
+        lam: float | str | Fraction,
         *,
-        encoding: str = "auto",
-        encoding_options: Mapping[str, Any] | None = None,
-        columns: Mapping[str, Override] | None = None,
-        max_depth: int | None = None,
-        max_splits: int | None = None,
-        min_leaf_size: float | None = None,
-        mode: str = "full",
-        time_limit: float | None = 60.0,
-        memory_limit: int | None = 2**30,
-        node_limit: int | None = None,
-        lam_min: float | str | Fraction | None = None,
+        encoding: str,
+        encoding_options: Mapping[str, Any] | None,
+        columns: Mapping[str, Override] | None,
+        max_depth: int | None,
+        max_splits: int | None,
+        min_leaf_size: float | None,
+        time_limit: float | None,
+        memory_limit: int | None,
+        node_limit: int | None,
+        lam_min: float | str | Fraction | None,
     ) -> None:
         self.lam = lam
         self.encoding = encoding
@@ -141,15 +66,26 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         self.max_depth = max_depth
         self.max_splits = max_splits
         self.min_leaf_size = min_leaf_size
-        self.mode = mode
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.node_limit = node_limit
         self.lam_min = lam_min
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> BranchesClassifier:
+    @abstractmethod
+    def _options(self) -> dict[str, Any]:
+        """The options of the solver.
+
+        Raises
+        ------
+        InputError
+            If a parameter cannot be one; the solver checks the values.
+        """
+
+    def _surplus(self, lam: Fraction) -> Fraction:
+        """What ``objective_`` is above loss + λ·splits, for every tree."""
+        return Fraction(0)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the tree.
 
         Parameters
@@ -166,7 +102,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        BranchesClassifier
+        SparseTreeClassifier
             Itself.
 
         Raises
@@ -181,12 +117,13 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         """
         frame, labels = self._validate(X, y)
         lam, least = self._read_lams()
-        weights, smallest = _whole_weights(sample_weight, frame, least, self.min_leaf_size)
+        options = self._options()
+        weights, smallest = whole_weights(sample_weight, frame, least, self.min_leaf_size)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         frame, codes, weights = frame[weights > 0], codes[weights > 0], weights[weights > 0]
-        encoding, options = self.encoding, self.encoding_options or {}
+        encoding, how = self.encoding, self.encoding_options or {}
         if encoding == "auto":
-            encoding, options = _AUTO[0], {**_AUTO[1], **options}
+            encoding, how = _AUTO[0], {**_AUTO[1], **how}
         self.encoder_ = fit_encoder(
             encoding,
             frame,
@@ -194,7 +131,7 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
             n_classes=len(self.classes_),
             columns=self.columns,
             weights=weights,
-            **options,
+            **how,
         )
         problem = Problem.from_codes(
             self.encoder_.transform(frame),
@@ -217,14 +154,15 @@ class BranchesClassifier(ClassifierMixin, BaseEstimator):
         )
         self.__dict__.pop("lam_path_", None)  # of an earlier fit
         if self.lam_min is None:
-            self.solution_ = solve(problem, lam, "branches", limits, mode=self.mode)
+            self.solution_ = solve(problem, lam, self._solver, limits, **options)
         else:
-            path = regularization_path(problem, least, "branches", limits, mode=self.mode)
+            path = regularization_path(problem, least, self._solver, limits, **options)
             self.lam_path_ = _as_bunch(path)
             self.solution_ = path.solution_at(lam)
         self.tree_ = self.solution_.tree
-        self.objective_ = self.solution_.objective
-        self.lower_bound_ = self.solution_.lower_bound
+        assert self.solution_.lower_bound is not None  # these solvers prove
+        self.objective_ = self.solution_.objective + self._surplus(lam)
+        self.lower_bound_ = self.solution_.lower_bound + self._surplus(lam)
         self.status_ = self.solution_.status
         self._warn_unless_proven()
         return self
@@ -400,47 +338,3 @@ def _as_bunch(path: Path) -> Bunch:
         status=path.status,
         path=path,
     )
-
-
-def _whole_weights(
-    sample_weight: ArrayLike | None,
-    frame: pd.DataFrame,
-    lam: Fraction,
-    min_leaf_size: float | None,
-) -> tuple[NDArray[np.int64], int | None]:
-    """Whole weights, and the least size of a leaf in their unit."""
-    try:
-        smallest = None if min_leaf_size is None else Fraction(str(min_leaf_size))
-    except ValueError:
-        raise InputError(f"min_leaf_size = {min_leaf_size!r} must be a number") from None
-    if sample_weight is None:
-        return np.ones(len(frame), dtype=np.int64), _ceil(smallest)
-    given = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
-    total, grid = float(given.sum()), _finest_grid(lam, len(frame))
-    try:
-        whole = integer_weights(given)
-        exact = whole.sum() <= grid or bool(np.all(given == np.floor(given)))
-    except InputError:
-        if not total > 0:
-            raise
-        exact = False
-    if exact:
-        heaviest = int(given.argmax())
-        factor = int(whole[heaviest]) / Fraction(repr(float(given[heaviest])))
-        return whole, _ceil(None if smallest is None else smallest * factor)
-    whole = np.rint(given / total * grid).astype(np.int64)
-    whole[(whole == 0) & (given > 0)] = 1
-    if smallest is not None:
-        # What rounding took from a leaf's rows must not forbid the leaf.
-        smallest = smallest * grid / Fraction(repr(total)) - Fraction(len(frame), 2)
-    return whole, _ceil(smallest)
-
-
-def _ceil(value: Fraction | None) -> int | None:
-    return None if value is None else math.ceil(value)
-
-
-def _finest_grid(lam: Fraction, n_rows: int) -> int:
-    """The largest sum of weights, up to 2³², whose costs fit into 64 bits at this λ."""
-    affordable = n_rows if lam == 0 else min(n_rows, int(1 / lam))
-    return min(2**32, 2**59 // ((affordable + 1) * (lam.denominator + 2 * lam.numerator)))

@@ -1,0 +1,130 @@
+"""BRANCHES as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from solver.columns import Override
+from solver.estimators.base import SparseTreeClassifier
+
+
+class BranchesClassifier(SparseTreeClassifier):
+    """The classification tree of least training loss + λ·splits, by BRANCHES.
+
+    Parameters
+    ----------
+    lam : float, str or Fraction, default=0.01
+        λ, the price of a split: a split must set right more than this share of the training
+        weight. It is kept as an exact fraction; a float stands for its shortest decimal.
+    encoding : str, default="auto"
+        What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` cuts numbers
+        and dates into eight bins of about equal weight (``quantiles`` with k=8) and asks
+        categories one value at a time. ``categorical`` splits on all values of a column at once.
+    encoding_options : dict, optional
+        Options of the encoding, e.g. ``{"k": 4}``.
+    columns : dict, optional
+        How columns are to be read where the default does not suit, e.g.
+        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
+    max_depth : int, optional
+        Most splits on a path.
+    max_splits : int, optional
+        Most splits of the tree.
+    min_leaf_size : float, optional
+        Least weight of a leaf; without sample weights, rows.
+    mode : {"full", "paper"}, default="full"
+        All bounds of this implementation, or those of the paper only.
+    time_limit : float, default=60
+        Seconds of search; None for no limit.
+    memory_limit : int, default=1073741824
+        Bytes of the search's arrays; None for no limit.
+    node_limit : int, optional
+        Branches that the search may hold. Unlike the time limit, this and the memory limit end
+        the search at the same tree on every machine.
+    lam_min : float, str or Fraction, optional
+        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
+        time limit is then that of the whole path, the other limits hold for each of its solves.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X, where they are all text.
+    encoder_ : Encoder
+        The fitted encoding.
+    tree_ : Tree
+        The tree; it can be stored as JSON and predicts without scikit-learn. Its counts are
+        weights in whole units, see :meth:`fit`.
+    solution_ : Solution
+        Everything the search reports.
+    objective_ : Fraction
+        Training loss + λ·splits.
+    lower_bound_ : Fraction
+        Proven: no tree of these tests and limits has a smaller objective.
+    status_ : Status
+        ``optimal`` or the limit that ended the search.
+    lam_path_ : Bunch
+        Only with ``lam_min``: what :meth:`regularization_path` returns. ``tree_`` is that of its
+        trees which is the best at ``lam``.
+
+    See Also
+    --------
+    solver.solve : The search itself.
+    solver.regularization_path : The search for a path.
+
+    Notes
+    -----
+    The tree is optimal for the encoded problem; with ``thresholds`` no cut of the training data
+    is left out, at a price. A missing number counts as below every threshold and has a test of
+    its own; a missing category is a category. If a limit ends the search before the proof, a
+    ``ConvergenceWarning`` says how far the tree can be from optimal.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from solver import BranchesClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = BranchesClassifier(lam=0.02).fit(X, y)
+    >>> model.status_.value, model.get_n_leaves()
+    ('optimal', 4)
+    """
+
+    _solver: ClassVar[str] = "branches"
+
+    def __init__(
+        self,
+        lam: float | str | Fraction = 0.01,
+        *,
+        encoding: str = "auto",
+        encoding_options: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Override] | None = None,
+        max_depth: int | None = None,
+        max_splits: int | None = None,
+        min_leaf_size: float | None = None,
+        mode: str = "full",
+        time_limit: float | None = 60.0,
+        memory_limit: int | None = 2**30,
+        node_limit: int | None = None,
+        lam_min: float | str | Fraction | None = None,
+    ) -> None:
+        super().__init__(
+            lam,
+            encoding=encoding,
+            encoding_options=encoding_options,
+            columns=columns,
+            max_depth=max_depth,
+            max_splits=max_splits,
+            min_leaf_size=min_leaf_size,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            node_limit=node_limit,
+            lam_min=lam_min,
+        )
+        self.mode = mode
+
+    def _options(self) -> dict[str, Any]:
+        return {"mode": self.mode}
