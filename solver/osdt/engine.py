@@ -57,6 +57,7 @@ from solver.scope import Scope
 from solver.tree import Shape
 
 _SHORT_QUEUE = 50_000
+_MOST_PAIRED_WORDS = 2**23
 _LARGEST_STEP = 64 * 2**20
 
 BOUNDS = (
@@ -363,8 +364,10 @@ def _rules(
     settings: Mapping[str, Any],
 ) -> Rules:
     switches = {name: bool(settings[name]) for name in BOUNDS}
-    # In the place of a similar split leaves may get too small.
-    switches["similar_support"] &= scope.min_leaf <= 1
+    # In the place of a similar split leaves may get too small. All pairs of very many features
+    # would take longer than a slice may.
+    pairs = problem.n_features**2 * len(problem.codes) // 64
+    switches["similar_support"] &= scope.min_leaf <= 1 and pairs <= _MOST_PAIRED_WORDS
     switches["dominance"] &= switches["permutation"]
     return Rules(
         error=prices.error,
