@@ -163,7 +163,7 @@ def outlive_lease(stage: Stage) -> bool:
         stage.nap(0.0, 1.0)
     finally:
         send(first.pid, signal.SIGCONT)
-    first.join(40)
+    first.join(120)  # its workers may have been killed meanwhile, and be waited for
     if first.exitcode is None:
         raise TimeoutError("a driver that has lost its lease goes on")
     return has_taken_over and first.exitcode == 2
