@@ -120,14 +120,15 @@ class Torment:
     def _torment(self, stage: Stage) -> int:
         """Strike while a driver is at work; its exit code."""
         driver, began = self.cast.driver, time.monotonic()
+        busy = began
         while self.left > 0 and driver is self.cast.driver and self.cast.is_running:
             stage.nap(0.05, 0.35)
             if not self.cast.is_local:
                 self.cast.mend()
             if self.cast.is_busy():
                 self._strike(stage, DURING)
-                driver = self.cast.driver
-            elif time.monotonic() - began > _PATIENCE:
+                driver, busy = self.cast.driver, time.monotonic()
+            elif time.monotonic() - busy > _PATIENCE:
                 raise TimeoutError(f"nothing happens any more: {self.cast.told()[-3:]}")
         while self.cast.is_running:
             if not self.cast.is_local:

@@ -154,7 +154,7 @@ def outlive_lease(stage: Stage) -> bool:
         return False
     try:
         second = cast.start_driver(cast.is_local, elsewhere=True)
-        deadline = time.monotonic() + STALE + 40
+        deadline = time.monotonic() + STALE + 120
         while not cast.is_busy() and second.is_alive():
             if time.monotonic() > deadline:
                 raise TimeoutError("no second driver can take over from one that was stopped")
