@@ -18,7 +18,7 @@ from solver.errors import InputError
 from solver.exact import as_lambda, integer_weights
 from solver.limits import Limits
 from solver.path import Path as LamPath
-from solver.path import find_path
+from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file

@@ -33,8 +33,8 @@ class Snapshot:
         ``solve`` has returned.
     lam : Fraction, optional
         Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All
-        else is then of the whole path, its state too, see :func:`solver.path.find_path`. That is
-        to be read inside the callback, but for the last one of a path that a limit ended.
+        else is then of the whole path, its state too, see :func:`solver.pathsearch.find_path`.
+        That is to be read inside the callback, but for the last one of a path that a limit ended.
     """
 
     tree: Tree

@@ -15,7 +15,8 @@ from solver.errors import InputError
 from solver.exact import as_lambda
 from solver.limits import Limits
 from solver.osdt import Osdt
-from solver.path import Path, find_path
+from solver.path import Path
+from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Tree
@@ -116,7 +117,8 @@ def regularization_path(
     watch : Watch, optional
         How the caller follows and stops the search.
     state : mapping of str to array, optional
-        What a snapshot of the same path gave, to go on from, see :func:`solver.path.find_path`.
+        What a snapshot of the same path gave, to go on from, see
+        :func:`solver.pathsearch.find_path`.
     **options
         Options of the solver.
 

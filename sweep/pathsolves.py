@@ -14,7 +14,8 @@ from solver.base import Series, Solve, Watch
 from solver.errors import InputError, StateError
 from solver.exact import objective
 from solver.limits import Limits
-from solver.path import Path, PathSearch, find_path
+from solver.path import Path
+from solver.pathsearch import PathSearch, find_path
 from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Solution, Status

@@ -24,7 +24,8 @@ from solver.catalogue import get_solver
 from solver.errors import InputError, StateError
 from solver.labels import read_labels
 from solver.limits import Limits
-from solver.path import Path, find_path
+from solver.path import Path
+from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Solution, Status

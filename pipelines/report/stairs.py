@@ -17,8 +17,8 @@ import pandas as pd
 from pipelines.crossval import merge
 from pipelines.report import formats
 from pipelines.report.formats import is_number
+from solver.envelope import Envelope, Point
 from solver.exact import objective
-from solver.path import Envelope, Point
 from solver.solution import Status
 from sweep.asks import asks_path
 

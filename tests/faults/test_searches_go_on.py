@@ -16,7 +16,7 @@ import pytest
 import solver
 from solver.base import Series
 from solver.branches import Branches
-from solver.path import find_path
+from solver.pathsearch import find_path
 from sweep.datasets import load_dataset
 from sweep.status import sweep_status
 from tests.faults.driving import Drive, wait_for_done, workers

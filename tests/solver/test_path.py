@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import solver
 from solver import InputError, Limits, Path, Problem, Status, UnsupportedError, get_solver
 from solver.base import Snapshot, Solve, Watch
-from solver.path import find_path
+from solver.pathsearch import find_path
 from solver.scorer import score
 from tests import naive
 from tests.strategies import Table, binary_tables, prices, structural_limits, tables

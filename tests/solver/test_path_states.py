@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver import InputError, Limits, Path, Problem, Status, get_solver, regularization_path
 from solver.base import Series, Snapshot, Watch
 from solver.errors import StateError
-from solver.path import find_path
+from solver.pathsearch import find_path
 from tests.strategies import Table, binary_tables, prices, structural_limits, tables
 
 State = dict[str, NDArray[Any]]

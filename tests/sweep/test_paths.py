@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import solver
-from solver.path import Path, Point
+from solver.envelope import Point
+from solver.path import Path
 from solver.solution import Status
 from sweep.paths import check_steps, path_columns, path_disagreement, stored_claims
 

@@ -12,7 +12,7 @@ import pytest
 import solver
 from solver.base import Watch
 from solver.branches import Branches
-from solver.path import find_path
+from solver.pathsearch import find_path
 from solver.solution import Solution, Status
 from sweep.paths import path_columns
 from sweep.pathsolves import (
