@@ -15,6 +15,8 @@ from benchmarks import osdt
 from solver.osdt.engine import BOUNDS
 from solver.osdt.policies import POLICIES
 
+BALANCE = "balance-scale-f (L, R)"
+
 
 def toy(rows: int, features: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
@@ -31,7 +33,9 @@ def data(tmp_path: Path) -> Path:
     toy(60, 4).to_parquet(tmp_path / "encoded" / "monks-1-l.parquet")
     multiway = toy(30, 2).assign(f2=[0, 1, 2] * 10)[["f0", "f1", "f2", "target"]]
     multiway.to_parquet(tmp_path / "encoded" / "car-o.parquet")
-    toy(50, 3).to_parquet(tmp_path / "binary" / "balance-osdt.parquet")
+    balance = toy(50, 3).assign(target=lambda table: table["target"] + 1)
+    balance.iloc[:10, -1] = 0
+    balance.to_parquet(tmp_path / "encoded" / "balance-scale-f.parquet")
     toy(120, 5).to_parquet(tmp_path / "binary" / "compas-binary.parquet")
     published = pd.DataFrame({"dataset": ["monks-1", "car"], "encoding": ["l", "o"]})
     published.assign(**{"lambda": ["0.01", "0.005"], "proven_optimal": "yes"}).to_csv(
@@ -54,16 +58,17 @@ def test_rows_that_are_binary(data: Path, capsys: pytest.CaptureFixture[str]) ->
     assert osdt.main([str(data), "--rows", "--repeat", "2", "--out", str(out)]) == 1
     assert "DISAGREEMENT" in capsys.readouterr().out
     kept = pd.read_parquet(out / "rows.parquet").set_index("row")
-    assert kept.index.tolist() == ["monks-1-l", "balance-osdt"]
+    assert kept.index.tolist() == ["monks-1-l", BALANCE]
     assert not kept["sound"]["monks-1-l"]
-    assert kept["sound"]["balance-osdt"]
+    assert kept["sound"][BALANCE]
     assert (kept["status"] == "optimal").all()
     assert (kept["objective"] == kept["branches_objective"]).all()
     assert (kept["seconds"] > 0).all()
     text = (out / "rows.md").read_text()
     assert "| monks-1-l | 60 | 4 | 2 | 0.01 |" in text
+    assert f"| {BALANCE} | 40 | 3 | 2 | 0.01 |" in text
     assert text.endswith("proven: 2 of 2\n")
-    assert osdt.main([str(data), "--rows", "--only", "balance-osdt", "--out", str(out)]) == 0
+    assert osdt.main([str(data), "--rows", "--only", BALANCE, "--out", str(out)]) == 0
 
 
 def test_bounds_and_policies(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
