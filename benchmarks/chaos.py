@@ -199,6 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="copy the last store to this folder")
     parser.add_argument("--sabotage", action="store_true", help="doctor a store; it must be found")
     asked = parser.parse_args(arguments)
+    if asked.keep is not None and asked.keep.exists():
+        parser.error(f"--keep {asked.keep} exists already; name a new folder")
     with interruptible(), tempfile.TemporaryDirectory(prefix="chaos-") as name:
         folder = Path(name)
         with small_disk(folder / "disk") as is_small:
