@@ -174,7 +174,9 @@ class OsdtEngine:
 
     @property
     def proven(self) -> int:
-        """The lower bound."""
+        """The lower bound; below the best cost until the queue is empty, see :meth:`fold`."""
+        if int(self.trees.used[QUEUE]) > 0:
+            return min(self._proven, self.achieved - 1)
         return self._proven
 
     @property

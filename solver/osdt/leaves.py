@@ -217,8 +217,11 @@ def _add_options(
     left, right = children
     errors = leaves.leaf_error[left], leaves.leaf_error[right]
     lowers = leaves.leaf_lower[left], leaves.leaf_lower[right]
+    # Where all splits of a leaf were too dear, they cost the best tree's cost or more, and that is
+    # all that is known.
+    dear = limit_of(trees)
     scratch.feature_lower[feature] = (
-        rules.split + min(errors[0], lowers[0]) + min(errors[1], lowers[1])
+        rules.split + min(errors[0], lowers[0], dear) + min(errors[1], lowers[1], dear)
     )
     least = 0
     if gains_too_little(rules, leaves.leaf_error[leaf], errors[0], errors[1]):

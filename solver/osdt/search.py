@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +33,8 @@ class OsdtSearch(Search):
     problem : Problem
     lam : Fraction
     limits : Limits
+        Without a limit of bytes the arrays take at most half of the machine's memory: the caches
+        grow by gigabytes a minute, and a search that is killed says nothing.
     settings : mapping
         The options of :class:`solver.osdt.Osdt`.
     state : mapping of str to array, optional
@@ -50,6 +54,8 @@ class OsdtSearch(Search):
         def make(problem: Problem, prices: Prices, scope: Scope) -> OsdtEngine:
             return OsdtEngine(problem, prices, scope, limits, settings, state)
 
+        if limits.bytes is None:
+            limits = replace(limits, bytes=_most_bytes())
         super().__init__(problem, lam, limits, make, GREEDY)
         self.settings = settings
         self.measures: list[dict[str, float]] = []
@@ -105,3 +111,8 @@ class OsdtSearch(Search):
             trace=self.measures,
         )
         return found
+
+
+def _most_bytes() -> int:
+    """Half of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

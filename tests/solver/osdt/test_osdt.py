@@ -269,3 +269,30 @@ def test_prices_are_those_of_branches(hard: Problem) -> None:
     prices_ = Prices.build(LAM, hard.total_weight, hard.leaf_errors, len(hard.codes) - 1)
     search = OsdtSearch(hard, LAM, Limits(), Osdt().settings, None)
     assert search.prices == prices_
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_similar_support_knows_little_of_a_leaf_whose_splits_were_too_dear(policy: str) -> None:
+    """Such a leaf is never split again, but what it would cost split is not infinite."""
+    rows = ["011100", "100000", "010000", "000111", "010110", "111011", "010100", "110100"]
+    problem = Problem.from_codes(
+        [[int(code) for code in row] for row in rows],
+        [0, 0, 0, 1, 0, 1, 1, 0],
+        weights=[10, 1, 10, 10, 20, 10, 15, 1],
+    )
+    limits = Limits(depth=4)
+    best = solver.solve(problem, "0.01", "branches", limits)
+    found = solver.solve(problem, "0.01", "osdt", limits, similar_support=True, policy=policy)
+    assert found.status == best.status == "optimal"
+    assert found.objective == found.lower_bound == best.objective
+
+
+def test_when_bounds_are_looked_at_does_not_end_the_search() -> None:
+    problem = Problem.from_codes([[0, 0], [0, 1], [1, 0]], [0, 1, 1])
+    whole, sliced = (
+        OsdtSearch(problem, Fraction(1, 10), Limits(), Osdt().settings, None) for _ in range(2)
+    )
+    sliced._node_budget = lambda iterations: 1  # type: ignore[method-assign]
+    for search in (whole, sliced):
+        assert search.run(Watch()) == "optimal"
+    assert whole.engine.iterations == sliced.engine.iterations
