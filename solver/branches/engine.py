@@ -40,15 +40,15 @@ from solver.branches.state import (
 from solver.branches.table import Ints, tabulate
 from solver.errors import InputError
 from solver.exact import Prices
+from solver.growing import ROOM, check_search, grown_length, lengths_of, load_arrays
 from solver.jit import ensure_compiled
 from solver.problem import Problem
 from solver.scope import Scope
 from solver.tree import Shape
 
-_LARGEST_STEP = 32 * 2**20
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
-_ROOM, _INHERITED = "room", "inherited"
+_INHERITED = "inherited"
 
 
 class Part(NamedTuple):
@@ -193,8 +193,7 @@ class ThresholdEngine:
         del arrays["slots"]
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
         kept["rules"], kept["problem"] = np.array(self.rules, np.int64), np.array(self.digest)
-        # So that a limit of memory is met where it would have been.
-        kept[_ROOM] = np.array([len(array) for array in arrays.values()], np.int64)
+        kept[ROOM] = lengths_of(arrays.values())
         if self.inherits:
             kept[_INHERITED] = np.array([*self.before, self._stale], np.int64)
             kept |= self.archive.state()
@@ -204,24 +203,14 @@ class ThresholdEngine:
         """Go on from a state."""
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         del arrays["slots"]
-        others = {_ROOM}
+        others = {ROOM}
         if _INHERITED in state:
             others |= {_INHERITED, *(name for name in state if name.startswith(ARCHIVED))}
-        expected = {*arrays, "rules", "problem"}
-        if set(state) - others != expected or str(state["problem"]) != self.digest:
-            raise InputError("the state is that of another problem or of another solver")
-        if state["rules"].tolist() != np.array(self.rules, np.int64).tolist():
-            raise InputError("the state is that of a search with another λ, options or limits")
-        room = state.get(_ROOM, np.zeros(len(arrays), np.int64))
-        if room.shape != (len(arrays),) or state.get(_INHERITED, np.zeros(3)).shape != (3,):
+        names = {*arrays, "rules", "problem", *(others & set(state))}
+        check_search(state, names, self.digest, self.rules)
+        if state.get(_INHERITED, np.zeros(3)).shape != (3,):
             raise InputError("the state's arrays do not fit; it is damaged")
-        for (name, array), least in zip(arrays.items(), room.tolist(), strict=True):
-            saved = state[name]
-            if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
-                raise InputError(f"the state's array {name!r} does not fit; it is damaged")
-            size = max(len(array), least or len(saved) + BLOCK)
-            array.resize((size, *array.shape[1:]), refcheck=False)
-            array[: len(saved)] = saved
+        load_arrays(arrays, state, state.get(ROOM), BLOCK)
         self._make_slots(_slots_for(len(self.memo.node_hash)))
         if _INHERITED in state:
             iterations, nodes, stale = state[_INHERITED].tolist()
@@ -286,9 +275,7 @@ class ThresholdEngine:
         sizes = {}
         for group, least in needed.items():
             members = [a for name, a in arrays.items() if _group(name) == group]
-            room, row = len(members[0]), sum(a[:1].nbytes for a in members)
-            step = max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
-            sizes[group] = room + step if least > room else room
+            sizes[group] = grown_length(members, least)
         return sizes
 
     @property

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.errors import InputError
 from solver.exact import Prices
+from solver.growing import ROOM, check_search, grown_length, lengths_of, load_arrays
 from solver.jit import ensure_compiled
 from solver.limits import Limits
 from solver.osdt import kernels
@@ -58,7 +58,6 @@ from solver.tree import Shape
 
 _SHORT_QUEUE = 50_000
 _MOST_PAIRED_WORDS = 2**23
-_LARGEST_STEP = 64 * 2**20
 
 BOUNDS = (
     "hierarchical",
@@ -286,9 +285,7 @@ class OsdtEngine:
         arrays, sizes = self._growing(), {}
         for group, least in needed.items():
             members = [a for name, a in arrays.items() if _group(name) == group]
-            room, row = len(members[0]), sum(a[:1].nbytes for a in members)
-            step = max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
-            sizes[group] = room + step if least > room else room
+            sizes[group] = grown_length(members, least)
         return sizes
 
     def _make_slots(self, number: int) -> None:
@@ -298,35 +295,32 @@ class OsdtEngine:
     def state(self) -> dict[str, NDArray[Any]]:
         """All arrays that the search needs to go on, as far as they are in use; they are views."""
         lengths = self._used()
-        kept = {name: array[: lengths[_group(name)]] for name, array in self._growing().items()}
+        kept = {
+            name: array[: lengths.get(_group(name), len(array))]
+            for name, array in self._kept().items()
+        }
         return {
             **kept,
+            "rules": np.array(self.rules, np.int64),
+            "problem": np.array(self.digest),
+            ROOM: lengths_of(self._kept().values()),
+        }
+
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        """The arrays of a state, by name."""
+        return {
+            **self._growing(),
             "buckets": self.trees.buckets,
             "used": self.trees.used,
             "proven": np.array([self._proven], np.int64),
-            "rules": np.array(self.rules, np.int64),
-            "problem": np.array(self.digest),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
-        arrays = {
-            **self._growing(),
-            "buckets": self.trees.buckets,
-            "used": self.trees.used,
-            "proven": np.zeros(1, np.int64),
-        }
-        if set(state) != {*arrays, "rules", "problem"} or str(state["problem"]) != self.digest:
-            raise InputError("the state is that of another problem or of another solver")
-        if state["rules"].tolist() != np.array(self.rules, np.int64).tolist():
-            raise InputError("the state is that of a search with another λ, options or limits")
-        for name, array in arrays.items():
-            saved = state[name]
-            if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
-                raise InputError(f"the state's array {name!r} does not fit; it is damaged")
-            if len(saved) > len(array):
-                array.resize(saved.shape, refcheck=False)
-            array[: len(saved)] = saved
+        arrays = self._kept()
+        names = {*arrays, "rules", "problem", ROOM}
+        check_search(state, names, self.digest, self.rules)
+        load_arrays(arrays, state, state[ROOM])
         self._proven = int(arrays["proven"][0])
         self._make_slots(_slots_for(len(self.leaves.leaf_hash)))
 

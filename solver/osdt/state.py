@@ -223,7 +223,7 @@ def new_leaves(words: int, classes: int) -> Leaves:
         leaf_first=np.zeros(n, ints),
         leaf_options=np.zeros(n, ints),
         leaf_impurity=np.zeros(n),
-        leaf_slots=np.full(4 * n, -1, ints),
+        leaf_slots=np.full(2 * n, -1, ints),
     )
 
 

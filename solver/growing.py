@@ -1,0 +1,93 @@
+"""Arrays that grow while a search works on them, and go to another process and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+
+ROOM = "room"
+"""The name in a state of the arrays' lengths: with them a limit of memory is met where it would
+have been."""
+
+_LARGEST_STEP = 32 * 2**20
+
+
+def grown_length(members: Sequence[NDArray[Any]], least: int) -> int:
+    """The length that arrays of equal length get when they need room for ``least`` rows.
+
+    It doubles, but they take no more than 32 MiB at a step beyond what they need: new memory is
+    cleared within one slice of the search.
+    """
+    room, row = len(members[0]), sum(array[:1].nbytes for array in members)
+    if least <= room:
+        return room
+    return room + max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
+
+
+def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """What a state keeps under :data:`ROOM`."""
+    return np.array([len(array) for array in arrays], np.int64)
+
+
+def check_search(
+    state: Mapping[str, NDArray[Any]], names: set[str], digest: str, rules: Any
+) -> None:
+    """Refuse the state of another search.
+
+    Parameters
+    ----------
+    state : mapping of str to array
+    names : set of str
+        What it must hold, ``rules`` and ``problem`` among them.
+    digest : str
+        Of the problem.
+    rules : tuple of numbers
+        What the search obeys.
+
+    Raises
+    ------
+    InputError
+    """
+    if set(state) != names or str(state["problem"]) != digest:
+        raise InputError("the state is that of another problem or of another solver")
+    if state["rules"].tolist() != np.array(rules, np.int64).tolist():
+        raise InputError("the state is that of a search with another λ, options or limits")
+
+
+def load_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    state: Mapping[str, NDArray[Any]],
+    room: NDArray[Any] | None,
+    spare: int = 0,
+) -> None:
+    """Fill arrays from a state, in place.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+    state : mapping of str to array
+    room : array, optional
+        Their lengths when the state was written, in the same order; None: as long as needed.
+    spare : int
+        Rows beyond those in use where ``room`` does not say.
+
+    Raises
+    ------
+    InputError
+        If an array is of another type or shape.
+    """
+    if room is not None and room.shape != (len(arrays),):
+        raise InputError("the state's arrays do not fit; it is damaged")
+    least = [0] * len(arrays) if room is None else room.tolist()
+    for (name, array), length in zip(arrays.items(), least, strict=True):
+        saved = state[name]
+        if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+            raise InputError(f"the state's array {name!r} does not fit; it is damaged")
+        size = max(len(array), length or len(saved) + spare)
+        array.resize((size, *array.shape[1:]), refcheck=False)
+        array[: len(saved)] = saved
