@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-_WIDE = 200
+_WIDE = 240
 
 
 def make_console(*, stderr: bool = False) -> Console:

@@ -23,8 +23,9 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from solver import search
 from solver.base import Option, Snapshot, Solver, Traits, Watch
-from solver.branches import Branches, search
+from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
