@@ -249,8 +249,12 @@ def test_a_path_ends_in_time_where_trees_have_to_be_found_again(monkeypatch):
     monkeypatch.setattr(ThresholdEngine, "find_again", slow)
     generator = np.random.default_rng(3)
     problem = Problem.from_codes(generator.integers(0, 2, (400, 14)), generator.integers(0, 2, 400))
-    path = solver.regularization_path(problem, Fraction(1, 500), limits=Limits(seconds=0.6))
-    assert path.status == "time_limit"
+    for seconds in (0.6, 1.5, 4.0):  # on a busy machine the first search may take all of it
+        limits = Limits(seconds=seconds)
+        path = solver.regularization_path(problem, Fraction(1, 500), limits=limits)
+        assert path.status == "time_limit"
+        if any(asked):
+            break
     assert any(asked)
     for step in path.steps:
         assert score(problem, step.tree, step.start).errors == step.errors
