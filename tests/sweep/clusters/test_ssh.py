@@ -144,23 +144,23 @@ def test_a_python_without_treesweep_is_named(ssh_servers: sshd.Servers, tmp_path
             pass
 
 
-def nodes_now() -> list[psutil.Process]:
-    """Processes that SSH has started, of this test or another."""
+def nodes_of(servers: sshd.Servers) -> list[psutil.Process]:
+    """What these servers have started, and not those of a test beside this one."""
     found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if "sweep.clusters.node" in process.cmdline():
-                found.append(process)
+    for server in servers.processes.values():
+        for process in psutil.Process(server.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if "sweep.clusters.node" in process.cmdline():
+                    found.append(process)
     return found
 
 
 @pytest.mark.slow
 def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: sshd.Servers) -> None:
-    before = {process.pid for process in psutil.process_iter()}
     with open_cluster(Ssh.model_validate(ssh_servers.config())) as client:
         client.wait_for_workers(2, timeout=60)
         address = client.scheduler_info()["address"]
-        nodes = [p for p in nodes_now() if p.pid not in before]
+        nodes = nodes_of(ssh_servers)
         assert len(nodes) == 3
         for process in nodes:
             said = [*process.cmdline(), *process.environ().values()]
@@ -182,9 +182,7 @@ def test_a_driver_that_is_killed_leaves_nobody_behind(
     drive = drive_over(own_servers, tmp_path)
     with drive.start("run", MANY) as process:
         wait_for_done(process, 2)
-        servers = [psutil.Process(one.pid) for one in own_servers.processes.values()]
-        left = {p.pid for one in servers for p in one.children(recursive=True)}
-        nodes = [p for p in nodes_now() if p.pid in left]
+        nodes = nodes_of(own_servers)
         assert len(nodes) == 3
         process.kill()
     assert psutil.wait_procs(nodes, timeout=30)[1] == []
