@@ -1,0 +1,1 @@
+"""Optimal shallow trees on continuous features."""

@@ -1,0 +1,209 @@
+"""Vector instructions of the sweep: eight blocks of 64 rows at a time.
+
+All take flat arrays and offsets; the caller promises that these are inside. See
+:mod:`solver.lanes` for why the compiler does not find such code by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+BLOCK = 64
+"""Rows of a block: the bits of a word."""
+
+GROUP = 8
+"""Blocks that are worked on at a time."""
+
+_INT = ir.IntType(64)
+_SHORT = ir.IntType(32)
+_VECTOR = ir.VectorType(_INT, GROUP)
+_intrinsic: Any = intrinsic
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _load(builder: Any, data: Any, at: Any, to: Any, align: int) -> Any:
+    address = builder.bitcast(builder.gep(data, [at]), to.as_pointer())
+    return builder.load(address, align=align)
+
+
+def _store(builder: Any, data: Any, at: Any, value: Any) -> None:
+    address = builder.bitcast(builder.gep(data, [at]), value.type.as_pointer())
+    builder.store(value, address, align=8)
+
+
+def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    declare: Any = cgutils.get_or_insert_function
+    return builder.call(declare(builder.module, kind, name), arguments)
+
+
+def _spread(builder: Any, number: Any, width: int = GROUP) -> Any:
+    nothing = ir.Constant(ir.VectorType(number.type, width), ir.Undefined)
+    one = builder.insert_element(nothing, number, ir.Constant(_SHORT, 0))
+    return builder.shuffle_vector(
+        one, nothing, ir.Constant(ir.VectorType(_SHORT, width), [0] * width)
+    )
+
+
+def _shuffle(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_SHORT, GROUP), places))
+
+
+def _lane(builder: Any, vector: Any, place: int) -> Any:
+    return builder.extract_element(vector, ir.Constant(_SHORT, place))
+
+
+def _max(builder: Any, a: Any, b: Any) -> Any:
+    return _call(builder, f"llvm.smax.v{GROUP}i64", _VECTOR, a, b)
+
+
+def _word_below(builder: Any, ranks: Any, at: Any, limit: Any) -> Any:
+    """The word whose bit ``j`` says ``ranks[at + j] < limit``."""
+    row = ir.VectorType(limit.type, BLOCK)
+    there = _load(builder, ranks, at, row, limit.type.width // 8)
+    return builder.bitcast(
+        builder.icmp_signed("<", there, _spread(builder, limit, BLOCK)), _INT
+    )
+
+
+@_intrinsic
+def word_below(typing_context: Any, ranks: Any, at: Any, code: Any) -> Any:
+    """The word whose bit ``j`` says ``ranks[at + j] < code``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        limit = builder.trunc(args[2], ir.IntType(ranks.dtype.bitwidth))
+        return _word_below(builder, _data(context, builder, ranks, args[0]), args[1], limit)
+
+    return types.uint64(ranks, types.int64, types.int64), codegen
+
+
+@_intrinsic
+def sweep(
+    typing_context: Any,
+    ranks: Any,  # of the split feature, in the order of the swept one
+    ranks_at: Any,
+    code: Any,
+    planes: Any,  # class and weight bits of the rows, in the order of the swept feature
+    planes_at: Any,
+    prefix: Any,
+    prefix_at: Any,
+    ends: Any,
+    ends_at: Any,
+    groups: Any,
+    stride: Any,  # blocks of a plane
+    classes: Any,
+    digits: Any,
+    totals: Any,  # classes of the left, classes of the right part
+    cumulated: Any,  # out (classes, stride): class weights of the left part to the block's end
+    words: Any,  # out (stride): rows of the left part
+    bounds: Any,  # out (2, stride)
+    carries: Any,  # scratch (classes), zero
+    out: Any,  # in: largest class weights of both parts; out: best values at the ends of blocks
+) -> Any:
+    """Sweep one feature over both parts of a split at once.
+
+    For every block, class weights of the part's rows before its end, and a bound on the weight
+    that a split of the part by the swept feature inside this block classifies correctly: the
+    largest class weight to the left of the block's end and that to the right of its beginning.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds = signature.args
+        (ranks_, planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
+            _data(context, builder, kinds[i], args[i])
+            for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
+        )
+        ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (1, 2, 4, 6, 8))
+        groups_, stride_, classes_, digits_ = args[9:13]
+        limit = builder.trunc(code_, ir.IntType(kinds[0].dtype.bitwidth))
+        zero = ir.Constant(_VECTOR, None)
+
+        def variable(value: Any) -> Any:
+            place = cgutils.alloca_once(builder, value.type)
+            builder.store(value, place)
+            return place
+
+        def number(value: int) -> Any:
+            return ir.Constant(_INT, value)
+
+        def add(a: Any, b: Any) -> Any:
+            return builder.add(a, b)
+
+        def mul(a: Any, b: Any) -> Any:
+            return builder.mul(a, b)
+
+        first = [builder.load(builder.gep(out_, [number(i)])) for i in (0, 1)]
+        before = [variable(_spread(builder, value)) for value in first]
+        best = [variable(_spread(builder, value)) for value in first]
+        reach = [[variable(zero) for _ in range(2)] for _ in range(2)]
+        with cgutils.for_range(builder, groups_, intp=_INT) as group:
+            block = mul(group.index, number(GROUP))
+            mask = ir.Constant(_VECTOR, ir.Undefined)
+            for j in range(GROUP):
+                at = add(ranks_at_, mul(add(block, number(j)), number(BLOCK)))
+                word = _word_below(builder, ranks_, at, limit)
+                mask = builder.insert_element(mask, word, ir.Constant(_SHORT, j))
+            _store(builder, words_, block, mask)
+            for side in reach:
+                for place in side:
+                    builder.store(zero, place)
+            with cgutils.for_range(builder, classes_, intp=_INT) as klass:
+                k = klass.index
+                counts = variable(zero)
+                with cgutils.for_range(builder, digits_, intp=_INT) as digit:
+                    plane = add(mul(k, digits_), digit.index)
+                    at = add(add(planes_at_, mul(plane, stride_)), block)
+                    word = builder.and_(_load(builder, planes_, at, _VECTOR, 8), mask)
+                    ones = _call(builder, f"llvm.ctpop.v{GROUP}i64", _VECTOR, word)
+                    ones = builder.shl(ones, _spread(builder, digit.index))
+                    builder.store(add(builder.load(counts), ones), counts)
+                running = builder.load(counts)
+                for step in (1, 2, 4):
+                    places = [i - step if i >= step else GROUP for i in range(GROUP)]
+                    running = add(running, _shuffle(builder, running, zero, places))
+                carry = builder.gep(carries_, [k])
+                running = add(running, _spread(builder, builder.load(carry)))
+                builder.store(_lane(builder, running, GROUP - 1), carry)
+                _store(builder, cumulated_, add(mul(k, stride_), block), running)
+                whole = _load(
+                    builder, prefix_, add(add(prefix_at_, mul(k, stride_)), block), _VECTOR, 8
+                )
+                parts = (running, builder.sub(whole, running))
+                for side, part in enumerate(parts):
+                    at = add(mul(number(side), classes_), k)
+                    total = builder.load(builder.gep(totals_, [at]))
+                    rest = builder.sub(_spread(builder, total), part)
+                    for place, value in zip(reach[side], (part, rest), strict=True):
+                        builder.store(_max(builder, builder.load(place), value), place)
+            end = _load(builder, ends_, add(ends_at_, block), _VECTOR, 8)
+            for side in range(2):
+                to, rest = (builder.load(place) for place in reach[side])
+                since = _shuffle(
+                    builder, builder.load(before[side]), rest, [GROUP - 1, *range(GROUP, 2 * GROUP - 1)]
+                )
+                builder.store(rest, before[side])
+                at = add(mul(number(side), stride_), block)
+                _store(builder, bounds_, at, add(to, since))
+                value = builder.and_(add(to, rest), end)
+                builder.store(_max(builder, builder.load(best[side]), value), best[side])
+        for side in range(2):
+            value = _call(
+                builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, builder.load(best[side])
+            )
+            builder.store(value, builder.gep(out_, [number(side)]))
+        return context.get_dummy_value()
+
+    arguments = (
+        ranks, types.int64, types.int64, planes, types.int64, prefix, types.int64,
+        ends, types.int64, types.int64, types.int64, types.int64, types.int64,
+        totals, cumulated, words, bounds, carries, out,
+    )  # fmt: skip
+    return types.void(*arguments), codegen

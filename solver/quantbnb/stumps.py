@@ -1,0 +1,258 @@
+"""Two best stumps at once: of both parts of a split of a set of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.jit import inlined, outlined, popcount, trailing_zeros
+from solver.quantbnb.lanes import BLOCK, GROUP, sweep, word_below
+from solver.quantbnb.state import Ints, Part, Sweep, Table
+
+ONE = np.uint64(1)
+ZERO = np.uint64(0)
+LOW = np.uint64(63)
+
+
+@outlined
+def divide(table: Table, whole: Part, feature: int, code: int, side: int, part: Part) -> None:
+    """The rows of ``whole`` left (side 0) or right (side 1) of a threshold, as a part."""
+    p, padded = table.sizes[0], table.sizes[1]
+    classes, digits = table.sizes[2], table.sizes[3]
+    blocks = padded // BLOCK
+    for g in range(p):
+        at = (feature * p + g) * padded
+        below = 0
+        for b in range(blocks):
+            word = word_below(table.ranks, at + b * BLOCK, code)
+            if side == 1:
+                word = ~word
+            part.rows[g, b] = word & whole.rows[g, b]
+            part.below[g, b] = 0
+        for k in range(classes):
+            running = 0
+            mine = (g * classes + k) * digits * blocks
+            to = (g * classes + k) * blocks
+            for b in range(blocks):
+                for d in range(digits):
+                    word = whole.planes[mine + d * blocks + b] & part.rows[g, b]
+                    part.planes[mine + d * blocks + b] = word
+                    running += popcount(word) << d
+                part.prefix[to + b] = running
+                part.below[g, b] += running
+            if g == 0:
+                part.totals[k] = running
+
+
+@inlined
+def weight_below(table: Table, part: Part, feature: int, code: int) -> int:
+    """Weight of the part's rows to the left of a threshold."""
+    place = table.starts[table.offsets[feature] + code]
+    block = place // BLOCK
+    weight = 0
+    if block > 0:
+        weight = part.below[feature, block - 1]
+    if place % BLOCK != 0:
+        mask = (ONE << np.uint64(place % BLOCK)) - ONE
+        word = part.rows[feature, block] & mask
+        if table.sizes[3] == 1:
+            weight += popcount(word)
+        else:
+            while word != ZERO:
+                weight += table.weights[feature, block * BLOCK + trailing_zeros(word)]
+                word &= word - ONE
+    return weight
+
+
+@inlined
+def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
+    """Code of the first row in the order of a feature up to which rows weigh so much."""
+    low, high = 0, part.below.shape[1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if part.below[feature, middle] >= weight:
+            high = middle
+        else:
+            low = middle + 1
+    rest = weight
+    if low > 0:
+        rest -= part.below[feature, low - 1]
+    word = part.rows[feature, low]
+    at = low * BLOCK
+    while word != ZERO:
+        at = low * BLOCK + trailing_zeros(word)
+        word &= word - ONE
+        rest -= table.weights[feature, at]
+        if rest <= 0:
+            break
+    return table.ranks[(feature * table.sizes[0] + feature) * table.sizes[1] + at]
+
+
+@inlined
+def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code: int) -> None:
+    classes, digits = table.sizes[2], table.sizes[3]
+    blocks = table.sizes[1] // BLOCK
+    place = table.starts[table.offsets[feature] + code]
+    block = place // BLOCK
+    mask = (ONE << np.uint64(place % BLOCK)) - ONE
+    for k in range(classes):
+        count = 0
+        if block > 0:
+            count = part.prefix[(feature * classes + k) * blocks + block - 1]
+        if mask != ZERO:
+            for d in range(digits):
+                at = ((feature * classes + k) * digits + d) * blocks + block
+                count += popcount(part.planes[at] & mask) << d
+        scratch.totals[k] = count
+        scratch.totals[classes + k] = part.totals[k] - count
+
+
+@outlined
+def _refine(
+    table: Table, part: Part, scratch: Sweep, feature: int, side: int, block: int, best: int
+) -> int:
+    """Largest weight that a threshold inside a block classifies correctly."""
+    classes = table.sizes[2]
+    blocks = table.sizes[1] // BLOCK
+    left, right, rest = 0, 0, 0
+    for k in range(classes):
+        count = 0
+        if block > 0:
+            count = scratch.cumulated[k * blocks + block - 1]
+            if side == 1:
+                count = part.prefix[(feature * classes + k) * blocks + block - 1] - count
+        rest = scratch.totals[side * classes + k] - count
+        scratch.counts[k] = count
+        scratch.counts[classes + k] = rest
+        left = max(left, count)
+        right = max(right, rest)
+    word = scratch.words[block]
+    if side == 1:
+        word = ~word
+    word &= part.rows[feature, block]
+    tails = table.tails[feature, block]
+    value = 0
+    ahead = tails
+    if word != ZERO:
+        ahead &= (ONE << np.uint64(trailing_zeros(word))) - ONE
+    if ahead != ZERO:
+        value = left + right
+    while word != ZERO:
+        bit = trailing_zeros(word)
+        word &= word - ONE
+        at = block * BLOCK + bit
+        k = table.labels[feature, at]
+        weight = table.weights[feature, at]
+        count = scratch.counts[k] + weight
+        scratch.counts[k] = count
+        left = max(left, count)
+        rest = scratch.counts[classes + k]
+        scratch.counts[classes + k] = rest - weight
+        if rest == right:
+            right = 0
+            for j in range(classes):
+                right = max(right, scratch.counts[classes + j])
+        if left + right > value:
+            # Is there a threshold before the next row of the part?
+            ahead = tails >> np.uint64(bit)
+            if word != ZERO:
+                gap = trailing_zeros(word) - bit
+                ahead &= (ONE << np.uint64(gap)) - ONE
+            if ahead != ZERO:
+                value = left + right
+    return value
+
+
+@outlined
+def evaluate(
+    table: Table,
+    part: Part,
+    scratch: Sweep,
+    feature: int,
+    code: int,
+    known: Ints,
+    caps: Ints,
+    guess: Ints,
+) -> None:
+    """Best stumps of both parts of a split.
+
+    Parameters
+    ----------
+    known : (2, features)
+        In: lower bounds on the errors of the stumps by feature. Out: better ones.
+    caps : (2,)
+        In: errors from which on a part is of no interest. Out: errors of its best stump, or a lower bound
+        that is at least the cap.
+    guess : (2, 2)
+        Out: feature of the best stump, where it is better than the cap.
+    """
+    p, padded, classes = table.sizes[0], table.sizes[1], table.sizes[2]
+    blocks = padded // BLOCK
+    _divide_totals(table, part, scratch, feature, code)
+    scratch.evaluations[0] += 1
+    weights = (0, 0)
+    most = (0, 0)
+    for k in range(classes):
+        a, b = scratch.totals[k], scratch.totals[classes + k]
+        weights = (weights[0] + a, weights[1] + b)
+        most = (max(most[0], a), max(most[1], b))
+    for side in range(2):
+        scratch.best[side] = max(weights[side] - caps[side], most[side])
+        guess[side, 0] = -1
+    first = 0
+    for g in range(p):
+        if known[0, g] + known[1, g] < known[0, first] + known[1, first]:
+            first = g
+    for step in range(p):
+        g = step
+        if step == 0:
+            g = first
+        elif step <= first:
+            g = step - 1
+        open0 = known[0, g] < weights[0] - scratch.best[0]
+        open1 = known[1, g] < weights[1] - scratch.best[1]
+        if not (open0 or open1):
+            continue
+        scratch.evaluations[1] += 1
+        for k in range(classes):
+            scratch.carries[k] = 0
+        scratch.out[0], scratch.out[1] = most[0], most[1]
+        sweep(
+            table.ranks,
+            (feature * p + g) * padded,
+            code,
+            part.planes,
+            g * classes * table.sizes[3] * blocks,
+            part.prefix,
+            g * classes * blocks,
+            table.ends,
+            g * blocks,
+            blocks // GROUP,
+            blocks,
+            classes,
+            table.sizes[3],
+            scratch.totals,
+            scratch.cumulated,
+            scratch.words,
+            scratch.bounds,
+            scratch.carries,
+            scratch.out,
+        )
+        for side in range(2):
+            # What a block's end is known to give need not be looked for inside.
+            best = max(scratch.best[side], scratch.out[side])
+            if scratch.out[side] > scratch.best[side]:
+                guess[side, 0] = g
+            unseen = scratch.out[side]
+            for b in range(blocks):
+                bound = scratch.bounds[side * blocks + b]
+                if bound > best:
+                    scratch.evaluations[2] += 1
+                    bound = _refine(table, part, scratch, g, side, b, best)
+                    if bound > best:
+                        best = bound
+                        guess[side, 0] = g
+                unseen = max(unseen, bound)
+            scratch.best[side] = best
+            known[side, g] = max(known[side, g], weights[side] - unseen)
+    for side in range(2):
+        caps[side] = weights[side] - scratch.best[side]
