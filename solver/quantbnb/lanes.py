@@ -105,14 +105,15 @@ def sweep(
     cumulated: Any,  # out (classes, stride): class weights of the left part to the block's end
     words: Any,  # out (stride): rows of the left part
     bounds: Any,  # out (2, stride)
-    carries: Any,  # scratch (classes), zero
+    carries: Any,  # scratch (2 · classes), zero
     out: Any,  # in: largest class weights of both parts; out: best values at the ends of blocks
 ) -> Any:
     """Sweep one feature over both parts of a split at once.
 
     For every block, class weights of the part's rows before its end, and a bound on the weight
     that a split of the part by the swept feature inside this block classifies correctly: the
-    largest class weight to the left of the block's end and that to the right of its beginning.
+    largest weight of one class to the left of the block's end and of another to the right of its
+    beginning. (If both leaves have the same class, the split is of no use.)
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -140,10 +141,10 @@ def sweep(
         def mul(a: Any, b: Any) -> Any:
             return builder.mul(a, b)
 
-        first = [builder.load(builder.gep(out_, [number(i)])) for i in (0, 1)]
-        before = [variable(_spread(builder, value)) for value in first]
-        best = [variable(_spread(builder, value)) for value in first]
-        reach = [[variable(zero) for _ in range(2)] for _ in range(2)]
+        best = [variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)]
+        # By side: largest class weight up to the block's end, from its beginning and from its end
+        # on, and the largest sum of the first two for two different classes.
+        reach = [[variable(zero) for _ in range(4)] for _ in range(2)]
         with cgutils.for_range(builder, groups_, intp=_INT) as group:
             block = mul(group.index, number(GROUP))
             mask = ir.Constant(_VECTOR, ir.Undefined)
@@ -169,30 +170,42 @@ def sweep(
                 for step in (1, 2, 4):
                     places = [i - step if i >= step else GROUP for i in range(GROUP)]
                     running = add(running, _shuffle(builder, running, zero, places))
+                later = [GROUP - 1, *range(GROUP, 2 * GROUP - 1)]
                 carry = builder.gep(carries_, [k])
-                running = add(running, _spread(builder, builder.load(carry)))
+                carried = _spread(builder, builder.load(carry))
+                running = add(running, carried)
+                earlier = _shuffle(builder, carried, running, later)
                 builder.store(_lane(builder, running, GROUP - 1), carry)
                 _store(builder, cumulated_, add(mul(k, stride_), block), running)
                 whole = _load(
                     builder, prefix_, add(add(prefix_at_, mul(k, stride_)), block), _VECTOR, 8
                 )
-                parts = (running, builder.sub(whole, running))
-                for side, part in enumerate(parts):
+                carry = builder.gep(carries_, [add(k, classes_)])
+                carried = _spread(builder, builder.load(carry))
+                before = _shuffle(builder, carried, whole, later)
+                builder.store(_lane(builder, whole, GROUP - 1), carry)
+                parts = (
+                    (running, earlier),
+                    (builder.sub(whole, running), builder.sub(before, earlier)),
+                )
+                for side, (until, since) in enumerate(parts):
                     at = add(mul(number(side), classes_), k)
-                    total = builder.load(builder.gep(totals_, [at]))
-                    rest = builder.sub(_spread(builder, total), part)
-                    for place, value in zip(reach[side], (part, rest), strict=True):
+                    total = _spread(builder, builder.load(builder.gep(totals_, [at])))
+                    ahead, rest = builder.sub(total, since), builder.sub(total, until)
+                    most, mine, after, pair = reach[side]
+                    both = _max(
+                        builder,
+                        add(until, builder.load(mine)),
+                        add(ahead, builder.load(most)),
+                    )
+                    for place, value in ((pair, both), (most, until), (mine, ahead), (after, rest)):
                         builder.store(_max(builder, builder.load(place), value), place)
             end = _load(builder, ends_, add(ends_at_, block), _VECTOR, 8)
             for side in range(2):
-                to, rest = (builder.load(place) for place in reach[side])
-                since = _shuffle(
-                    builder, builder.load(before[side]), rest, [GROUP - 1, *range(GROUP, 2 * GROUP - 1)]
-                )
-                builder.store(rest, before[side])
+                most, _, after, pair = reach[side]
                 at = add(mul(number(side), stride_), block)
-                _store(builder, bounds_, at, add(to, since))
-                value = builder.and_(add(to, rest), end)
+                _store(builder, bounds_, at, builder.load(pair))
+                value = builder.and_(add(builder.load(most), builder.load(after)), end)
                 builder.store(_max(builder, builder.load(best[side]), value), best[side])
         for side in range(2):
             value = _call(
@@ -207,3 +220,75 @@ def sweep(
         totals, cumulated, words, bounds, carries, out,
     )  # fmt: skip
     return types.void(*arguments), codegen
+
+
+@_intrinsic
+def refine(
+    typing_context: Any,
+    planes: Any,
+    planes_at: Any,
+    stride: Any,
+    classes: Any,
+    digits: Any,
+    word: Any,  # rows of the part in this block
+    tails: Any,
+    counts: Any,  # class weights before the block, class weights from it on
+) -> Any:
+    """Largest weight that a threshold inside one block classifies correctly."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        planes_, counts_ = (_data(context, builder, signature.args[i], args[i]) for i in (0, 7))
+        at_, stride_, classes_, digits_, word_, tails_ = args[1:7]
+        zero = ir.Constant(_VECTOR, None)
+
+        def variable() -> Any:
+            place = cgutils.alloca_once(builder, _VECTOR)
+            builder.store(zero, place)
+            return place
+
+        def constants(numbers: list[int]) -> Any:
+            return ir.Constant(_VECTOR, numbers)
+
+        parts = range(BLOCK // GROUP)
+        left, right = [variable() for _ in parts], [variable() for _ in parts]
+        rows = [[GROUP * c + j for j in range(GROUP)] for c in parts]
+        with cgutils.for_range(builder, classes_, intp=_INT) as klass:
+            k = klass.index
+            before = _spread(builder, builder.load(builder.gep(counts_, [k])))
+            since = _spread(
+                builder, builder.load(builder.gep(counts_, [builder.add(k, classes_)]))
+            )
+            sums = [variable() for _ in parts]
+            with cgutils.for_range(builder, digits_, intp=_INT) as digit:
+                plane = builder.add(builder.mul(k, digits_), digit.index)
+                at = builder.add(at_, builder.mul(plane, stride_))
+                mine = builder.and_(builder.load(builder.gep(planes_, [at])), word_)
+                mine, shift = _spread(builder, mine), _spread(builder, digit.index)
+                for c in parts:
+                    until = constants([(2 << i) - 1 for i in rows[c]])
+                    ones = _call(
+                        builder, f"llvm.ctpop.v{GROUP}i64", _VECTOR, builder.and_(mine, until)
+                    )
+                    ones = builder.shl(ones, shift)
+                    builder.store(builder.add(builder.load(sums[c]), ones), sums[c])
+            for c in parts:
+                running = builder.load(sums[c])
+                for place, value in (
+                    (left[c], builder.add(before, running)),
+                    (right[c], builder.sub(since, running)),
+                ):
+                    builder.store(_max(builder, builder.load(place), value), place)
+        best = zero
+        tail = _spread(builder, tails_)
+        for c in parts:
+            allowed = builder.icmp_unsigned(
+                "!=", builder.and_(tail, constants([1 << i for i in rows[c]])), zero
+            )
+            value = builder.add(builder.load(left[c]), builder.load(right[c]))
+            best = _max(builder, best, builder.select(allowed, value, zero))
+        return _call(builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, best)
+
+    arguments = (
+        planes, types.int64, types.int64, types.int64, types.int64, types.uint64, types.uint64, counts,
+    )  # fmt: skip
+    return types.int64(*arguments), codegen

@@ -79,7 +79,7 @@ class Sweep(NamedTuple):
     cumulated: Ints  # (classes · blocks)
     words: Words  # (blocks,)
     bounds: Ints  # (2 · blocks)
-    carries: Ints  # (classes,)
+    carries: Ints  # (2 · classes)
     out: Ints  # (2,)
     counts: Ints  # (2 · classes)
     best: Ints  # (2,) weight classified correctly by the best stump of each part
@@ -192,7 +192,7 @@ def new_sweep(table: Table) -> Sweep:
     """Scratch for one thread."""
     p, padded, classes, _ = table.sizes.tolist()
     blocks = padded // BLOCK
-    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, classes, 2, 2 * classes, 2, 4, p)
+    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 2, 2 * classes, 2, 4, p)
     arrays = [np.zeros(size, np.int64) for size in sizes]
     arrays[2] = np.zeros(blocks, np.uint64)
     return Sweep(*arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.jit import inlined, outlined, popcount, trailing_zeros
-from solver.quantbnb.lanes import BLOCK, GROUP, sweep, word_below
+from solver.quantbnb.lanes import BLOCK, GROUP, refine, sweep, word_below
 from solver.quantbnb.state import Ints, Part, Sweep, Table
 
 ONE = np.uint64(1)
@@ -106,60 +106,34 @@ def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code:
         scratch.totals[classes + k] = part.totals[k] - count
 
 
-@outlined
-def _refine(
-    table: Table, part: Part, scratch: Sweep, feature: int, side: int, block: int, best: int
+@inlined
+def _look_inside(
+    table: Table, part: Part, scratch: Sweep, feature: int, side: int, block: int
 ) -> int:
     """Largest weight that a threshold inside a block classifies correctly."""
-    classes = table.sizes[2]
+    classes, digits = table.sizes[2], table.sizes[3]
     blocks = table.sizes[1] // BLOCK
-    left, right, rest = 0, 0, 0
     for k in range(classes):
         count = 0
         if block > 0:
             count = scratch.cumulated[k * blocks + block - 1]
             if side == 1:
                 count = part.prefix[(feature * classes + k) * blocks + block - 1] - count
-        rest = scratch.totals[side * classes + k] - count
         scratch.counts[k] = count
-        scratch.counts[classes + k] = rest
-        left = max(left, count)
-        right = max(right, rest)
+        scratch.counts[classes + k] = scratch.totals[side * classes + k] - count
     word = scratch.words[block]
     if side == 1:
         word = ~word
-    word &= part.rows[feature, block]
-    tails = table.tails[feature, block]
-    value = 0
-    ahead = tails
-    if word != ZERO:
-        ahead &= (ONE << np.uint64(trailing_zeros(word))) - ONE
-    if ahead != ZERO:
-        value = left + right
-    while word != ZERO:
-        bit = trailing_zeros(word)
-        word &= word - ONE
-        at = block * BLOCK + bit
-        k = table.labels[feature, at]
-        weight = table.weights[feature, at]
-        count = scratch.counts[k] + weight
-        scratch.counts[k] = count
-        left = max(left, count)
-        rest = scratch.counts[classes + k]
-        scratch.counts[classes + k] = rest - weight
-        if rest == right:
-            right = 0
-            for j in range(classes):
-                right = max(right, scratch.counts[classes + j])
-        if left + right > value:
-            # Is there a threshold before the next row of the part?
-            ahead = tails >> np.uint64(bit)
-            if word != ZERO:
-                gap = trailing_zeros(word) - bit
-                ahead &= (ONE << np.uint64(gap)) - ONE
-            if ahead != ZERO:
-                value = left + right
-    return value
+    return refine(
+        part.planes,
+        feature * classes * digits * blocks + block,
+        blocks,
+        classes,
+        digits,
+        word,
+        table.tails[feature, block],
+        scratch.counts,
+    )
 
 
 @outlined
@@ -213,7 +187,7 @@ def evaluate(
         if not (open0 or open1):
             continue
         scratch.evaluations[1] += 1
-        for k in range(classes):
+        for k in range(2 * classes):
             scratch.carries[k] = 0
         scratch.out[0], scratch.out[1] = most[0], most[1]
         sweep(
@@ -247,7 +221,7 @@ def evaluate(
                 bound = scratch.bounds[side * blocks + b]
                 if bound > best:
                     scratch.evaluations[2] += 1
-                    bound = _refine(table, part, scratch, g, side, b, best)
+                    bound = _look_inside(table, part, scratch, g, side, b)
                     if bound > best:
                         best = bound
                         guess[side, 0] = g
