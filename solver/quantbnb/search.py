@@ -1,81 +1,137 @@
-"""Best-first search over intervals of thresholds, for trees of depth two and three."""
+"""Best-first search over intervals of thresholds, one inside another for every level of the tree.
+
+Let OPT(S) be the least cost of a tree of some depth on a set of rows S. It never falls when rows
+are added, and adding rows of weight w raises it by at most the price of w errors. The rows to the
+left of a threshold grow with it, those to the right shrink. So for thresholds a < t < b of one
+feature::
+
+    cost(t) >= OPT(left of a) + OPT(right of b)              (an interval's bound)
+    cost(t) >= cost(a) - price · weight between a and t      (how near to a threshold it is of use)
+
+The interval of the least bound is cut in its middle until no bound is below the best cost. Both
+hold as well when the first split of the part is bound to be by one feature, with splits allowed
+that leave all rows on one side: so bounds are kept for every such feature, and most of them need
+not be looked at again when an interval is cut.
+"""
 
 from __future__ import annotations
 
 from solver.jit import inlined, kernel, outlined
-from solver.quantbnb.state import INFINITE, Best, Ints, Part, Pool, Sweep, Table
+from solver.quantbnb.state import (
+    AT,
+    BOUND,
+    CAP,
+    CHILD,
+    DEPTH,
+    FEATURE,
+    FOUND,
+    FOUND_CODE,
+    INTERVALS,
+    LIMIT,
+    OPENING,
+    PHASE,
+    PICK,
+    POINTS,
+    QUEUED,
+    SIDE,
+    START,
+    TRIED,
+    TURN,
+    A,
+    B,
+    Ints,
+    Level,
+    Levels,
+    Part,
+    Rules,
+    Sweep,
+    Table,
+)
 from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
 
-POINTS, INTERVALS, HEAP = 0, 1, 2
-VALUE, FEATURE, CODE, FULL = 0, 1, 2, 3
+GOES_ON, ENDED, FULL = range(3)
+POINT, EMPTY, NOTHING = range(3)
 
 
 @inlined
-def _push(pool: Pool, interval: int) -> None:
-    at = pool.used[HEAP]
-    pool.used[HEAP] = at + 1
-    bound = pool.bound[interval]
+def _view(s: Levels, i: int) -> Level:
+    return Level(
+        s.code[i], s.cost[i], s.below[i], s.least[i], s.each[i], s.guess[i], s.feature[i],
+        s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i], s.frame[i], s.caps,
+    )  # fmt: skip
+
+
+@inlined
+def _part(parts: Part, i: int) -> Part:
+    return Part(
+        parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i]
+    )
+
+
+@inlined
+def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
+    interval = s.frame[INTERVALS]
+    s.frame[INTERVALS] = interval + 1
+    s.feature[interval] = feature
+    s.ends[interval, 0], s.ends[interval, 1] = a, b
+    s.bound[interval] = bound
+    at = s.frame[QUEUED]
+    s.frame[QUEUED] = at + 1
     while at > 0:
         parent = (at - 1) // 2
-        if pool.bound[pool.heap[parent]] <= bound:
+        if s.bound[s.heap[parent]] <= bound:
             break
-        pool.heap[at] = pool.heap[parent]
+        s.heap[at] = s.heap[parent]
         at = parent
-    pool.heap[at] = interval
+    s.heap[at] = interval
 
 
 @inlined
-def _pop(pool: Pool) -> int:
-    top = pool.heap[0]
-    last = pool.used[HEAP] - 1
-    pool.used[HEAP] = last
-    moved = pool.heap[last]
-    bound = pool.bound[moved]
+def _pop(s: Level) -> int:
+    top = s.heap[0]
+    last = s.frame[QUEUED] - 1
+    s.frame[QUEUED] = last
+    moved = s.heap[last]
+    bound = s.bound[moved]
     at = 0
     while True:
         child = 2 * at + 1
         if child >= last:
             break
-        if child + 1 < last and pool.bound[pool.heap[child + 1]] < pool.bound[pool.heap[child]]:
+        if child + 1 < last and s.bound[s.heap[child + 1]] < s.bound[s.heap[child]]:
             child += 1
-        if pool.bound[pool.heap[child]] >= bound:
+        if s.bound[s.heap[child]] >= bound:
             break
-        pool.heap[at] = pool.heap[child]
+        s.heap[at] = s.heap[child]
         at = child
-    pool.heap[at] = moved
+    s.heap[at] = moved
     return top
 
 
 @inlined
-def _add_interval(pool: Pool, feature: int, a: int, b: int, bound: int) -> None:
-    at = pool.used[INTERVALS]
-    pool.used[INTERVALS] = at + 1
-    pool.feature[at] = feature
-    pool.ends[at, 0], pool.ends[at, 1] = a, b
-    pool.bound[at] = bound
-    _push(pool, at)
+def _pass(s: Level, feature: int, bound: int) -> None:
+    s.passed[feature] = min(s.passed[feature], bound)
 
 
 @inlined
-def _add_child(pool: Pool, each: Ints, feature: int, a: int, b: int, bound: int, limit: int) -> None:
+def _enqueue(rules: Rules, s: Level, feature: int, a: int, b: int, bound: int) -> None:
     """Queue an interval, unless it cannot hold anything better."""
-    bound = max(bound, pool.least[a, 0] + pool.least[b, 1])
-    if bound < limit:
-        _add_interval(pool, feature, a, b, bound)
+    bound = max(bound, rules.split + s.least[a, 0] + s.least[b, 1])
+    if bound < s.frame[LIMIT]:
+        _add_interval(s, feature, a, b, bound)
     else:
-        each[feature] = min(each[feature], bound)
+        _pass(s, feature, bound)
 
 
 @outlined
-def choose(table: Table, part: Part, pool: Pool, interval: int, limit: int) -> int:
-    """The threshold in the middle of those of an interval that can cost less than a limit; −1: none.
-
-    A threshold that has rows of weight w between itself and one of cost c costs at least c − w.
-    """
-    feature = pool.feature[interval]
-    a, b = pool.ends[interval, 0], pool.ends[interval, 1]
-    low = pool.below[a] + max(1, pool.cost[a] - limit + 1)
-    high = pool.below[b] - max(1, pool.cost[b] - limit + 1)
+def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: int, b: int) -> int:
+    """The middle of the thresholds of an interval that can cost less than the limit; −1: none."""
+    limit = s.frame[LIMIT]
+    near_a, near_b = s.cost[a] - limit, s.cost[b] - limit
+    if near_a >= 0 or near_b >= 0:
+        _pass(s, feature, limit)
+    low = s.below[a] + max(1, near_a // rules.error + 1)
+    high = s.below[b] - max(1, near_b // rules.error + 1)
     if low > high:
         return -1
     first = code_holding(table, part, feature, low) + 1
@@ -87,233 +143,242 @@ def choose(table: Table, part: Part, pool: Pool, interval: int, limit: int) -> i
 
 
 @inlined
-def _new_point(table: Table, part: Part, pool: Pool, feature: int, code: int, a: int, b: int) -> int:
+def _new_point(
+    table: Table, rules: Rules, part: Part, s: Level, feature: int, code: int, a: int, b: int
+) -> int:
     """A threshold, with all that its neighbours say about it."""
-    at = pool.used[POINTS]
-    pool.used[POINTS] = at + 1
+    at = s.frame[POINTS]
+    s.frame[POINTS] = at + 1
     below = weight_below(table, part, feature, code)
-    pool.code[at] = code
-    pool.below[at] = below
-    since, until = below - pool.below[a], pool.below[b] - below
+    s.code[at] = code
+    s.below[at] = below
+    since = rules.error * (below - s.below[a])
+    until = rules.error * (s.below[b] - below)
     for g in range(table.sizes[0]):
-        pool.each[at, 0, g] = max(pool.each[a, 0, g], pool.each[b, 0, g] - until)
-        pool.each[at, 1, g] = max(pool.each[b, 1, g], pool.each[a, 1, g] - since)
-    pool.least[at, 0] = max(pool.least[a, 0], pool.least[b, 0] - until)
-    pool.least[at, 1] = max(pool.least[b, 1], pool.least[a, 1] - since)
+        s.each[at, 0, g] = max(s.each[a, 0, g], s.each[b, 0, g] - until)
+        s.each[at, 1, g] = max(s.each[b, 1, g], s.each[a, 1, g] - since)
+    s.least[at, 0] = max(s.least[a, 0], s.least[b, 0] - until)
+    s.least[at, 1] = max(s.least[b, 1], s.least[a, 1] - since)
+    for side in range(2):
+        s.guess[at, side, 0] = s.guess[at, side, 1] = -1
+    s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = a, b, at, feature
+    s.frame[TURN] = 0
     return at
 
 
 @inlined
-def _start(table: Table, part: Part, pool: Pool, each: Ints, least: int) -> None:
-    """The two outermost thresholds, which leave all rows on one side."""
-    weight = 0
+def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
+    """Begin with the threshold that leaves all rows on the right."""
+    s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED], s.frame[TRIED] = 1, 0, 0, 0
+    s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
+    s.code[0], s.below[0] = 0, 0
+    for side in range(2):
+        s.least[0, side] = 0
+        s.guess[0, side, 0] = s.guess[0, side, 1] = -1
+        for g in range(table.sizes[0]):
+            s.each[0, side, g] = side * s.lower[g]
+    s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = 0, 0, 0, 0
+    s.frame[TURN] = 0
+    weight, most = 0, 0
     for k in range(table.sizes[2]):
         weight += part.totals[k]
-    for at in range(2):
-        pool.below[at] = at * weight
-        pool.cost[at] = least
-        pool.least[at, at] = 0
-        pool.least[at, 1 - at] = least
-        for g in range(table.sizes[0]):
-            pool.each[at, at, g] = 0
-            pool.each[at, 1 - at, g] = each[g]
-    pool.least[0, 0] = pool.least[1, 1] = 0
-    pool.least[0, 1] = pool.least[1, 0] = least
-    for g in range(table.sizes[0]):
-        pool.each[0, 0, g] = pool.each[1, 1, g] = 0
-        pool.each[0, 1, g] = pool.each[1, 0, g] = each[g]
-    pool.used[POINTS], pool.used[INTERVALS], pool.used[HEAP] = 2, 0, 0
+        most = max(most, part.totals[k])
+    s.below[1] = weight
+    s.frame[LIMIT] = min(s.frame[LIMIT], rules.error * (weight - most))
 
 
 @inlined
-def _stump_point(
-    table: Table, part: Part, scratch: Sweep, pool: Pool, feature: int, code: int,
-    a: int, b: int, limit: int, caps: Ints,
-) -> int:  # fmt: skip
-    at = _new_point(table, part, pool, feature, code, a, b)
-    caps[0] = limit - pool.least[at, 1]
-    caps[1] = limit - pool.least[at, 0]
-    evaluate(table, part, scratch, feature, code, pool.each[at], caps, pool.guess[at])
-    pool.least[at, 0] = max(pool.least[at, 0], caps[0])
-    pool.least[at, 1] = max(pool.least[at, 1], caps[1])
-    pool.cost[at] = pool.least[at, 0] + pool.least[at, 1]
-    return at
+def _begin(table: Table, rules: Rules, s: Level) -> None:
+    """Both outermost thresholds, which cost what a tree of less depth does, and all intervals."""
+    p = table.sizes[0]
+    shallow = s.least[0, 1]
+    s.cost[0] = s.cost[1] = shallow
+    s.least[1, 0], s.least[1, 1] = shallow, 0
+    for j in range(2):
+        s.guess[1, 0, j] = s.guess[0, 1, j]
+        s.guess[1, 1, j] = -1
+    for g in range(p):
+        s.each[1, 0, g], s.each[1, 1, g] = s.each[0, 1, g], 0
+        s.passed[g] = rules.split + shallow
+    if shallow < s.frame[LIMIT]:
+        s.frame[LIMIT] = shallow
+        if s.frame[DEPTH] > 2:
+            s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
+    s.frame[POINTS] = 2
+    for g in range(p):
+        if s.tries[0, 0] != g and s.tries[1, 0] != g:
+            _enqueue(rules, s, g, 0, 1, s.lower[g])
 
 
-@outlined
-def search2(
-    table: Table, part: Part, scratch: Sweep, pool: Pool, best: Best, caps: Ints, cap: int,
-    guesses: Ints, n_guesses: int,
-) -> None:  # fmt: skip
-    """Best tree of depth two on a part that has fewer errors than ``cap``.
+@inlined
+def _finish_point(rules: Rules, s: Level) -> None:
+    """Take note of an evaluated threshold, and cut its interval there."""
+    at, feature = s.frame[AT], s.frame[FEATURE]
+    cost = rules.split + s.least[at, 0] + s.least[at, 1]
+    s.cost[at] = cost
+    _pass(s, feature, cost)
+    if cost < s.frame[LIMIT]:
+        s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
+    _enqueue(rules, s, feature, s.frame[A], at, s.frame[BOUND])
+    _enqueue(rules, s, feature, at, s.frame[B], s.frame[BOUND])
+
+
+@inlined
+def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
+    """Make the next threshold to evaluate: POINT, EMPTY (try again) or NOTHING (the search is over)."""
+    if s.frame[TRIED] < 2:
+        i = s.frame[TRIED]
+        s.frame[TRIED] = i + 1
+        feature = s.tries[i, 0]
+        if feature < 0 or (i == 1 and feature == s.tries[0, 0]):
+            return EMPTY
+        if s.lower[feature] >= s.frame[LIMIT]:
+            _pass(s, feature, s.lower[feature])
+            return EMPTY
+        s.frame[BOUND] = s.lower[feature]
+        _new_point(table, rules, part, s, feature, s.tries[i, 1], 0, 1)
+        return POINT
+    if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
+        return NOTHING
+    interval = _pop(s)
+    feature = s.feature[interval]
+    a, b = s.ends[interval, 0], s.ends[interval, 1]
+    code = _choose(table, rules, part, s, feature, a, b)
+    if code < 0:
+        return EMPTY
+    s.frame[BOUND] = s.bound[interval]
+    _new_point(table, rules, part, s, feature, code, a, b)
+    return POINT
+
+
+@inlined
+def _end(table: Table, s: Level) -> None:
+    """All that is left is no better: its bounds are those of the result."""
+    for i in range(s.frame[QUEUED]):
+        interval = s.heap[i]
+        _pass(s, s.feature[interval], s.bound[interval])
+    for g in range(table.sizes[0]):
+        s.lower[g] = max(s.lower[g], s.passed[g])
+
+
+@inlined
+def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) -> None:
+    """Evaluate a threshold whose parts are split once more at most."""
+    at = s.frame[AT]
+    limit = s.frame[LIMIT]
+    if s.frame[PHASE] != OPENING:
+        limit -= rules.split
+    for side in range(2):
+        s.caps[side] = limit - s.least[at, 1 - side]
+    evaluate(
+        table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.guess[at]
+    )
+    for side in range(2):
+        s.least[at, side] = max(s.least[at, side], s.caps[side])
+
+
+@inlined
+def _descend(table: Table, rules: Rules, s: Level) -> bool:
+    """Choose the next part of the current threshold, and its cap; False: both are done.
+
+    SIDE is −1 if the part is of no interest.
+    """
+    at, turn = s.frame[AT], s.frame[TURN]
+    s.frame[TURN] = turn + 1
+    if s.frame[PHASE] == OPENING:
+        s.frame[SIDE], s.frame[CAP] = 1, s.frame[LIMIT]
+        return turn < 1
+    # The larger part first: the other one may then be of no interest.
+    side = 1 if 2 * s.below[at] < s.below[1] else 0
+    other = s.least[at, 1 - side]
+    if turn == 1:
+        side = 1 - side
+        # A bound on this part that prunes the interval on its other side is worth having.
+        other = s.least[s.frame[B] if side == 0 else s.frame[A], 1 - side]
+    cap = s.frame[LIMIT] - rules.split - other
+    s.frame[CAP] = cap
+    s.frame[SIDE] = -1 if s.least[at, side] >= cap else side
+    return turn < 2
+
+
+@inlined
+def _hand_down(table: Table, s: Level, child: Level) -> None:
+    """What is known of the next part, before its search."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    child.frame[PHASE] = START
+    child.frame[LIMIT] = s.frame[CAP]
+    child.frame[DEPTH] = s.frame[DEPTH] - 1
+    for g in range(table.sizes[0]):
+        child.lower[g] = s.each[at, side, g]
+    for i in range(2):
+        end = s.frame[A] if i == 0 else s.frame[B]
+        for j in range(2):
+            if s.frame[PHASE] == OPENING:
+                child.tries[i, j] = s.tries[i, j]
+            else:
+                child.tries[i, j] = s.guess[end, side, j]
+
+
+@inlined
+def _ascend(table: Table, s: Level, child: Level) -> None:
+    """What the search of a part has found."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    s.least[at, side] = max(s.least[at, side], child.frame[LIMIT])
+    for g in range(table.sizes[0]):
+        s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
+    s.guess[at, side, 0] = child.frame[FOUND]
+    s.guess[at, side, 1] = child.frame[FOUND_CODE]
+
+
+@kernel
+def step(
+    table: Table, rules: Rules, parts: Part, scratch: Sweep, levels: Levels, top: Ints, budget: int
+) -> int:
+    """Go on until so many splits have been evaluated.
 
     Parameters
     ----------
-    best : Best
-        ``each`` in: lower bounds by the first split's feature; out: better ones.
-        ``found`` out: errors (a lower bound if they are not below the cap), feature, code.
-    guesses : (n, 2)
-        First splits to begin with.
+    top : (1,)
+        The level that is being worked on.
     """
-    p = table.sizes[0]
-    pool.each[0] = 0
-    limit = cap
-    caps[0], caps[1] = 0, cap
-    best.found[FEATURE], best.found[CODE] = -1, 0
-    evaluate(table, part, scratch, 0, 0, pool.each[0], caps, pool.guess[0])
-    for g in range(p):
-        pool.each[1, 0, g] = pool.each[0, 1, g]
-    stump = caps[1]
-    limit = min(limit, stump)
-    _start(table, part, pool, pool.each[1, 0], stump)
-    for g in range(p):
-        # scratch: bounds by feature of what has been discarded
-        scratch.each[g] = stump
-    for i in range(n_guesses):
-        feature, code = guesses[i, 0], guesses[i, 1]
-        if feature < 0 or (i > 0 and feature == guesses[0, 0]):
-            continue
-        if best.each[feature] >= limit:
-            continue
-        at = _stump_point(table, part, scratch, pool, feature, code, 0, 1, limit, caps)
-        scratch.each[feature] = min(scratch.each[feature], pool.cost[at])
-        if pool.cost[at] < limit:
-            limit = pool.cost[at]
-            best.found[FEATURE], best.found[CODE] = feature, code
-        _add_child(pool, scratch.each, feature, 0, at, best.each[feature], limit)
-        _add_child(pool, scratch.each, feature, at, 1, best.each[feature], limit)
-    for g in range(p):
-        done = False
-        for i in range(n_guesses):
-            done |= guesses[i, 0] == g
-        if not done:
-            if best.each[g] < limit:
-                _add_interval(pool, g, 0, 1, best.each[g])
-            else:
-                scratch.each[g] = min(scratch.each[g], best.each[g])
-    while pool.used[HEAP] > 0:
-        interval = pool.heap[0]
-        if pool.bound[interval] >= limit:
-            break
-        if pool.used[POINTS] >= len(pool.code):
-            best.found[FULL] = 1
-            return
-        _pop(pool)
-        feature = pool.feature[interval]
-        a, b = pool.ends[interval, 0], pool.ends[interval, 1]
-        if pool.cost[a] >= limit or pool.cost[b] >= limit:
-            scratch.each[feature] = min(scratch.each[feature], limit)
-        code = choose(table, part, pool, interval, limit)
-        if code < 0:
-            continue
-        at = _stump_point(table, part, scratch, pool, feature, code, a, b, limit, caps)
-        if pool.cost[at] < limit:
-            limit = pool.cost[at]
-            best.found[FEATURE], best.found[CODE] = feature, code
-        scratch.each[feature] = min(scratch.each[feature], pool.cost[at])
-        bound = pool.bound[interval]
-        _add_child(pool, scratch.each, feature, a, at, bound, limit)
-        _add_child(pool, scratch.each, feature, at, b, bound, limit)
-    for i in range(pool.used[HEAP]):
-        interval = pool.heap[i]
-        feature = pool.feature[interval]
-        scratch.each[feature] = min(scratch.each[feature], pool.bound[interval])
-    for g in range(p):
-        best.each[g] = max(best.each[g], scratch.each[g])
-    best.found[VALUE] = limit
-
-
-@kernel
-def solve2(
-    table: Table, part: Part, scratch: Sweep, pool: Pool, best: Best, caps: Ints, cap: int,
-    guesses: Ints, n_guesses: int,
-) -> None:  # fmt: skip
-    """See :func:`search2`."""
-    search2(table, part, scratch, pool, best, caps, cap, guesses, n_guesses)
-
-
-@kernel
-def start3(table: Table, part: Part, outer: Pool, best: Best) -> None:
-    """Begin a search of depth three, ``best`` being that of depth two."""
-    least = best.found[VALUE]
-    _start(table, part, outer, best.each, least)
-    for i in range(2):
-        outer.guess[i, 0, 0] = outer.guess[i, 1, 0] = -1
-    outer.guess[0, 1, 0] = outer.guess[1, 0, 0] = best.found[FEATURE]
-    outer.guess[0, 1, 1] = outer.guess[1, 0, 1] = best.found[CODE]
-    for g in range(table.sizes[0]):
-        _add_interval(outer, g, 0, 1, 0)
-
-
-@inlined
-def _inherit(outer: Pool, a: int, b: int, side: int, guesses: Ints) -> int:
-    n = 0
-    for end in (a, b):
-        if outer.guess[end, side, 0] >= 0:
-            guesses[n, 0] = outer.guess[end, side, 0]
-            guesses[n, 1] = outer.guess[end, side, 1]
-            n += 1
-    return n
-
-
-@kernel
-def step3(
-    table: Table, whole: Part, parts: tuple[Part, Part], scratch: Sweep, outer: Pool, pool: Pool,
-    best: Best, found: Ints, caps: Ints, guesses: Ints, steps: int,
-) -> int:  # fmt: skip
-    """Evaluate up to ``steps`` first splits. ``found``: errors, feature, code of the best tree.
-
-    Returns 0 when the search has ended, 1 when it goes on, 2 when a pool is full.
-    """
-    p = table.sizes[0]
-    for _ in range(steps):
-        if outer.used[HEAP] == 0 or outer.bound[outer.heap[0]] >= found[VALUE]:
-            return 0
-        if outer.used[POINTS] >= len(outer.code):
-            return 2
-        interval = _pop(outer)
-        limit = found[VALUE]
-        feature = outer.feature[interval]
-        a, b = outer.ends[interval, 0], outer.ends[interval, 1]
-        code = choose(table, whole, outer, interval, limit)
-        if code < 0:
-            continue
-        at = _new_point(table, whole, outer, feature, code, a, b)
-        first = 0
-        if 2 * outer.below[at] < outer.below[1]:
-            first = 1
-        for turn in range(2):
-            side = first if turn == 0 else 1 - first
-            cap = limit - outer.least[at, 1 - side]
-            if turn == 1:
-                # the other one counts as what it was when this interval began
-                end = b if side == 0 else a
-                cap = limit - outer.least[end, 1 - side]
-            outer.guess[at, side, 0] = -1
-            if outer.least[at, side] >= cap:
-                continue
-            part = parts[0]
-            divide(table, whole, feature, code, side, part)
-            for g in range(p):
-                best.each[g] = outer.each[at, side, g]
-            n = _inherit(outer, a, b, side, guesses)
-            search2(table, part, scratch, pool, best, caps, cap, guesses, n)
-            if best.found[FULL] == 1:
-                return 2
-            for g in range(p):
-                outer.each[at, side, g] = best.each[g]
-            outer.least[at, side] = max(outer.least[at, side], best.found[VALUE])
-            outer.guess[at, side, 0] = best.found[FEATURE]
-            outer.guess[at, side, 1] = best.found[CODE]
-        cost = outer.least[at, 0] + outer.least[at, 1]
-        outer.cost[at] = cost
-        if cost < limit:
-            found[VALUE], found[FEATURE], found[CODE] = cost, feature, code
-            limit = cost
-        bound = outer.bound[interval]
-        for side in range(2):
-            left, right = (a, at) if side == 0 else (at, b)
-            child = max(bound, outer.least[left, 0] + outer.least[right, 1])
-            if child < limit:
-                _add_interval(outer, feature, left, right, child)
-    return 1
+    enough = scratch.evaluations[0] + budget
+    while scratch.evaluations[0] < enough:
+        at = top[0]
+        s, part = _view(levels, at), _part(parts, at)
+        phase, last = s.frame[PHASE], s.frame[DEPTH] == 2
+        if phase == START:
+            _outermost(table, rules, part, s)
+            s.frame[PHASE] = OPENING
+            if last:
+                _stumps(table, rules, part, scratch, s)
+                _begin(table, rules, s)
+                s.frame[PHASE] = PICK
+        elif phase == PICK:
+            if s.frame[POINTS] >= len(s.code):
+                return FULL
+            found = _next_point(table, rules, part, s)
+            if found == POINT and last:
+                _stumps(table, rules, part, scratch, s)
+                _finish_point(rules, s)
+            elif found == POINT:
+                s.frame[PHASE] = CHILD
+            elif found == NOTHING:
+                _end(table, s)
+                if at == 0:
+                    return ENDED
+                _ascend(table, _view(levels, at - 1), s)
+                top[0] = at - 1
+        else:
+            below, child = _part(parts, at + 1), _view(levels, at + 1)
+            if not _descend(table, rules, s):
+                if phase == OPENING:
+                    _begin(table, rules, s)
+                else:
+                    _finish_point(rules, s)
+                s.frame[PHASE] = PICK
+            elif s.frame[SIDE] >= 0:
+                code, side = s.code[s.frame[AT]], s.frame[SIDE]
+                divide(table, part, s.frame[FEATURE], code, side, below)
+                _hand_down(table, s, child)
+                top[0] = at + 1
+    return GOES_ON

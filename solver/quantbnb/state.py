@@ -83,31 +83,66 @@ class Sweep(NamedTuple):
     out: Ints  # (2,)
     counts: Ints  # (2 · classes)
     best: Ints  # (2,) weight classified correctly by the best stump of each part
-    evaluations: Ints  # (4,): evaluations, sweeps, refined blocks
-    each: Ints  # (features,)
+    evaluations: Ints  # (3,): splits evaluated, features swept, blocks looked into
 
 
-class Pool(NamedTuple):
-    """Thresholds that were evaluated, and the intervals between them, of one search."""
+class Rules(NamedTuple):
+    """What the search minimises: ``error · errors + split · splits``, in trees of some depth."""
 
-    code: Ints  # (points,)
-    cost: Ints  # (points,) lower bound
-    below: Ints  # (points,) weight of the rows to its left
-    least: Ints  # (points, 2) lower bounds on the left and the right part
-    each: Ints  # (points, 2, features) the same by the feature of the next split
-    guess: Ints  # (points, 2, 2) best next split found
-    feature: Ints  # (intervals,)
+    error: int
+    split: int
+
+
+class Levels(NamedTuple):
+    """One search for every level of the tree but the last: thresholds, and intervals of them.
+
+    All arrays have the level as first axis; level 0 is the root. A *point* is a threshold that
+    has been evaluated: all rows with a smaller code go to the left. Points 0 and 1 have all rows
+    on one side. Costs of points are lower bounds, and exact where they matter.
+    """
+
+    code: Ints  # (levels, points)
+    cost: Ints  # (levels, points)
+    below: Ints  # (levels, points) weight of the rows to the left
+    least: Ints  # (levels, points, 2) cost of the left and of the right part
+    each: Ints  # (levels, points, 2, features) the same by the feature of the part's first split
+    guess: Ints  # (levels, points, 2, 2) feature and code of the part's best first split; −1: none
+    feature: Ints  # (levels, intervals)
+    bound: Ints  # (levels, intervals)
+    ends: Ints  # (levels, intervals, 2) points
+    heap: Ints  # (levels, intervals) by bound
+    lower: Ints  # (levels, features) bounds by the feature of the first split: before, and result
+    passed: Ints  # (levels, features) least bound of what has been discarded or evaluated
+    tries: Ints  # (levels, 2, 2) first splits to begin with
+    frame: Ints  # (levels, FIELDS)
+    caps: Ints  # (2,)
+
+
+class Level(NamedTuple):
+    """Views of one level of :class:`Levels`."""
+
+    code: Ints
+    cost: Ints
+    below: Ints
+    least: Ints
+    each: Ints
+    guess: Ints
+    feature: Ints
     bound: Ints
-    ends: Ints  # (intervals, 2) points
+    ends: Ints
     heap: Ints
-    used: Ints  # (4,) points, intervals, heap
+    lower: Ints
+    passed: Ints
+    tries: Ints
+    frame: Ints
+    caps: Ints
 
 
-class Best(NamedTuple):
-    """Scratch and result of one search."""
-
-    each: Ints  # (features,) lower bounds by the feature of the first split
-    found: Ints  # (4,) value, feature, code, is it exact
+(
+    PHASE, POINTS, INTERVALS, QUEUED, LIMIT, FOUND, FOUND_CODE, TRIED, A, B, AT, FEATURE, TURN,
+    SIDE, CAP, BOUND, DEPTH, FIELDS,
+) = range(18)  # fmt: skip
+START, OPENING, PICK, CHILD = range(4)
 
 
 def new_table(
@@ -155,16 +190,16 @@ def new_table(
     return table, values
 
 
-def new_part(table: Table) -> Part:
-    """An empty set of rows."""
+def new_parts(table: Table, number: int) -> Part:
+    """So many empty sets of rows, as one: the number is the first axis of all arrays."""
     p, padded, classes, digits = table.sizes.tolist()
     blocks = padded // BLOCK
     return Part(
-        np.zeros((p, blocks), np.uint64),
-        np.zeros(p * classes * digits * blocks, np.uint64),
-        np.zeros(p * classes * blocks, np.int64),
-        np.zeros((p, blocks), np.int64),
-        np.zeros(classes, np.int64),
+        np.zeros((number, p, blocks), np.uint64),
+        np.zeros((number, p * classes * digits * blocks), np.uint64),
+        np.zeros((number, p * classes * blocks), np.int64),
+        np.zeros((number, p, blocks), np.int64),
+        np.zeros((number, classes), np.int64),
     )
 
 
@@ -172,7 +207,7 @@ def whole_part(table: Table) -> Part:
     """All rows."""
     p, padded, classes, digits = table.sizes.tolist()
     blocks = padded // BLOCK
-    part = new_part(table)
+    part = Part(*(array[0] for array in new_parts(table, 1)))
     part.rows[:] = np.packbits(table.weights > 0, axis=1, bitorder="little").view(np.uint64)
     planes = part.planes.reshape(p, classes, digits, blocks)
     prefix = part.prefix.reshape(p, classes, blocks)
@@ -190,33 +225,29 @@ def whole_part(table: Table) -> Part:
 
 def new_sweep(table: Table) -> Sweep:
     """Scratch for one thread."""
-    p, padded, classes, _ = table.sizes.tolist()
+    _, padded, classes, _ = table.sizes.tolist()
     blocks = padded // BLOCK
-    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 2, 2 * classes, 2, 4, p)
+    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 2, 2 * classes, 2, 3)
     arrays = [np.zeros(size, np.int64) for size in sizes]
     arrays[2] = np.zeros(blocks, np.uint64)
     return Sweep(*arrays)
 
 
-def new_pool(table: Table, points: int) -> Pool:
-    """Room for this many thresholds."""
+def new_levels(table: Table, levels: int, points: int) -> Levels:
+    """Room for so many thresholds on every level."""
     p = int(table.sizes[0])
     intervals = 2 * points + p
-    return Pool(
-        np.zeros(points, np.int64),
-        np.zeros(points, np.int64),
-        np.zeros(points, np.int64),
-        np.zeros((points, 2), np.int64),
-        np.zeros((points, 2, p), np.int64),
-        np.zeros((points, 2, 2), np.int64),
-        np.zeros(intervals, np.int64),
-        np.zeros(intervals, np.int64),
-        np.zeros((intervals, 2), np.int64),
-        np.zeros(intervals, np.int64),
-        np.zeros(4, np.int64),
-    )
+    shapes: list[tuple[int, ...]] = [
+        (points,), (points,), (points,), (points, 2), (points, 2, p), (points, 2, 2),
+        (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
+    ]  # fmt: skip
+    arrays = [np.zeros((levels, *shape), np.int64) for shape in shapes]
+    return Levels(*arrays, np.zeros(2, np.int64))
 
 
-def new_best(table: Table) -> Best:
-    """Room for one result."""
-    return Best(np.zeros(int(table.sizes[0]), np.int64), np.zeros(4, np.int64))
+def grown(levels: Levels, table: Table) -> Levels:
+    """The same with twice the room."""
+    larger = new_levels(table, levels.code.shape[0], 2 * levels.code.shape[1])
+    for old, new in zip(levels, larger, strict=True):
+        new[tuple(slice(0, size) for size in old.shape)] = old
+    return larger

@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.jit import inlined, outlined, popcount, trailing_zeros
 from solver.quantbnb.lanes import BLOCK, GROUP, refine, sweep, word_below
-from solver.quantbnb.state import Ints, Part, Sweep, Table
+from solver.quantbnb.state import Ints, Part, Rules, Sweep, Table
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -139,6 +139,7 @@ def _look_inside(
 @outlined
 def evaluate(
     table: Table,
+    rules: Rules,
     part: Part,
     scratch: Sweep,
     feature: int,
@@ -152,12 +153,12 @@ def evaluate(
     Parameters
     ----------
     known : (2, features)
-        In: lower bounds on the errors of the stumps by feature. Out: better ones.
+        In: lower bounds on the costs of a stump by its feature. Out: better ones.
     caps : (2,)
-        In: errors from which on a part is of no interest. Out: errors of its best stump, or a lower bound
-        that is at least the cap.
+        In: cost from which on a part is of no interest. Out: cost of its best stump or leaf, or a
+        lower bound that is at least the cap.
     guess : (2, 2)
-        Out: feature of the best stump, where it is better than the cap.
+        Out: feature of the best stump, where it is better than the cap and a leaf; else −1.
     """
     p, padded, classes = table.sizes[0], table.sizes[1], table.sizes[2]
     blocks = padded // BLOCK
@@ -170,7 +171,10 @@ def evaluate(
         weights = (weights[0] + a, weights[1] + b)
         most = (max(most[0], a), max(most[1], b))
     for side in range(2):
-        scratch.best[side] = max(weights[side] - caps[side], most[side])
+        # A stump is of interest if it gets fewer errors than this, and if it is better than a leaf.
+        errors = (caps[side] - rules.split + rules.error - 1) // rules.error
+        gain = rules.split // rules.error
+        scratch.best[side] = max(weights[side] - errors, most[side] + gain)
         guess[side, 0] = -1
     first = 0
     for g in range(p):
@@ -182,8 +186,8 @@ def evaluate(
             g = first
         elif step <= first:
             g = step - 1
-        open0 = known[0, g] < weights[0] - scratch.best[0]
-        open1 = known[1, g] < weights[1] - scratch.best[1]
+        open0 = known[0, g] < rules.split + rules.error * (weights[0] - scratch.best[0])
+        open1 = known[1, g] < rules.split + rules.error * (weights[1] - scratch.best[1])
         if not (open0 or open1):
             continue
         scratch.evaluations[1] += 1
@@ -227,6 +231,12 @@ def evaluate(
                         guess[side, 0] = g
                 unseen = max(unseen, bound)
             scratch.best[side] = best
-            known[side, g] = max(known[side, g], weights[side] - unseen)
+            known[side, g] = max(
+                known[side, g], rules.split + rules.error * (weights[side] - unseen)
+            )
     for side in range(2):
-        caps[side] = weights[side] - scratch.best[side]
+        leaf = rules.error * (weights[side] - most[side])
+        if guess[side, 0] >= 0:
+            caps[side] = rules.split + rules.error * (weights[side] - scratch.best[side])
+        else:
+            caps[side] = min(leaf, caps[side])
