@@ -106,7 +106,7 @@ def sweep(
     words: Any,  # out (stride): rows of the left part
     bounds: Any,  # out (2, stride)
     carries: Any,  # scratch (2 · classes), zero
-    out: Any,  # in: largest class weights of both parts; out: best values at the ends of blocks
+    out: Any,  # in: largest class weights; out: best values at ends of blocks, highest bounds
 ) -> Any:
     """Sweep one feature over both parts of a split at once.
 
@@ -141,6 +141,7 @@ def sweep(
         def mul(a: Any, b: Any) -> Any:
             return builder.mul(a, b)
 
+        highest = [variable(zero) for _ in range(2)]
         best = [variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)]
         # By side: largest class weight up to the block's end, from its beginning and from its end
         # on, and the largest sum of the first two for two different classes.
@@ -204,14 +205,16 @@ def sweep(
             for side in range(2):
                 most, _, after, pair = reach[side]
                 at = add(mul(number(side), stride_), block)
-                _store(builder, bounds_, at, builder.load(pair))
+                bound = builder.load(pair)
+                _store(builder, bounds_, at, bound)
+                builder.store(_max(builder, builder.load(highest[side]), bound), highest[side])
                 value = builder.and_(add(builder.load(most), builder.load(after)), end)
                 builder.store(_max(builder, builder.load(best[side]), value), best[side])
-        for side in range(2):
+        for i, place in enumerate((*best, *highest)):
             value = _call(
-                builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, builder.load(best[side])
+                builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, builder.load(place)
             )
-            builder.store(value, builder.gep(out_, [number(side)]))
+            builder.store(value, builder.gep(out_, [number(i)]))
         return context.get_dummy_value()
 
     arguments = (

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.quantbnb.lanes import BLOCK, GROUP
+from solver.quantbnb.lanes import BLOCK
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 INFINITE = 2**61
 """No cost reaches it, and two of them do not overflow."""
-
-_LONGEST_SHORT = 2**15 - 2
 
 
 class Table(NamedTuple):
@@ -80,7 +78,7 @@ class Sweep(NamedTuple):
     words: Words  # (blocks,)
     bounds: Ints  # (2 · blocks)
     carries: Ints  # (2 · classes)
-    out: Ints  # (2,)
+    out: Ints  # (4,)
     counts: Ints  # (2 · classes)
     best: Ints  # (2,) weight classified correctly by the best stump of each part
     evaluations: Ints  # (3,): splits evaluated, features swept, blocks looked into
@@ -145,51 +143,6 @@ class Level(NamedTuple):
 START, OPENING, PICK, CHILD = range(4)
 
 
-def new_table(
-    x: NDArray[Any], y: NDArray[np.int64], weights: NDArray[np.int64]
-) -> tuple[Table, list[NDArray[Any]]]:
-    """Sort the rows. Also returns the distinct values of every feature."""
-    n, p = x.shape
-    padded = -(-n // (BLOCK * GROUP)) * BLOCK * GROUP
-    orders, codes, values = [], np.empty((p, n), np.int64), []
-    for f in range(p):
-        order = np.argsort(x[:, f], kind="stable")
-        ordered = x[order, f]
-        change = np.empty(n, bool)
-        change[0] = False
-        np.not_equal(ordered[1:], ordered[:-1], out=change[1:])
-        code = np.cumsum(change)
-        codes[f, order] = code
-        orders.append(order)
-        change[0] = True
-        values.append(ordered[change])
-    largest = max(len(v) for v in values)
-    kind = np.int16 if largest <= _LONGEST_SHORT else np.int32
-    small = codes.astype(kind)
-    ranks = np.full((p, p, padded), np.iinfo(kind).max, kind)
-    labels = np.full((p, padded), -1, np.int16)
-    weight = np.zeros((p, padded), np.int32)
-    tails = np.zeros((p, padded), bool)
-    offsets = np.cumsum([0, *(len(v) + 1 for v in values)])
-    starts = np.empty(offsets[-1], np.int64)
-    short_y, short_w = y.astype(np.int16), weights.astype(np.int32)
-    for g, order in enumerate(orders):
-        np.take(small, order, axis=1, out=ranks[:, g, :n], mode="clip")
-        labels[g, :n] = short_y[order]
-        weight[g, :n] = short_w[order]
-        own = ranks[g, g, :n]
-        tails[g, : n - 1] = own[1:] != own[:-1]
-        tails[g, n - 1] = True
-        first = np.flatnonzero(np.concatenate(([True], tails[g, : n - 1])))
-        starts[offsets[g] : offsets[g + 1]] = [*first, n]
-    digits = int(weights.max()).bit_length()
-    tail_words = np.packbits(tails, axis=1, bitorder="little").view(np.uint64)
-    ends = np.where(tails[:, BLOCK - 1 :: BLOCK], -1, 0).astype(np.int64).ravel()
-    sizes = np.array([p, padded, int(y.max()) + 1, digits], np.int64)
-    table = Table(ranks.ravel(), labels, weight, starts, offsets, tail_words, ends, sizes)
-    return table, values
-
-
 def new_parts(table: Table, number: int) -> Part:
     """So many empty sets of rows, as one: the number is the first axis of all arrays."""
     p, padded, classes, digits = table.sizes.tolist()
@@ -203,31 +156,11 @@ def new_parts(table: Table, number: int) -> Part:
     )
 
 
-def whole_part(table: Table) -> Part:
-    """All rows."""
-    p, padded, classes, digits = table.sizes.tolist()
-    blocks = padded // BLOCK
-    part = Part(*(array[0] for array in new_parts(table, 1)))
-    part.rows[:] = np.packbits(table.weights > 0, axis=1, bitorder="little").view(np.uint64)
-    planes = part.planes.reshape(p, classes, digits, blocks)
-    prefix = part.prefix.reshape(p, classes, blocks)
-    for k in range(classes):
-        mine = np.where(table.labels == k, table.weights, 0)
-        for b in range(digits):
-            planes[:, k, b] = np.packbits((mine >> b) & 1, axis=1, bitorder="little").view(
-                np.uint64
-            )
-        prefix[:, k] = mine.reshape(p, blocks, BLOCK).sum(axis=2, dtype=np.int64).cumsum(axis=1)
-    part.below[:] = prefix.sum(axis=1)
-    part.totals[:] = prefix[0, :, -1]
-    return part
-
-
 def new_sweep(table: Table) -> Sweep:
     """Scratch for one thread."""
     _, padded, classes, _ = table.sizes.tolist()
     blocks = padded // BLOCK
-    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 2, 2 * classes, 2, 3)
+    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 4, 2 * classes, 2, 3)
     arrays = [np.zeros(size, np.int64) for size in sizes]
     arrays[2] = np.zeros(blocks, np.uint64)
     return Sweep(*arrays)

@@ -220,16 +220,18 @@ def evaluate(
             best = max(scratch.best[side], scratch.out[side])
             if scratch.out[side] > scratch.best[side]:
                 guess[side, 0] = g
-            unseen = scratch.out[side]
-            for b in range(blocks):
-                bound = scratch.bounds[side * blocks + b]
-                if bound > best:
-                    scratch.evaluations[2] += 1
-                    bound = _look_inside(table, part, scratch, g, side, b)
+            unseen = max(scratch.out[side], scratch.out[2 + side])
+            if unseen > best:
+                unseen = scratch.out[side]
+                for b in range(blocks):
+                    bound = scratch.bounds[side * blocks + b]
                     if bound > best:
-                        best = bound
-                        guess[side, 0] = g
-                unseen = max(unseen, bound)
+                        scratch.evaluations[2] += 1
+                        bound = _look_inside(table, part, scratch, g, side, b)
+                        if bound > best:
+                            best = bound
+                            guess[side, 0] = g
+                    unseen = max(unseen, bound)
             scratch.best[side] = best
             known[side, g] = max(
                 known[side, g], rules.split + rules.error * (weights[side] - unseen)
