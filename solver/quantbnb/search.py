@@ -57,7 +57,8 @@ POINT, EMPTY, NOTHING = range(3)
 def _view(s: Levels, i: int) -> Level:
     return Level(
         s.code[i], s.cost[i], s.below[i], s.least[i], s.each[i], s.guess[i], s.feature[i],
-        s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i], s.frame[i], s.caps,
+        s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i], s.frame[i],
+        s.tree[i], s.halves[i], s.caps,
     )  # fmt: skip
 
 
@@ -179,12 +180,44 @@ def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
             s.each[0, side, g] = side * s.lower[g]
     s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = 0, 0, 0, 0
     s.frame[TURN] = 0
+    for i in range(len(s.tree)):
+        s.tree[i, 0] = s.tree[i, 1] = -1
     weight, most = 0, 0
     for k in range(table.sizes[2]):
         weight += part.totals[k]
         most = max(most, part.totals[k])
     s.below[1] = weight
     s.frame[LIMIT] = min(s.frame[LIMIT], rules.error * (weight - most))
+
+
+@inlined
+def _keep_half(s: Level, side: int, tree: Ints) -> None:
+    """Remember the tree of a part of the current threshold."""
+    for i in range(len(tree)):
+        s.halves[side, i, 0], s.halves[side, i, 1] = tree[i, 0], tree[i, 1]
+
+
+@inlined
+def _keep_stumps(s: Level) -> None:
+    """As :func:`_keep_half`, for both parts on the last level: only the features are known."""
+    for side in range(2):
+        for i in range(len(s.tree)):
+            s.halves[side, i, 0] = s.halves[side, i, 1] = -1
+        s.halves[side, 0, 0] = s.guess[s.frame[AT], side, 0]
+
+
+@inlined
+def _keep_tree(s: Level, feature: int, code: int) -> None:
+    """The tree of the current threshold is the best one."""
+    s.tree[0, 0], s.tree[0, 1] = feature, code
+    first = 1
+    while 2 * first < len(s.tree):
+        for side in range(2):
+            for i in range(first):
+                for j in range(2):
+                    to = 2 * first - 1 + side * first + i
+                    s.tree[to, j] = s.halves[side, first - 1 + i, j]
+        first *= 2
 
 
 @inlined
@@ -202,6 +235,10 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
         s.passed[g] = rules.split + shallow
     if shallow < s.frame[LIMIT]:
         s.frame[LIMIT] = shallow
+        if s.frame[DEPTH] == 2:
+            _keep_stumps(s)
+        for i in range(len(s.tree)):
+            s.tree[i, 0], s.tree[i, 1] = s.halves[1, i, 0], s.halves[1, i, 1]
         if s.frame[DEPTH] > 2:
             s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
     s.frame[POINTS] = 2
@@ -219,6 +256,9 @@ def _finish_point(rules: Rules, s: Level) -> None:
     _pass(s, feature, cost)
     if cost < s.frame[LIMIT]:
         s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
+        if s.frame[DEPTH] == 2:
+            _keep_stumps(s)
+        _keep_tree(s, feature, s.code[at])
     _enqueue(rules, s, feature, s.frame[A], at, s.frame[BOUND])
     _enqueue(rules, s, feature, at, s.frame[B], s.frame[BOUND])
 
@@ -326,6 +366,7 @@ def _ascend(table: Table, s: Level, child: Level) -> None:
     s.least[at, side] = max(s.least[at, side], child.frame[LIMIT])
     for g in range(table.sizes[0]):
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
+    _keep_half(s, side, child.tree)
     s.guess[at, side, 0] = child.frame[FOUND]
     s.guess[at, side, 1] = child.frame[FOUND_CODE]
 

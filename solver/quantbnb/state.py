@@ -113,6 +113,8 @@ class Levels(NamedTuple):
     passed: Ints  # (levels, features) least bound of what has been discarded or evaluated
     tries: Ints  # (levels, 2, 2) first splits to begin with
     frame: Ints  # (levels, FIELDS)
+    tree: Ints  # (levels, nodes, 2) best tree: feature and code of node i, over 2i + 1 and 2i + 2
+    halves: Ints  # (levels, 2, nodes, 2) the same for the parts of the current threshold
     caps: Ints  # (2,)
 
 
@@ -133,6 +135,8 @@ class Level(NamedTuple):
     passed: Ints
     tries: Ints
     frame: Ints
+    tree: Ints
+    halves: Ints
     caps: Ints
 
 
@@ -169,10 +173,11 @@ def new_sweep(table: Table) -> Sweep:
 def new_levels(table: Table, levels: int, points: int) -> Levels:
     """Room for so many thresholds on every level."""
     p = int(table.sizes[0])
-    intervals = 2 * points + p
+    intervals, nodes = 2 * points + p, 2 ** (levels + 1) - 1
     shapes: list[tuple[int, ...]] = [
         (points,), (points,), (points,), (points, 2), (points, 2, p), (points, 2, 2),
         (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
+        (nodes, 2), (2, nodes, 2),
     ]  # fmt: skip
     arrays = [np.zeros((levels, *shape), np.int64) for shape in shapes]
     return Levels(*arrays, np.zeros(2, np.int64))
