@@ -315,3 +315,31 @@ def branches(
             leaf = branch.bound == branch.errors
             branch.complete = leaf or all(child.complete for child in best)
     return Effort(root.bound / weight, evaluations, iterations)
+
+
+def least_numeric_cost(
+    x: Sequence[Sequence[float]],
+    y: Sequence[int],
+    weights: Sequence[int],
+    depth: int,
+    error: int = 1,
+    split: int = 0,
+) -> int:
+    """Least ``error · errors + split · splits`` of the trees of thresholds on numbers."""
+
+    @cache
+    def least(rows: Rows, depth: int) -> int:
+        totals: dict[int, int] = {}
+        for row in rows:
+            totals[y[row]] = totals.get(y[row], 0) + weights[row]
+        best = error * (sum(totals.values()) - max(totals.values()))
+        if depth == 0:
+            return best
+        for feature in range(len(x[0])):
+            for value in sorted({x[row][feature] for row in rows})[1:]:
+                left = tuple(row for row in rows if x[row][feature] < value)
+                right = tuple(row for row in rows if x[row][feature] >= value)
+                best = min(best, split + least(left, depth - 1) + least(right, depth - 1))
+        return best
+
+    return least(tuple(range(len(y))), depth)

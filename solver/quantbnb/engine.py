@@ -36,13 +36,15 @@ _NO_LIMIT = 2**60
 
 @dataclass(frozen=True)
 class Split:
-    """A node that sends the rows with ``value < threshold`` to the left; a leaf is an int, its class.
+    """A node that sends the rows with ``value < threshold`` to the left.
 
     Parameters
     ----------
     below, above : float
         The neighbouring values of the training rows: the threshold is anything in
         ``(below, above]``.
+    left, right : Split or int
+        The subtrees; a leaf is its class.
     """
 
     feature: int
@@ -75,7 +77,7 @@ class Engine:
     weights : (rows,)
         Whole numbers, at least 1.
     depth : int
-        Most splits on a path, at least 2.
+        Most splits on a path, at least 1.
     error, split : int
         Prices of a unit of weight in error, and of a split.
 
@@ -94,8 +96,8 @@ class Engine:
         error: int = 1,
         split: int = 0,
     ) -> None:
-        if depth < 2:
-            raise InputError(f"a depth of {depth} is too small; it must be 2 or more")
+        if depth < 1:
+            raise InputError(f"a depth of {depth} is too small; it must be 1 or more")
         if not np.isfinite(x).all():
             raise InputError("a feature has a value that is not finite; fill it in or drop the row")
         self.x, self.y = x, y
@@ -106,15 +108,17 @@ class Engine:
         self.rules = Rules(error, split)
         self.table, whole, self.values = table.new_table(x, y, self.weights)
         self.scratch = new_sweep(self.table)
-        self.parts = new_parts(self.table, depth - 1)
+        levels = max(depth - 1, 1)
+        self.parts = new_parts(self.table, levels)
         for mine, given in zip(self.parts, whole, strict=True):
             mine[0] = given
-        self.levels: Levels = new_levels(self.table, depth - 1, _POINTS)
+        self.levels: Levels = new_levels(self.table, levels, _POINTS)
         self.levels.tries[:] = -1
         self.levels.frame[0, [PHASE, DEPTH, LIMIT]] = START, depth, _NO_LIMIT
         self.top = np.zeros(1, np.int64)
         self.ended = False
-        self.compile_seconds = ensure_compiled(search.step, *self._arguments, 0)
+        self._step = search.step if self.table.ranks.itemsize == 2 else search.step_wide
+        self.compile_seconds = ensure_compiled(self._step, *self._arguments, 0)
 
     @property
     def _arguments(self) -> tuple[object, ...]:
@@ -124,7 +128,7 @@ class Engine:
         """Go on with the search for a number of evaluated splits; False when it has ended."""
         until = self.evaluations + evaluations
         while not self.ended and self.evaluations < until:
-            state = search.step(
+            state = self._step(
                 self.table, self.rules, self.parts, self.scratch, self.levels, self.top,
                 until - self.evaluations,
             )  # fmt: skip
@@ -182,9 +186,7 @@ class Engine:
         return self._read(self.levels.tree[int(levels.argmin())], 0, np.arange(len(self.y)))
 
     def _read(self, nodes: Ints, at: int, rows: Ints) -> Split | int:
-        counts = np.bincount(
-            self.y[rows], self.weights[rows], minlength=int(self.table.sizes[2])
-        )
+        counts = np.bincount(self.y[rows], self.weights[rows], minlength=int(self.table.sizes[2]))
         if at >= len(nodes) or nodes[at, 0] < 0 or not len(rows):
             return int(counts.argmax())
         feature, code = map(int, nodes[at])
@@ -202,7 +204,9 @@ class Engine:
             return right
         if left == right and isinstance(left, int):
             return left
-        return Split(feature, float(values[to_left].max()), float(values[~to_left].min()), left, right)
+        return Split(
+            feature, float(values[to_left].max()), float(values[~to_left].min()), left, right
+        )
 
     def _best_threshold(self, values: NDArray[np.float64], rows: Ints) -> float:
         """The first of the values from which on a stump's right leaf makes it best."""

@@ -23,6 +23,7 @@ _INT = ir.IntType(64)
 _SHORT = ir.IntType(32)
 _VECTOR = ir.VectorType(_INT, GROUP)
 _intrinsic: Any = intrinsic
+_allocate: Any = cgutils.alloca_once
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -69,9 +70,7 @@ def _word_below(builder: Any, ranks: Any, at: Any, limit: Any) -> Any:
     """The word whose bit ``j`` says ``ranks[at + j] < limit``."""
     row = ir.VectorType(limit.type, BLOCK)
     there = _load(builder, ranks, at, row, limit.type.width // 8)
-    return builder.bitcast(
-        builder.icmp_signed("<", there, _spread(builder, limit, BLOCK)), _INT
-    )
+    return builder.bitcast(builder.icmp_signed("<", there, _spread(builder, limit, BLOCK)), _INT)
 
 
 @_intrinsic
@@ -119,8 +118,7 @@ def sweep(
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = signature.args
         (ranks_, planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
-            _data(context, builder, kinds[i], args[i])
-            for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
+            _data(context, builder, kinds[i], args[i]) for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
         )
         ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (1, 2, 4, 6, 8))
         groups_, stride_, classes_, digits_ = args[9:13]
@@ -128,7 +126,7 @@ def sweep(
         zero = ir.Constant(_VECTOR, None)
 
         def variable(value: Any) -> Any:
-            place = cgutils.alloca_once(builder, value.type)
+            place = _allocate(builder, value.type)
             builder.store(value, place)
             return place
 
@@ -142,7 +140,9 @@ def sweep(
             return builder.mul(a, b)
 
         highest = [variable(zero) for _ in range(2)]
-        best = [variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)]
+        best = [
+            variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)
+        ]
         # By side: largest class weight up to the block's end, from its beginning and from its end
         # on, and the largest sum of the first two for two different classes.
         reach = [[variable(zero) for _ in range(4)] for _ in range(2)]
@@ -154,9 +154,8 @@ def sweep(
                 word = _word_below(builder, ranks_, at, limit)
                 mask = builder.insert_element(mask, word, ir.Constant(_SHORT, j))
             _store(builder, words_, block, mask)
-            for side in reach:
-                for place in side:
-                    builder.store(zero, place)
+            for place in (*reach[0], *reach[1]):
+                builder.store(zero, place)
             with cgutils.for_range(builder, classes_, intp=_INT) as klass:
                 k = klass.index
                 counts = variable(zero)
@@ -245,7 +244,7 @@ def refine(
         zero = ir.Constant(_VECTOR, None)
 
         def variable() -> Any:
-            place = cgutils.alloca_once(builder, _VECTOR)
+            place = _allocate(builder, _VECTOR)
             builder.store(zero, place)
             return place
 
@@ -258,9 +257,7 @@ def refine(
         with cgutils.for_range(builder, classes_, intp=_INT) as klass:
             k = klass.index
             before = _spread(builder, builder.load(builder.gep(counts_, [k])))
-            since = _spread(
-                builder, builder.load(builder.gep(counts_, [builder.add(k, classes_)]))
-            )
+            since = _spread(builder, builder.load(builder.gep(counts_, [builder.add(k, classes_)])))
             sums = [variable() for _ in parts]
             with cgutils.for_range(builder, digits_, intp=_INT) as digit:
                 plane = builder.add(builder.mul(k, digits_), digit.index)
@@ -292,6 +289,7 @@ def refine(
         return _call(builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, best)
 
     arguments = (
-        planes, types.int64, types.int64, types.int64, types.int64, types.uint64, types.uint64, counts,
+        planes, types.int64, types.int64, types.int64, types.int64,
+        types.uint64, types.uint64, counts,
     )  # fmt: skip
     return types.int64(*arguments), codegen

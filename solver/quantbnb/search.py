@@ -64,9 +64,7 @@ def _view(s: Levels, i: int) -> Level:
 
 @inlined
 def _part(parts: Part, i: int) -> Part:
-    return Part(
-        parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i]
-    )
+    return Part(parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i])
 
 
 @inlined
@@ -89,7 +87,7 @@ def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
 
 @inlined
 def _pop(s: Level) -> int:
-    top = s.heap[0]
+    top: int = s.heap[0]
     last = s.frame[QUEUED] - 1
     s.frame[QUEUED] = last
     moved = s.heap[last]
@@ -140,7 +138,7 @@ def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: i
     if first > last:
         return -1
     code = code_holding(table, part, feature, (low + high) // 2) + 1
-    return max(first, min(last, code))
+    return int(max(first, min(last, code)))
 
 
 @inlined
@@ -148,7 +146,7 @@ def _new_point(
     table: Table, rules: Rules, part: Part, s: Level, feature: int, code: int, a: int, b: int
 ) -> int:
     """A threshold, with all that its neighbours say about it."""
-    at = s.frame[POINTS]
+    at: int = s.frame[POINTS]
     s.frame[POINTS] = at + 1
     below = weight_below(table, part, feature, code)
     s.code[at] = code
@@ -235,7 +233,7 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
         s.passed[g] = rules.split + shallow
     if shallow < s.frame[LIMIT]:
         s.frame[LIMIT] = shallow
-        if s.frame[DEPTH] == 2:
+        if s.frame[DEPTH] <= 2:
             _keep_stumps(s)
         for i in range(len(s.tree)):
             s.tree[i, 0], s.tree[i, 1] = s.halves[1, i, 0], s.halves[1, i, 1]
@@ -243,7 +241,7 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
             s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
     s.frame[POINTS] = 2
     for g in range(p):
-        if s.tries[0, 0] != g and s.tries[1, 0] != g:
+        if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:
             _enqueue(rules, s, g, 0, 1, s.lower[g])
 
 
@@ -256,7 +254,7 @@ def _finish_point(rules: Rules, s: Level) -> None:
     _pass(s, feature, cost)
     if cost < s.frame[LIMIT]:
         s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
-        if s.frame[DEPTH] == 2:
+        if s.frame[DEPTH] <= 2:
             _keep_stumps(s)
         _keep_tree(s, feature, s.code[at])
     _enqueue(rules, s, feature, s.frame[A], at, s.frame[BOUND])
@@ -265,7 +263,7 @@ def _finish_point(rules: Rules, s: Level) -> None:
 
 @inlined
 def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
-    """Make the next threshold to evaluate: POINT, EMPTY (try again) or NOTHING (the search is over)."""
+    """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     if s.frame[TRIED] < 2:
         i = s.frame[TRIED]
         s.frame[TRIED] = i + 1
@@ -327,7 +325,7 @@ def _descend(table: Table, rules: Rules, s: Level) -> bool:
     s.frame[TURN] = turn + 1
     if s.frame[PHASE] == OPENING:
         s.frame[SIDE], s.frame[CAP] = 1, s.frame[LIMIT]
-        return turn < 1
+        return bool(turn < 1)
     # The larger part first: the other one may then be of no interest.
     side = 1 if 2 * s.below[at] < s.below[1] else 0
     other = s.least[at, 1 - side]
@@ -338,7 +336,7 @@ def _descend(table: Table, rules: Rules, s: Level) -> bool:
     cap = s.frame[LIMIT] - rules.split - other
     s.frame[CAP] = cap
     s.frame[SIDE] = -1 if s.least[at, side] >= cap else side
-    return turn < 2
+    return bool(turn < 2)
 
 
 @inlined
@@ -371,8 +369,7 @@ def _ascend(table: Table, s: Level, child: Level) -> None:
     s.guess[at, side, 1] = child.frame[FOUND_CODE]
 
 
-@kernel
-def step(
+def _step(
     table: Table, rules: Rules, parts: Part, scratch: Sweep, levels: Levels, top: Ints, budget: int
 ) -> int:
     """Go on until so many splits have been evaluated.
@@ -386,7 +383,7 @@ def step(
     while scratch.evaluations[0] < enough:
         at = top[0]
         s, part = _view(levels, at), _part(parts, at)
-        phase, last = s.frame[PHASE], s.frame[DEPTH] == 2
+        phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
         if phase == START:
             _outermost(table, rules, part, s)
             s.frame[PHASE] = OPENING
@@ -423,3 +420,10 @@ def step(
                 _hand_down(table, s, child)
                 top[0] = at + 1
     return GOES_ON
+
+
+step = kernel(_step)
+"""For up to 32766 values of a feature."""
+
+step_wide = kernel(_step)
+"""For more of them."""

@@ -180,7 +180,8 @@ def new_levels(table: Table, levels: int, points: int) -> Levels:
         (nodes, 2), (2, nodes, 2),
     ]  # fmt: skip
     arrays = [np.zeros((levels, *shape), np.int64) for shape in shapes]
-    return Levels(*arrays, np.zeros(2, np.int64))
+    arrays.append(np.zeros(2, np.int64))
+    return Levels(*arrays)
 
 
 def grown(levels: Levels, table: Table) -> Levels:

@@ -21,7 +21,6 @@ def divide(table: Table, whole: Part, feature: int, code: int, side: int, part: 
     blocks = padded // BLOCK
     for g in range(p):
         at = (feature * p + g) * padded
-        below = 0
         for b in range(blocks):
             word = word_below(table.ranks, at + b * BLOCK, code)
             if side == 1:
@@ -84,7 +83,8 @@ def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
         rest -= table.weights[feature, at]
         if rest <= 0:
             break
-    return table.ranks[(feature * table.sizes[0] + feature) * table.sizes[1] + at]
+    code: int = table.ranks[(feature * table.sizes[0] + feature) * table.sizes[1] + at]
+    return code
 
 
 @inlined
@@ -124,7 +124,7 @@ def _look_inside(
     word = scratch.words[block]
     if side == 1:
         word = ~word
-    return refine(
+    best: int = refine(
         part.planes,
         feature * classes * digits * blocks + block,
         blocks,
@@ -134,6 +134,7 @@ def _look_inside(
         table.tails[feature, block],
         scratch.counts,
     )
+    return best
 
 
 @outlined
