@@ -1,0 +1,185 @@
+"""Optimal trees on numbers, in turns with ConTree on the same core: seconds and accuracy.
+
+Usage: python benchmarks/continuous.py DATA [--depth 2 3] [--sets bank ...] [--peer PYTHON]
+
+DATA is a folder with ``published-quantbnb.csv`` and ``continuous/class/<set>.parquet``. PYTHON is
+an interpreter with ``pycontree``, where this one has none. Both fit the training rows from float64
+arrays in memory; short fits are repeated, and the fastest counts. Compilation and imports are
+apart. The accuracies published with Quant-BnB, of trees of the same depth, have one decimal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.harness import ONE_THREAD
+from solver.quantbnb.engine import Engine, Split
+
+COLUMNS = (
+    "set", "depth", "rows", "features", "classes", "ours s", "ConTree s", "ratio", "proven",
+    "accuracy %", "published %", "ConTree %",
+)  # fmt: skip
+_SLICE = 10_000
+_LONG = 1.0
+"""Fits that take more seconds are not repeated."""
+
+
+def predict(tree: Split | int, x: Any) -> Any:
+    """Classes by a tree."""
+    if isinstance(tree, int):
+        return np.full(len(x), tree)
+    left = x[:, tree.feature] < tree.threshold
+    return np.where(left, predict(tree.left, x), predict(tree.right, x))
+
+
+def ours(x: Any, y: Any, depth: int, seconds: float) -> dict[str, Any]:
+    """One fit."""
+    began = time.perf_counter()
+    search = Engine(x, y, depth=depth)
+    while search.step(_SLICE) and time.perf_counter() - began < seconds:
+        pass
+    tree = search.tree()
+    took = time.perf_counter() - began - search.compile_seconds
+    errors = int((predict(tree, x) != y).sum())
+    return {"seconds": took, "errors": errors, "proven": search.proven == errors}
+
+
+def repeated(fit: Callable[[], dict[str, Any]], times: int) -> dict[str, Any]:
+    """The fastest of some fits."""
+    best = fit()
+    for _ in range(times - 1):
+        if best["seconds"] > _LONG:
+            break
+        best = min(best, fit(), key=lambda found: found["seconds"])
+    return best
+
+
+class Peer:
+    """ConTree's process."""
+
+    def __init__(self, python: str) -> None:
+        self.child = subprocess.Popen(
+            [python, str(Path(__file__).with_name("contree.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **ONE_THREAD},
+            text=True,
+        )
+
+    def fit(self, data: Path, depth: int, seconds: float) -> dict[str, Any]:
+        """One fit."""
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        job = {"data": str(data), "depth": depth, "seconds": seconds}
+        self.child.stdin.write(json.dumps(job) + "\n")
+        self.child.stdin.flush()
+        answer = self.child.stdout.readline()
+        if not answer:
+            raise SystemExit("ConTree's process has ended; see what it printed above")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        self.child.kill()
+        self.child.wait()
+
+
+def compare(
+    row: dict[str, Any], x: Any, y: Any, peer: Peer | None, times: int, seconds: float
+) -> dict[str, Any]:
+    """One line of the table."""
+    depth = row["depth"]
+    found = repeated(lambda: ours(x, y, depth, seconds), times)
+    row |= {
+        "rows": len(y),
+        "features": x.shape[1],
+        "classes": int(y.max()) + 1,
+        "ours s": found["seconds"],
+        "proven": "yes" if found["proven"] else "no",
+        "accuracy %": 100 * (1 - found["errors"] / len(y)),
+    }
+    if peer is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder) / "data.npz"
+            np.savez(data, x=x, y=y)
+            theirs = repeated(lambda: peer.fit(data, depth, seconds), times)
+        row["ConTree s"] = theirs["seconds"]
+        row["ratio"] = theirs["seconds"] / found["seconds"]
+        row["ConTree %"] = 100 * (1 - theirs["errors"] / len(y))
+    return row
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print one line."""
+    digits = {"ours s": 4, "ConTree s": 4, "ratio": 1, "accuracy %": 3, "ConTree %": 3}
+    cells = []
+    for name in COLUMNS:
+        value = row.get(name, "")
+        cells.append(f"{value:.{digits[name]}f}" if name in digits and value != "" else str(value))
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    """Print a Markdown table and the figures that sum it up."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--depth", type=int, nargs="+", default=[2, 3])
+    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--peer", default=sys.executable, help="interpreter that has pycontree")
+    parser.add_argument("--alone", action="store_true", help="leave ConTree out")
+    parser.add_argument("--times", type=int, default=5, help="how often a short fit is repeated")
+    parser.add_argument("--seconds", type=float, default=600.0, help="limit on a fit")
+    given = parser.parse_args()
+    published = pd.read_csv(given.data / "published-quantbnb.csv", index_col="dataset")
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # The peer's process inherits it.
+    Engine(np.zeros((2, 1)), np.array([0, 1])).step(1)
+    peer = None if given.alone else Peer(given.peer)
+    rows = []
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|" + " --- |" * len(COLUMNS))
+    with contextlib.ExitStack() as stack:
+        if peer is not None:
+            stack.callback(peer.close)
+        for depth in given.depth:
+            for name in given.sets or published.index:
+                table = pd.read_parquet(given.data / "continuous" / "class" / f"{name}.parquet")
+                table = table[table["split"] == "train"]
+                x = table.drop(columns=["split", "target"]).to_numpy(float)
+                y = np.unique(table["target"], return_inverse=True)[1].astype(np.int64)
+                row: dict[str, Any] = {"set": name, "depth": depth}
+                column = f"depth{depth}_accuracy_percent"
+                row["published %"] = published[column][name] if column in published else ""
+                rows.append(compare(row, x, y, peer, given.times, given.seconds))
+                show(rows[-1])
+    print()
+    for depth in given.depth:
+        mine = [row for row in rows if row["depth"] == depth]
+        proven = sum(row["proven"] == "yes" for row in mine)
+        same = sum(round(row["accuracy %"], 1) == row["published %"] for row in mine)
+        line = f"depth {depth}: proven {proven} of {len(mine)}; as published {same}"
+        ratios = [row["ratio"] for row in mine if "ratio" in row]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            line += f"; ratio: least {min(ratios):.1f}, geometric mean {mean:.1f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
