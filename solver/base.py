@@ -14,7 +14,7 @@ from solver.errors import InputError, StateError, UnsupportedError
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution
-from solver.tree import Tree
+from solver.tree import Task, Tree
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ class Traits:
         Whether it proves a lower bound.
     resumes : bool
         Whether it can go on from a state.
+    tasks : frozenset of {"classification", "regression"}
     """
 
     features: frozenset[str]
@@ -132,6 +133,7 @@ class Traits:
     limits: frozenset[str] = frozenset()
     proves: bool = True
     resumes: bool = False
+    tasks: frozenset[Task] = frozenset({"classification"})
 
 
 class Solve(Protocol):
@@ -247,7 +249,13 @@ class Solver(ABC):
         return settings
 
     @classmethod
-    def check_task(cls, feature_kind: str, n_classes: int | None, limits: Limits) -> None:
+    def check_task(
+        cls,
+        feature_kind: str,
+        n_classes: int | None,
+        limits: Limits,
+        task: Task = "classification",
+    ) -> None:
         """Refuse what the solver cannot do.
 
         Parameters
@@ -255,6 +263,8 @@ class Solver(ABC):
         feature_kind : {"binary", "categorical", "continuous"}
         n_classes : int or None
             None if not known yet.
+        limits : Limits
+        task : {"classification", "regression"}
 
         Raises
         ------
@@ -265,6 +275,8 @@ class Solver(ABC):
             raise UnsupportedError(
                 f"solver {cls.name!r} needs {can} features, the encoding gives {feature_kind} ones"
             )
+        if task not in cls.traits.tasks:
+            raise UnsupportedError(f"solver {cls.name!r} cannot do {task}")
         most = cls.traits.max_classes
         if most is not None and n_classes is not None and n_classes > most:
             raise UnsupportedError(
@@ -311,7 +323,7 @@ class Solver(ABC):
             If the solver cannot go on from this state, or from any.
         """
         limits = limits or Limits()
-        self.check_task(problem.feature_kind, problem.n_classes, limits)
+        self.check_task(problem.feature_kind, problem.n_classes, limits, problem.task)
         if limits.min_leaf_size is not None:
             # The limit is in the unit of the weights as given, the search's in that of the counts.
             limits = replace(limits, min_leaf_size=limits.min_leaf_size * problem.weight_scale)

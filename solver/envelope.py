@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol, TypeVar
 
+from solver.exact import Errors
 from solver.tree import Tree
 
 
 class Line(NamedTuple):
     """A tree, as the line that its objective is over λ."""
 
-    errors: int
+    errors: Errors
     splits: int
     tree: Tree
 
@@ -26,7 +27,7 @@ class HasLine(Protocol):
     """Anything with errors and splits."""
 
     @property
-    def errors(self) -> int:
+    def errors(self) -> Errors:
         """Misclassified weight."""
 
     @property
@@ -135,7 +136,7 @@ def best_lines(
             last, last_start = kept[-1]
             if last.splits == line.splits:  # and no more errors
                 break
-            meets = Fraction(line.errors - last.errors, weight * (last.splits - line.splits))
+            meets = Fraction(line.errors - last.errors) / (weight * (last.splits - line.splits))
             if meets > last_start:
                 start = meets
                 break

@@ -11,12 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+
+Errors: TypeAlias = int | Fraction
+"""Misclassified weight, or the squared error of regression."""
 
 _LARGEST_COST = 2**62
 
@@ -85,9 +88,12 @@ class Prices:
     tie: int
     error: int
     split: int
+    tolerance: ClassVar[Fraction] = Fraction(0)
 
     @classmethod
-    def build(cls, lam: Fraction, total_weight: int, leaf_errors: int, max_splits: int) -> Prices:
+    def build(
+        cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
+    ) -> Prices:
         """Choose M and check that no sum that the search can form overflows.
 
         Parameters
@@ -104,7 +110,7 @@ class Prices:
             If the costs do not fit into 62 bits.
         """
         p, d = lam.numerator, lam.denominator
-        affordable = max_splits if p == 0 else (leaf_errors * d) // (p * total_weight)
+        affordable = max_splits if p == 0 else (int(leaf_errors) * d) // (p * total_weight)
         tie = min(max_splits, affordable) + 1
         error, split = d * tie, p * total_weight * tie + 1
         if 2 * (error * total_weight + 2 * split) >= _LARGEST_COST:
@@ -119,9 +125,13 @@ class Prices:
         """Prices that leave ties as they are: ``d`` an error and ``p·W`` a split."""
         return cls(lam, total_weight, 1, lam.denominator, lam.numerator * total_weight)
 
-    def cost(self, errors: int, splits: int) -> int:
+    def cost(self, errors: Errors, splits: int) -> int:
         """The integer that the search minimises."""
-        return self.error * errors + self.split * splits
+        return self.error * int(errors) + self.split * splits
+
+    def enough(self, unavoidable: Errors) -> int:
+        """The largest cost at which, with free splits, a tree has only unavoidable errors."""
+        return self.error * (int(unavoidable) + 1) - 1 if self.lam == 0 else -1
 
     def lower_bound(self, cost: int) -> Fraction:
         """The objective that a proven lower bound on the integer cost proves.
@@ -132,9 +142,49 @@ class Prices:
         return Fraction(cost // self.tie, self.lam.denominator * self.total_weight)
 
 
-def objective(errors: int, splits: int, total_weight: int, lam: Fraction) -> Fraction:
+@dataclass(frozen=True)
+class SquaredPrices:
+    """Prices of regression: a search minimises the float ``squared error + split·splits``.
+
+    Parameters
+    ----------
+    lam : Fraction
+    total_weight : int
+    tolerance : Fraction
+        Objectives that differ by no more are taken for equal. A search's costs are at most half
+        of it, times the total weight, away from the exact ones.
+    """
+
+    lam: Fraction
+    total_weight: int
+    tolerance: Fraction
+
+    @property
+    def split(self) -> float:
+        """The price of a split, in units of the squared error."""
+        return float(self.lam * self.total_weight)
+
+    @property
+    def slack(self) -> float:
+        """How far a search's cost may be from the exact one."""
+        return float(self.tolerance * self.total_weight / 2)
+
+    def cost(self, errors: Errors, splits: int) -> float:
+        """The cost of a tree from elsewhere, rounded up: at a tie the search's own is taken."""
+        return float(errors + self.lam * self.total_weight * splits) + self.slack
+
+    def lower_bound(self, cost: float) -> Fraction:
+        """The objective that a proven lower bound on the cost proves, rounded down."""
+        return max(Fraction(cost) / self.total_weight - self.tolerance / 2, Fraction(0))
+
+    def enough(self, unavoidable: Errors) -> int:
+        """No cost that ends the search early."""
+        return -1
+
+
+def objective(errors: Errors, splits: int, total_weight: int, lam: Fraction) -> Fraction:
     """``errors / total_weight + λ·splits``, exactly."""
-    return Fraction(errors, total_weight) + lam * splits
+    return Fraction(errors) / total_weight + lam * splits
 
 
 def integer_weights(weights: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from solver.columns import ColumnSpec, sort_categories, values_of
 from solver.errors import InputError
+from solver.squares import check_targets
 
 
 def read_labels(
@@ -42,8 +43,8 @@ def read_labels(
         raise InputError(f"target {name!r} holds dates; give it labels")
     if pd.api.types.is_float_dtype(column) and not (column == np.floor(column)).all():
         raise InputError(
-            f"target {name!r} holds measured numbers; this is classification, "
-            "so give it labels (for example by cutting it into ranges)"
+            f"target {name!r} holds measured numbers; say that this is regression, or give it "
+            "labels (for example by cutting it into ranges)"
         )
     spec = ColumnSpec("category", "any" if classes is None else values_of(classes))
     codes, values = spec.factorize(column)
@@ -64,3 +65,19 @@ def read_labels(
         raise InputError(f"target {name!r} has the label {unknown[0]!r}, which is not a class")
     positions = np.array([index[value] for value in found], dtype=np.int64)
     return labels, positions[codes]
+
+
+def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
+    """The targets of a regression, shape (rows, outputs).
+
+    Raises
+    ------
+    InputError
+        If one is missing or no finite number, or all rows have the same targets.
+    """
+    name = ", ".join(map(str, columns.columns))
+    numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
+    values = check_targets(np.stack(numbers, axis=1), name)
+    if len(values) and np.all(values == values[0]):
+        raise InputError(f"target {name!r} has a single value; there is nothing to learn")
+    return values

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from solver.envelope import Envelope, Point
-from solver.exact import objective
+from solver.exact import Errors, objective
 from solver.solution import Solution, Status
 from solver.tree import Tree
 
@@ -32,7 +32,7 @@ class Step:
 
     start: Fraction
     end: Fraction | None
-    errors: int
+    errors: Errors
     splits: int
     tree: Tree
     proven: bool
@@ -67,8 +67,8 @@ class Path:
 
     lam_min: Fraction
     total_weight: int
-    leaf_errors: int
-    unavoidable_errors: int
+    leaf_errors: Errors
+    unavoidable_errors: Errors
     steps: tuple[Step, ...]
     points: tuple[Point, ...]
     status: Status
@@ -89,7 +89,7 @@ class Path:
     @property
     def losses(self) -> tuple[Fraction, ...]:
         """The training loss of each step's tree."""
-        return tuple(Fraction(step.errors, self.total_weight) for step in self.steps)
+        return tuple(Fraction(step.errors) / self.total_weight for step in self.steps)
 
     @property
     def splits(self) -> tuple[int, ...]:
@@ -154,8 +154,8 @@ class Path:
 
     @cached_property
     def _bounds(self) -> Envelope:
-        floor = Fraction(self.unavoidable_errors, self.total_weight)
-        return Envelope.of(self.points, floor, Fraction(self.leaf_errors, self.total_weight))
+        floor = Fraction(self.unavoidable_errors) / self.total_weight
+        return Envelope.of(self.points, floor, Fraction(self.leaf_errors) / self.total_weight)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; numbers that must be exact are also given as fraction strings."""
@@ -166,8 +166,8 @@ class Path:
             "lam_min": float(self.lam_min),
             "lam_min_exact": str(self.lam_min),
             "total_weight": self.total_weight,
-            "leaf_errors": self.leaf_errors,
-            "unavoidable_errors": self.unavoidable_errors,
+            "leaf_errors": plain_errors(self.leaf_errors),
+            "unavoidable_errors": plain_errors(self.unavoidable_errors),
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
             "solves": self.solves,
@@ -180,8 +180,8 @@ class Path:
                     "lam_exact": str(step.start),
                     "lam_end": None if step.end is None else float(step.end),
                     "lam_end_exact": None if step.end is None else str(step.end),
-                    "errors": step.errors,
-                    "loss": step.errors / self.total_weight,
+                    "errors": plain_errors(step.errors),
+                    "loss": float(step.errors / self.total_weight),
                     "splits": step.splits,
                     "leaves": step.tree.leaves,
                     "depth": step.tree.depth,
@@ -200,3 +200,8 @@ class Path:
                 for point in self.points
             ],
         }
+
+
+def plain_errors(errors: Errors) -> int | float:
+    """As JSON has it: a whole number, or the squared error of regression, rounded."""
+    return errors if isinstance(errors, int) else float(errors)

@@ -63,7 +63,7 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "lam": str(entry.lam),
         "status": found.status.value,
         "lower_bound": None if bound is None else str(bound),
-        "errors": found.errors,
+        "errors": found.errors if isinstance(found.errors, int) else str(found.errors),
         "tree": found.tree.to_json(),
         "solver": [found.solver, found.version],
         "effort": [found.iterations, found.nodes, found.peak_bytes],
@@ -74,7 +74,8 @@ def _entry(plain: dict[str, Any], problem: Problem) -> Entry:
     lam = Fraction(plain["lam"])
     if "tree" not in plain:
         return Entry(lam, None)
-    tree, errors, bound = Tree.from_json(plain["tree"]), int(plain["errors"]), plain["lower_bound"]
+    tree, bound, errors = Tree.from_json(plain["tree"]), plain["lower_bound"], plain["errors"]
+    errors = int(errors) if problem.task == "classification" else Fraction(errors)
     iterations, nodes, peak_bytes = plain["effort"]
     name, version = plain["solver"]
     solution = Solution(
@@ -91,5 +92,6 @@ def _entry(plain: dict[str, Any], problem: Problem) -> Entry:
         iterations=iterations,
         nodes=nodes,
         peak_bytes=peak_bytes,
+        tolerance=problem.tolerance if bound is not None else Fraction(0),
     )
     return Entry(lam, solution)

@@ -76,8 +76,8 @@ class PathSearch:
         leaf = problem.grow(-1)
         # The lines of the envelope and where each begins; no other line can come back.
         self.kept = best_lines([Line(leaf.errors, 0, leaf)], lam_min, self.weight)
-        floor = Fraction(problem.unavoidable_errors, self.weight)
-        self.bounds = Envelope.of((), floor, Fraction(problem.leaf_errors, self.weight))
+        floor = Fraction(problem.unavoidable_errors) / self.weight
+        self.bounds = Envelope.of((), floor, Fraction(problem.leaf_errors) / self.weight)
         self.points: dict[Fraction, Fraction | None] = {}
         self.ended: dict[Fraction, Status] = {}
         self.closed: set[Fraction] = set()
@@ -145,8 +145,9 @@ class PathSearch:
         """
         if solution.status is not Status.OPTIMAL:
             return solution
-        floor = Fraction(self.problem.unavoidable_errors, self.weight)
-        bound = max(solution.objective - self._grid(lam), floor)
+        floor = Fraction(self.problem.unavoidable_errors) / self.weight
+        step = self._grid(lam) or self.problem.tolerance
+        bound = max(solution.objective - step, floor)
         return replace(solution, status=Status.STOPPED, lower_bound=bound)
 
     def _tell(self, lam: Fraction, at_last: bool = False) -> None:
@@ -270,14 +271,16 @@ class PathSearch:
                     bound = self.points[lam] = self.bounds.at(lam) + gap
                     self.bounds.add(lam, bound)
                     gap = Fraction(0)
-                if gap > 0:
+                if gap > self.problem.tolerance:
                     gaps[lam] = gap
                 else:
                     self.closed.add(lam)
         return gaps
 
     def _grid(self, lam: Fraction) -> Fraction:
-        """The objective of every tree at a λ is a whole multiple of this."""
+        """The objective of every tree at a λ is a whole multiple of this; 0 for regression."""
+        if self.problem.task == "regression":
+            return Fraction(0)
         return Fraction(1, self.weight * (self.weight * lam).denominator)
 
     def _near(self, lam: Fraction) -> list[Fraction]:

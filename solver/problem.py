@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,13 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from solver.collapse import collapse, collapse_numbers, distinct_features, equal_rows
 from solver.columns import ColumnSpec, Override, text_names
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
 from solver.exact import integer_weights, weight_scale
-from solver.labels import read_labels
+from solver.labels import read_labels, read_targets
 from solver.nodetests import CategoryTest, NodeTest
-from solver.tree import Node, Shape, Tree
+from solver.scales import CutTests, Scale
+from solver.squares import TOLERANCE, Moments, check_targets
+from solver.tree import Node, Shape, Task, Tree
 
 
 @dataclass(frozen=True)
@@ -52,28 +56,35 @@ class Problem:
     codes : array of int32, shape (rows, features)
         Distinct encoded rows; the code of a feature is the branch of its test.
     counts : array of int64, shape (rows, classes)
-        Weight of each class among the table's rows that equal this one.
+        Weight of each class among the table's rows that equal this one; of regression, shape
+        (rows, 1), the weight of the rows that equal this one, targets included.
     arities : array of int32, shape (features,)
         Number of codes of each feature.
-    tests : tuple
-        For each feature, the test on a raw row that it stands for.
+    tests : sequence
+        The test on a raw row that each encoded feature stands for. Where features are *ordered*,
+        each cut between two neighbouring codes is a test, see :mod:`solver.scales`.
     classes : tuple
-        Labels, sorted.
+        Labels, sorted; none for regression.
     n_rows : int
         Rows of the table before equal rows were collapsed.
     weight_scale : int
         What the given weights were multiplied by to be whole; ``counts`` are in this unit.
+    values : array of float64, shape (rows, outputs), or None
+        Targets of regression.
+    outputs : tuple of str
+        Names of the target columns of regression; empty for classification.
 
     Notes
     -----
     Constant and duplicate features are dropped here, once. Two features are duplicates if they
     part the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same split.
+    Ordered features are duplicates if their codes are equal, or run the other way.
     """
 
     codes: NDArray[np.int32]
     counts: NDArray[np.int64]
     arities: NDArray[np.int32]
-    tests: tuple[NodeTest, ...]
+    tests: Sequence[NodeTest]
     classes: tuple[Any, ...]
     n_rows: int
     preparation: Preparation
@@ -81,14 +92,17 @@ class Problem:
     target: str = "target"
     encoding: str = "codes"
     weight_scale: int = 1
+    values: NDArray[np.float64] | None = None
+    outputs: tuple[str, ...] = ()
 
     @classmethod
     def from_table(
         cls,
         frame: Any,
-        target: str,
+        target: str | Sequence[str],
         encoding: str = "onehot",
         *,
+        task: Task = "classification",
         weights: ArrayLike | None = None,
         columns: Mapping[str, Override] | None = None,
         classes: Sequence[Any] | None = None,
@@ -101,8 +115,10 @@ class Problem:
         ----------
         frame : pandas.DataFrame, or anything with ``to_pandas()``
             One row an example.
-        target : str
-            Name of the column to predict.
+        target : str or sequence of str
+            Name of the column to predict; of regression also several of them.
+        task : {"classification", "regression"}
+            Whether to predict labels, or numbers with the least squared error.
         encoding : str
             Name of an encoding, see :data:`solver.encodings.ENCODINGS`.
         weights : array-like, optional
@@ -124,12 +140,7 @@ class Problem:
             rows or no usable features.
         """
         table = text_names(frame if isinstance(frame, pd.DataFrame) else frame.to_pandas())
-        target = str(target)
-        if target not in table.columns:
-            raise InputError(
-                f"the table has no column {target!r} for the target; "
-                f"its columns are {', '.join(map(str, table.columns))}"
-            )
+        targets = target_names(target, table.columns, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
         scale = 1
@@ -139,8 +150,14 @@ class Problem:
             if weights.shape != (len(table),):
                 raise InputError(f"{len(weights)} weights for {len(table)} rows")
             table, weights = table[weights > 0], weights[weights > 0]
-        labels, codes = read_labels(table[target], classes)
-        features = table.drop(columns=[target])
+        labels: tuple[Any, ...] = ()
+        if task == "regression":
+            known: NDArray[Any] = read_targets(table[list(targets)])
+            codes = np.zeros(len(table), np.int64)
+        else:
+            labels, known = read_labels(table[targets[0]], classes)
+            codes = known
+        features = table.drop(columns=list(targets))
         if encoder is None:
             encoder = fit_encoder(
                 encoding,
@@ -153,14 +170,15 @@ class Problem:
             )
         problem = cls.from_codes(
             encoder.transform(features),
-            codes,
+            known,
             weights=weights,
             arities=[test.arity for test in encoder.tests],
             tests=encoder.tests,
             classes=labels,
             columns=encoder.columns,
-            target_name=target,
+            target_name=targets if task == "regression" else targets[0],
             encoding=encoder.name,
+            task=task,
         )
         preparation = replace(problem.preparation, without_feature=encoder.without_feature)
         return replace(problem, preparation=preparation, weight_scale=scale)
@@ -173,24 +191,29 @@ class Problem:
         *,
         weights: ArrayLike | None = None,
         arities: Sequence[int] | None = None,
-        tests: Sequence[NodeTest] | None = None,
+        tests: Sequence[NodeTest | Scale] | None = None,
         classes: Sequence[Any] | None = None,
         columns: dict[str, ColumnSpec] | None = None,
-        target_name: str = "target",
+        target_name: str | Sequence[str] = "target",
         encoding: str = "codes",
+        task: Task = "classification",
+        ordered: bool = False,
     ) -> Problem:
         """Build a problem from a matrix of codes 0, 1, … and target codes 0, 1, …
 
         Parameters
         ----------
         codes : array-like of int, shape (n, features)
-        target : array-like of int, shape (n,)
+        target : array-like of int, shape (n,), or of float, shape (n,) or (n, outputs)
+            Classes, or what regression is to predict.
         weights : array-like, optional
             See :func:`solver.exact.integer_weights`.
         arities : sequence of int, optional
             Number of codes of each feature; by default the largest code + 1.
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
+        ordered : bool
+            Without tests: the codes are numbers, to be cut.
 
         Raises
         ------
@@ -198,14 +221,21 @@ class Problem:
             If the shapes do not fit, a code is not a whole number or out of range, or there are
             no rows.
         """
-        given, labels = _whole_numbers(codes, "codes"), _whole_numbers(target, "target")
+        given = _whole_numbers(codes, "codes")
         if given.size and (given.min() < 0 or given.max() >= 2**31):
             raise InputError("a feature code is negative or not below its arity")
         matrix = np.ascontiguousarray(given, dtype=np.int32)
+        names = _output_names(target_name, target, task)
+        values = None
+        if task == "regression":
+            values = check_targets(np.asarray(target), ", ".join(names))
+            labels, classes = np.zeros(len(values), np.int64), (None,)
+        else:
+            labels = _whole_numbers(target, "target")
         if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
             raise InputError(
                 f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
-                f"{labels.shape}"
+                f"{np.shape(target)}"
             )
         if not len(matrix):
             raise InputError("the table has no rows")
@@ -222,31 +252,46 @@ class Problem:
         if labels.min() < 0 or labels.max() >= len(classes):
             raise InputError("a target code names no class")
         if tests is None:
-            tests = [
-                CategoryTest(f"x{j}", tuple((c,) for c in range(size)))
-                for j, size in enumerate(sizes.tolist())
-            ]
-            columns = {f"x{j}": ColumnSpec("category") for j in range(n_features)}
+            tests = [_default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
+            kind = "number" if ordered else "category"
+            columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
+        scales = [isinstance(test, Scale) for test in tests]
         row_weights = np.ones(n_rows, np.int64) if weights is None else integer_weights(weights)  # type: ignore[arg-type]
         if row_weights.shape != (n_rows,):
             raise InputError(f"{len(row_weights)} weights for {n_rows} rows")
         kept = row_weights > 0
-        rows, counts = _collapse(matrix[kept], labels[kept], row_weights[kept], len(classes))
-        names = [test.name for test in tests]
-        keep, constant, duplicate = _distinct_features(rows, names)
+        matrix, labels, row_weights = matrix[kept], labels[kept], row_weights[kept]
+        if values is None:
+            rows, counts = collapse(matrix, labels, row_weights, len(classes))
+        else:
+            rows, counts, values = collapse_numbers(matrix, values[kept], row_weights)
+        keep, constant, duplicate = distinct_features(rows, [test.name for test in tests], scales)
+        features = tuple(tests[j] for j in keep)
         return cls(
             codes=np.ascontiguousarray(rows[:, keep]),
             counts=counts,
             arities=sizes[keep],
-            tests=tuple(tests[j] for j in keep),
-            classes=tuple(classes),
+            tests=CutTests(features) if any(scales) else features,  # type: ignore[arg-type]
+            classes=() if values is not None else tuple(classes),
             n_rows=n_rows,
             preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
             columns=dict(columns or {}),
-            target=target_name,
+            target=", ".join(names),
             encoding=encoding,
             weight_scale=1 if weights is None else weight_scale(weights),  # type: ignore[arg-type]
+            values=values,
+            outputs=names if values is not None else (),
         )
+
+    @property
+    def task(self) -> Task:
+        """``classification`` or ``regression``."""
+        return "classification" if self.values is None else "regression"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether features are to be cut: each test is then a cut, see :mod:`solver.scales`."""
+        return isinstance(self.tests, CutTests)
 
     @cached_property
     def class_weights(self) -> NDArray[np.int64]:
@@ -259,19 +304,54 @@ class Problem:
         return int(self.counts.sum())
 
     @cached_property
-    def leaf_errors(self) -> int:
-        """Errors of the tree without a split."""
-        return self.total_weight - int(self.class_weights.max())
+    def moments(self) -> Moments:
+        """Exact sums of the targets of regression."""
+        assert self.values is not None
+        return Moments(self.values, self.counts[:, 0])
 
     @cached_property
-    def unavoidable_errors(self) -> int:
-        """Errors of every tree: equal rows with different labels (equivalent points)."""
-        return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
+    def leaf_errors(self) -> int | Fraction:
+        """Errors, or squared error, of the tree without a split."""
+        return self.grow(-1).errors
+
+    @cached_property
+    def unavoidable_errors(self) -> int | Fraction:
+        """Errors, or squared error, of every tree: equal rows with different targets."""
+        if self.values is None:
+            return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
+        group, first = equal_rows(self.codes)
+        order = np.argsort(group, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(group, minlength=len(first)))[:-1])
+        alike = [rows for rows in groups if len(rows) > 1]
+        errors = [self.moments.squared_error(rows, self.moments.means(rows)) for rows in alike]
+        return sum(errors, Fraction(0)) * (1 - TOLERANCE)
+
+    @cached_property
+    def tolerance(self) -> Fraction:
+        """Objectives that differ by no more are taken for equal; 0 for classification."""
+        if self.values is None:
+            return Fraction(0)
+        return TOLERANCE * self.leaf_errors / self.total_weight
 
     @property
     def feature_kind(self) -> str:
-        """``binary`` if every feature has at most two codes, else ``categorical``."""
-        return "binary" if bool(np.all(self.arities <= 2)) else "categorical"
+        """``binary`` if every feature has at most two codes, else ``categorical``, or
+        ``continuous`` where features are ordered."""
+        if np.all(self.arities <= 2):
+            return "binary"
+        return "continuous" if self.ordered else "categorical"
+
+    @property
+    def max_arity(self) -> int:
+        """Most branches of a test, at least 2."""
+        return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
+
+    def branch_codes(self, test: int) -> NDArray[np.int32]:
+        """The branch that each row takes at a test, an array of shape (rows,)."""
+        if not isinstance(self.tests, CutTests):
+            return self.codes[:, test]
+        feature, code = self.tests.locate(test)
+        return (self.codes[:, feature] > code).astype(np.int32)
 
     @property
     def n_features(self) -> int:
@@ -280,14 +360,15 @@ class Problem:
 
     @property
     def n_classes(self) -> int:
-        """Number of labels, those without a row included."""
+        """Number of labels, those without a row included; 0 for regression."""
         return len(self.classes)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content: equal problems have equal digests on every machine."""
         content = hashlib.sha256()
-        for part in (self.codes, self.counts, self.arities):
+        values = () if self.values is None else (self.values,)
+        for part in (self.codes, self.counts, self.arities, *values):
             content.update(repr((part.shape, part.dtype.str)).encode())
             content.update(np.ascontiguousarray(part).tobytes())
         return content.hexdigest()
@@ -295,12 +376,13 @@ class Problem:
     def grow(self, shape: Shape) -> Tree:
         """Turn the shape of a tree into a tree with counts, tests and predictions.
 
-        Predictions are the majority classes, the first one at a tie.
+        Predictions are the majority classes, the first one at a tie, or the means. A node that no
+        row reaches predicts as its parent does.
         """
         features: list[int | None] = []
         children: list[list[int]] = []
-        counts: list[tuple[int, ...]] = []
-        empty: list[bool] = []
+        reached: list[NDArray[np.int64]] = []
+        parents: list[int] = []
         # A stack and no recursion: a chain of one-hot tests can be thousands of splits deep.
         pending: list[tuple[Shape, NDArray[np.int64], int]] = [
             (shape, np.arange(len(self.codes)), -1)
@@ -311,32 +393,82 @@ class Problem:
             if parent >= 0:
                 children[parent].append(position)
             children.append([])
-            empty.append(len(rows) == 0)
+            reached.append(rows)
+            parents.append(parent)
             if isinstance(part, tuple):
                 feature, shapes = part
                 features.append(feature)
-                counts.append(())
-                codes = self.codes[rows, feature]
+                codes = self.branch_codes(feature)[rows]
                 pending += reversed(
                     [(child, rows[codes == c], position) for c, child in enumerate(shapes)]
                 )
             else:
                 features.append(None)
-                counts.append(tuple(self.counts[rows].sum(axis=0).tolist()))
-        for position in reversed(range(len(features))):  # children come after their parents
-            if features[position] is not None:
-                below = (counts[child] for child in children[position])
-                counts[position] = tuple(map(sum, zip(*below, strict=True)))
-        predictions = [max(range(len(c)), key=c.__getitem__) for c in counts]
-        for position, below_it in enumerate(children):
-            for child in below_it:
-                if empty[child]:
-                    predictions[child] = predictions[position]
-        nodes = map(Node, counts, predictions, features, map(tuple, children))
+        nodes: list[Node] = []
+        for rows, parent, feature_, below in zip(reached, parents, features, children, strict=True):
+            node = self._outcome(rows, nodes[parent] if parent >= 0 else None)
+            nodes.append(replace(node, feature=feature_, children=tuple(below)))
         used = {feature: self.tests[feature] for feature in features if feature is not None}
         read = {test.column for test in used.values()}
         columns = {name: spec for name, spec in self.columns.items() if name in read}
-        return Tree(tuple(nodes), used, self.classes, columns, self.target)
+        return Tree(tuple(nodes), used, self.classes, columns, self.target, self.outputs)
+
+    def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
+        """What a node with these rows predicts, as a leaf."""
+        counts = tuple(self.counts[rows].sum(axis=0).tolist())
+        if self.values is None:
+            prediction = max(range(len(counts)), key=counts.__getitem__)
+            return Node(counts, prediction if len(rows) or not parent else parent.prediction)
+        value = self.moments.means(rows) if len(rows) or not parent else parent.value
+        error = self.moments.squared_error(rows, value)
+        return Node(counts, 0, value=value, squared_error=error)
+
+
+def target_names(
+    target: str | Sequence[str], columns: Sequence[str] | pd.Index[Any], task: Task
+) -> tuple[str, ...]:
+    """The target columns of a table.
+
+    Raises
+    ------
+    InputError
+        If one is not there, or is named twice, or classification has several.
+    """
+    if isinstance(target, str) or not isinstance(target, Sequence):
+        target = [target]
+    names = tuple(map(str, target))
+    for name in names:
+        if name not in columns:
+            raise InputError(
+                f"the table has no column {name!r} for the target; "
+                f"its columns are {', '.join(map(str, columns))}"
+            )
+    if not names or len(set(names)) < len(names):
+        raise InputError("target must name one column, or several different ones")
+    if task not in ("classification", "regression"):
+        raise InputError(f"there is no task {task!r}; there are: classification, regression")
+    if task == "classification" and len(names) > 1:
+        raise InputError(f"classification has one target, not {len(names)}; or say regression")
+    return names
+
+
+def _output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> tuple[str, ...]:
+    """A name for every target."""
+    given = (names,) if isinstance(names, str) else tuple(names)
+    shape = np.shape(target)
+    several = shape[1] if task == "regression" and len(shape) == 2 else 1
+    if len(given) == 1 and several > 1:
+        return tuple(f"{given[0]}_{i}" for i in range(several))
+    if len(given) != several:
+        raise InputError(f"{len(given)} names for {several} targets")
+    return given
+
+
+def _default_test(column: str, arity: int, ordered: bool) -> NodeTest | Scale:
+    if ordered:
+        cuts = np.arange(arity - 1)
+        return Scale(column, cuts.astype(np.float64) + 0.5, np.zeros(len(cuts), np.int8))
+    return CategoryTest(column, tuple((c,) for c in range(arity)))
 
 
 def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -352,72 +484,3 @@ def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
         raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
     # Small integers stay what they are: a copy of a large table is what takes the time.
     return array if array.dtype.kind in "iu" and array.itemsize < 8 else array.astype(np.int64)
-
-
-def _collapse(
-    codes: NDArray[np.int32], labels: NDArray[Any], weights: NDArray[np.int64], n_classes: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Merge equal rows; the result is in a canonical order, so row order does not matter."""
-    group, first = _equal_rows(codes)
-    rows = codes[first]
-    counts = np.zeros((len(rows), n_classes), dtype=np.int64)
-    np.add.at(counts, (group, labels), weights)
-    if not rows.shape[1]:
-        return rows, counts
-    # Sorting whole rows as byte strings is one sort instead of one a feature; big-endian bytes
-    # sort as the numbers do.
-    whole = np.ascontiguousarray(rows, dtype=">i4").view(f"V{4 * rows.shape[1]}").ravel()
-    order = np.argsort(whole, kind="stable")
-    return rows[order], counts[order]
-
-
-def _equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for every row, equal exactly if the rows are, and the first row of each number."""
-    group = np.zeros(len(codes), dtype=np.int64)
-    size = min(len(codes), 1)
-    for word in _row_words(codes).T:
-        numbers, distinct = pd.factorize(word)
-        if size > 1:
-            numbers, distinct = pd.factorize(group * len(distinct) + numbers)
-        group, size = numbers.astype(np.int64), len(distinct)
-    first = np.empty(size, dtype=np.int64)
-    first[group[::-1]] = np.arange(len(codes))[::-1]
-    return group, first
-
-
-def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are."""
-    largest = int(codes.max(initial=0))
-    if largest <= 1:
-        packed = np.packbits(codes.astype(bool), axis=1)
-    else:
-        packed = codes.astype(np.uint8 if largest < 2**8 else np.uint32).view(np.uint8)
-        packed = packed.reshape(len(codes), -1)
-    n_words = -(-packed.shape[1] // 8)
-    words = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return words.view(np.uint64).reshape(len(codes), n_words)
-
-
-def _distinct_features(
-    codes: NDArray[np.int32], names: Sequence[str]
-) -> tuple[list[int], tuple[str, ...], dict[str, str]]:
-    """Positions of the features to keep, names of the constant ones, and of duplicates."""
-    keep: list[int] = []
-    constant: list[str] = []
-    duplicate: dict[str, str] = {}
-    first_with: dict[bytes, int] = {}
-    for j in range(codes.shape[1]):
-        column = codes[:, j]
-        # Numbering the codes by first appearance makes x and "not x" the same partition.
-        ranks, values = pd.factorize(column)
-        if len(values) == 1:
-            constant.append(names[j])
-            continue
-        partition = ranks.astype(np.int32).tobytes()
-        if partition in first_with:
-            duplicate[names[j]] = names[first_with[partition]]
-        else:
-            first_with[partition] = j
-            keep.append(j)
-    return keep, tuple(constant), duplicate

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from solver.exact import Errors
 from solver.tree import Node, Shape, Tree
 
 
 class Pruned(NamedTuple):
     """A tree of which branches were cut back to leaves."""
 
-    errors: int
+    errors: Errors
     splits: int
     shape: Shape
 
@@ -34,12 +35,13 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
     Breiman, Friedman, Olshen, Stone, "Classification and Regression Trees" (1984), chapter 3.
     """
     nodes = tree.nodes
-    errors = [sum(node.counts) - max(node.counts) for node in nodes]
+    errors = [node.errors for node in nodes]
     alive = [not node.is_leaf for node in nodes]
     while True:
         below, splits = _sum_up(nodes, errors, alive)
         # What a branch gains, as gained / splits.
-        gained, by = 0, 1
+        gained: Errors = 0
+        by = 1
         weakest: list[int] = []
         for i, kept in enumerate(alive):
             gain = errors[i] - below[i]
@@ -57,8 +59,8 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
 
 
 def _sum_up(
-    nodes: tuple[Node, ...], errors: list[int], alive: list[bool]
-) -> tuple[list[int], list[int]]:
+    nodes: tuple[Node, ...], errors: list[Errors], alive: list[bool]
+) -> tuple[list[Errors], list[int]]:
     """Errors and splits of the subtree at every node."""
     below, splits = list(errors), [0] * len(nodes)
     for i in reversed(range(len(nodes))):  # children come after their parents

@@ -45,7 +45,7 @@ class Scope(NamedTuple):
             budgets=splits + 1 if splits and bounded else 1,
             depth=INFINITE if depth is None else depth,
             min_leaf=max(limits.min_leaf_size or 0, 1),
-            max_arity=max(2, int(problem.arities.max(initial=2))),
+            max_arity=problem.max_arity,
         )
 
 

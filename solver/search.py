@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from solver.base import Snapshot, Watch
-from solver.exact import Prices, objective
+from solver.exact import Prices, SquaredPrices, objective
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.scope import Scope
@@ -26,16 +26,20 @@ _LATEST = 0.04  # seconds after a limit of time
 
 
 class Engine(Protocol):
-    """What searches: owns arrays and kernels. Costs are those of :class:`solver.exact.Prices`."""
+    """What searches: owns arrays and kernels.
+
+    Costs are those of :class:`solver.exact.Prices`; of regression floats, as in
+    :class:`solver.exact.SquaredPrices`.
+    """
 
     compile_seconds: float
 
     @property
-    def proven(self) -> int:
+    def proven(self) -> float:
         """The lower bound of the root."""
 
     @property
-    def achieved(self) -> int:
+    def achieved(self) -> float:
         """The cost of the best tree of the engine itself."""
 
     @property
@@ -107,13 +111,13 @@ class Greedy(NamedTuple):
     """
 
     compile: Callable[[], float]
-    grow: Callable[[Problem, Prices, Scope, Callable[[], bool]], Shape]
+    grow: Callable[[Problem, Any, Scope, Callable[[], bool]], Shape]
 
 
 class Offer(NamedTuple):
     """A tree that did not come out of the search; ``given`` if the caller offered it."""
 
-    cost: int
+    cost: float
     objective: Fraction
     tree: Tree
     given: bool
@@ -142,7 +146,7 @@ class Search:
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        make_engine: Callable[[Problem, Prices, Scope], Engine],
+        make_engine: Callable[[Problem, Any, Scope], Engine],
         greedy: Greedy,
     ) -> None:
         self.problem, self.lam, self.limits, self.greedy = problem, lam, limits, greedy
@@ -150,16 +154,14 @@ class Search:
         most = max(len(problem.codes) - 1, 0)
         if limits.splits is not None:
             most = min(most, limits.splits)
-        self.prices = Prices.build(lam, problem.total_weight, problem.leaf_errors, most)
+        self.prices = prices_of(problem, lam, most)
         self.scope = Scope.of(problem, lam, limits)
         self.engine = make_engine(problem, self.prices, self.scope)
         # What was done at another λ does not count, what was done before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
         self.compile_seconds = self.engine.compile_seconds + greedy.compile()
         self.began += self.compile_seconds
-        self.enough = -1
-        if lam == 0:
-            self.enough = self.prices.error * (problem.unavoidable_errors + 1) - 1
+        self.enough = self.prices.enough(problem.unavoidable_errors) if lam == 0 else -1
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -168,7 +170,7 @@ class Search:
         self.deadline = math.inf  # of finding a tree again
 
     @property
-    def best_cost(self) -> int:
+    def best_cost(self) -> float:
         """The cost of the best tree known."""
         return min([self.engine.achieved, *(offer.cost for offer in self.offered)])
 
@@ -221,7 +223,7 @@ class Search:
             self._offer_found()
         self._record()
         reached, bound = self._bounds()
-        if reached == bound:
+        if reached - bound <= self.prices.tolerance:
             return Status.OPTIMAL
         if watch.snapshot is not None and not told:
             watch.snapshot(self.snapshot())
@@ -276,10 +278,14 @@ class Search:
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the proven lower bound."""
         best = self._best_offer()
-        achieved = self.prices.lower_bound(self.engine.achieved)
-        reached = achieved if best is None else best.objective
-        floor = Fraction(self.problem.unavoidable_errors, self.problem.total_weight)
-        bound = max(self.prices.lower_bound(self.engine.proven), floor)
+        if best is not None:
+            reached = best.objective
+        elif isinstance(self.prices, SquaredPrices):
+            reached = Fraction(self.engine.achieved) / self.problem.total_weight
+        else:
+            reached = self.prices.lower_bound(int(self.engine.achieved))
+        floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
+        bound = max(self.prices.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
         return reached, min(bound, reached)
 
     def _record(self) -> None:
@@ -304,7 +310,7 @@ class Search:
             self.engine.find_again(lambda: self._now() > self.deadline)
         return self.problem.grow(self.engine.shape())
 
-    def _cost(self, tree: Tree) -> int:
+    def _cost(self, tree: Tree) -> float:
         return self.prices.cost(tree.errors, tree.splits)
 
     def _best_offer(self) -> Offer | None:
@@ -345,12 +351,13 @@ class Search:
     def solution(self, status: Status, name: str, version: str) -> Solution:
         """The answer, with the counts of the tree itself."""
         tree = self.tree()
+        reached = self._objective(tree)
         return Solution(
             tree=tree,
             status=status,
             lam=self.lam,
-            objective=self._objective(tree),
-            lower_bound=self._bounds()[1],
+            objective=reached,
+            lower_bound=min(self._bounds()[1], reached),
             errors=tree.errors,
             total_weight=self.problem.total_weight,
             seconds=self.seconds,
@@ -361,7 +368,21 @@ class Search:
             nodes=self.engine.nodes,
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),
+            tolerance=self.prices.tolerance,
         )
+
+
+def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | SquaredPrices:
+    """What a search of the problem minimises.
+
+    Raises
+    ------
+    InputError
+        If λ and the weights do not fit into 64-bit costs.
+    """
+    if problem.task == "regression":
+        return SquaredPrices(lam, problem.total_weight, problem.tolerance)
+    return Prices.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
 
 
 def _next_budget(done: int, seconds: float) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from solver.exact import Errors
 from solver.tree import Tree
 
 
@@ -49,15 +51,15 @@ class Solution:
     ----------
     tree : Tree
     status : Status
-        ``optimal`` exactly if objective equals lower bound.
+        ``optimal`` exactly if objective equals lower bound, within the tolerance.
     lam : Fraction
         The price of a split.
     objective : Fraction
         loss + λ·splits, minimised.
     lower_bound : Fraction or None
         Proven: no tree within the limits has a smaller objective. None for heuristics.
-    errors : int
-        Misclassified weight on the training rows.
+    errors : int or Fraction
+        Misclassified weight on the training rows; the squared error of regression.
     total_weight : int
         Weight of all training rows.
     seconds : float
@@ -72,6 +74,9 @@ class Solution:
         Memory of the search's own arrays.
     trace : tuple of TracePoint
         Every moment at which incumbent or bound was recorded.
+    tolerance : Fraction
+        Objectives of regression that differ by no more are taken for equal; 0 for classification,
+        which is exact.
     extra : dict
         What the solver reports beside, by name: plain data as JSON has it, no NaN, no infinity.
     """
@@ -81,7 +86,7 @@ class Solution:
     lam: Fraction
     objective: Fraction
     lower_bound: Fraction | None
-    errors: int
+    errors: Errors
     total_weight: int
     seconds: float
     solver: str
@@ -92,6 +97,7 @@ class Solution:
     peak_bytes: int = 0
     trace: tuple[TracePoint, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+    tolerance: Fraction = Fraction(0)
 
     @property
     def gap(self) -> Fraction | None:
@@ -100,13 +106,23 @@ class Solution:
 
     @property
     def loss(self) -> Fraction:
-        """Misclassified share of the training weight."""
-        return Fraction(self.errors, self.total_weight)
+        """Misclassified share of the training weight; the mean squared error of regression."""
+        return Fraction(self.errors) / self.total_weight
 
     @property
     def accuracy(self) -> Fraction:
-        """1 − loss."""
+        """1 − loss, of classification."""
         return 1 - self.loss
+
+    @property
+    def r2(self) -> float:
+        """Of regression: the share of the squared error that the tree's splits remove."""
+        return float(1 - self.errors / self.tree.nodes[0].squared_error)
+
+    @property
+    def rmse(self) -> float:
+        """Of regression: root of the mean squared error of a target, in the target's unit."""
+        return math.sqrt(self.loss / len(self.tree.outputs))
 
     @property
     def splits(self) -> int:
@@ -138,9 +154,8 @@ class Solution:
             "lower_bound_exact": None if bound is None else str(bound),
             "gap": None if gap is None else float(gap),
             "gap_exact": None if gap is None else str(gap),
-            "errors": self.errors,
+            **self._quality(),
             "total_weight": self.total_weight,
-            "accuracy": float(self.accuracy),
             "splits": self.splits,
             "leaves": self.leaves,
             "depth": self.depth,
@@ -152,4 +167,15 @@ class Solution:
             "trace": [point._asdict() for point in self.trace],
             "extra": self.extra,
             "tree": self.tree.to_dict(),
+        }
+
+    def _quality(self) -> dict[str, Any]:
+        if isinstance(self.errors, int):
+            return {"errors": self.errors, "accuracy": float(self.accuracy)}
+        return {
+            "errors": float(self.errors),
+            "errors_exact": str(self.errors),
+            "r2": self.r2,
+            "rmse": self.rmse,
+            "tolerance": float(self.tolerance),
         }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,11 @@ from solver.columns import ColumnSpec, text_names
 from solver.errors import InputError
 from solver.nodetests import NodeTest, parse_test
 
+Task: TypeAlias = Literal["classification", "regression"]
+
 FORMAT = "treesweep-tree"
-VERSION = 1
+VERSION = 2
+"""Of the format: 2 has brought regression. Classification trees are still written as 1."""
 
 
 @dataclass(frozen=True)
@@ -26,30 +31,42 @@ class Node:
     Parameters
     ----------
     counts : tuple of int
-        Training weight per class.
+        Training weight per class; of regression the training weight.
     prediction : int
         Index of the predicted class. A node that no training row reaches predicts its parent's.
+        Of regression 0.
     feature : int or None
         Encoded feature of the problem that is split on; None at a leaf. Its codes are the
         positions in ``children``.
     children : tuple of int
         Positions of the children in the tree's list of nodes.
+    value : tuple of float
+        What a node of regression predicts: the mean of every output over its training rows.
+    squared_error : Fraction
+        Σ w·‖y − value‖² over the training rows of a node of regression, exactly.
     """
 
     counts: tuple[int, ...]
     prediction: int
     feature: int | None = None
     children: tuple[int, ...] = ()
+    value: tuple[float, ...] = ()
+    squared_error: Fraction = Fraction(0)
 
     @property
     def is_leaf(self) -> bool:
         """Whether the node ends a path."""
         return self.feature is None
 
+    @property
+    def errors(self) -> int | Fraction:
+        """Training weight that is misclassified here, or the squared error of regression."""
+        return self.squared_error if self.value else sum(self.counts) - self.counts[self.prediction]
+
 
 @dataclass(frozen=True)
 class Tree:
-    """A classification tree together with what it needs to predict on raw rows.
+    """A classification or regression tree together with what it needs to predict on raw rows.
 
     Parameters
     ----------
@@ -58,11 +75,13 @@ class Tree:
     tests : dict
         For each encoded feature that the tree uses, the test on the raw row it stands for.
     classes : tuple
-        Labels, in the order of the class counts.
+        Labels, in the order of the class counts; none for regression.
     columns : dict
         How each raw column that the tree reads is brought into canonical form.
     target : str
         Name of the target column.
+    outputs : tuple of str
+        Names of the target columns of regression, in the order of the nodes' values.
     """
 
     nodes: tuple[Node, ...]
@@ -70,6 +89,12 @@ class Tree:
     classes: tuple[Any, ...]
     columns: dict[str, ColumnSpec] = field(default_factory=dict)
     target: str = "target"
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """``classification`` or ``regression``."""
+        return "regression" if self.outputs else "classification"
 
     @property
     def splits(self) -> int:
@@ -91,9 +116,9 @@ class Tree:
         return max(depths)
 
     @property
-    def errors(self) -> int:
-        """Training weight that the tree misclassifies, by its own counts."""
-        return sum(sum(n.counts) - n.counts[n.prediction] for n in self.nodes if n.is_leaf)
+    def errors(self) -> int | Fraction:
+        """Training weight that the tree misclassifies, by its own counts; its squared error."""
+        return sum(node.errors for node in self.nodes if node.is_leaf)
 
     def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """The node at which each raw row ends.
@@ -131,7 +156,13 @@ class Tree:
         return ends
 
     def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """The label of every raw row; errors as :meth:`apply`."""
+        """The label of every raw row, or its numbers; errors as :meth:`apply`.
+
+        Regression gives float64, of shape (rows,) for one output, else (rows, outputs).
+        """
+        if self.outputs:
+            values = np.array([node.value for node in self.nodes])[self.apply(frame)]
+            return values[:, 0] if len(self.outputs) == 1 else values
         predictions = np.array([node.prediction for node in self.nodes])
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
@@ -159,6 +190,9 @@ class Tree:
         nodes: list[dict[str, Any]] = []
         for node in self.nodes:
             entry: dict[str, Any] = {"counts": list(node.counts), "prediction": node.prediction}
+            if self.outputs:
+                weight, error = node.counts[0], str(node.squared_error)
+                entry = {"weight": weight, "value": list(node.value), "squared_error": error}
             if node.feature is not None:
                 entry["feature"] = node.feature
                 entry["test"] = self.tests[node.feature].to_dict()
@@ -166,8 +200,9 @@ class Tree:
             nodes.append(entry)
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.outputs else 1,
             "target": self.target,
+            **({"outputs": list(self.outputs)} if self.outputs else {}),
             "classes": list(self.classes),
             "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
             "nodes": nodes,
@@ -201,18 +236,16 @@ class Tree:
                         raise ValueError(f"feature {feature} stands for two tests")
                 if len(children) != (0 if feature is None else tests[feature].arity):
                     raise ValueError("a node has not one child for each branch of its test")
-                if len(entry["counts"]) != len(data["classes"]):
-                    raise ValueError("a node has not one count for each class")
-                if not 0 <= entry["prediction"] < len(data["classes"]):
-                    raise ValueError("a prediction names no class")
-                nodes.append(Node(tuple(entry["counts"]), entry["prediction"], feature, children))
+                read = _read_numbers if data.get("outputs") else _read_counts
+                nodes.append(replace(read(entry, data), feature=feature, children=children))
             _check_links(nodes)
             columns = {n: ColumnSpec.from_dict(c) for n, c in data["columns"].items()}
             for test in tests.values():
                 if test.column not in columns:
                     raise ValueError(f"column {test.column!r} is read but not described")
-            return cls(tuple(nodes), tests, tuple(data["classes"]), columns, data["target"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            classes, outputs = tuple(data["classes"]), tuple(data.get("outputs", ()))
+            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs)
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"the tree is damaged: {error!r}") from None
@@ -231,6 +264,26 @@ class Tree:
         if not isinstance(data, dict):
             raise InputError("this is not a treesweep tree (not a JSON object)")
         return cls.from_dict(data)
+
+
+def _read_counts(entry: dict[str, Any], data: dict[str, Any]) -> Node:
+    """The outcome of a node of classification."""
+    if len(entry["counts"]) != len(data["classes"]):
+        raise ValueError("a node has not one count for each class")
+    if not 0 <= entry["prediction"] < len(data["classes"]):
+        raise ValueError("a prediction names no class")
+    return Node(tuple(entry["counts"]), entry["prediction"])
+
+
+def _read_numbers(entry: dict[str, Any], data: dict[str, Any]) -> Node:
+    """The outcome of a node of regression."""
+    value = tuple(map(float, entry["value"]))
+    if len(value) != len(data["outputs"]) or not all(map(math.isfinite, value)):
+        raise ValueError("a node has not one finite value for each output")
+    error = Fraction(entry["squared_error"])
+    if error < 0 or entry["weight"] < 0:
+        raise ValueError("a node has a negative weight or squared error")
+    return Node((entry["weight"],), 0, value=value, squared_error=error)
 
 
 def _check_links(nodes: Sequence[Node]) -> None:

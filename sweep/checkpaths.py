@@ -49,7 +49,7 @@ def check_stored_path(row: Mapping[str, Any], problem: Problem) -> Iterator[str]
     yield from complaints
     if complaints or status is Status.HEURISTIC:
         return
-    bounds = Envelope.of(points, Fraction(floor, weight), Fraction(steps[-1].errors, weight))
+    bounds = Envelope.of(points, Fraction(floor) / weight, Fraction(steps[-1].errors) / weight)
     first = steps[0]
     best = objective(first.errors, first.splits, weight, first.start)
     bound = best if first.proven else bounds.at(first.start)

@@ -10,13 +10,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from solver.envelope import Envelope, Point, best_lines
+from solver.exact import Errors
 from sweep.paths import Claimed, objective_at, stored_claims
 from sweep.pathsolves import parse_solves
 from sweep.rows import Checkpoint
 
 
 class _Tree(NamedTuple):
-    errors: int
+    errors: Errors
     splits: int
 
 
@@ -69,9 +70,9 @@ def checkpoint_gap(checkpoint: Checkpoint, lam_min: Fraction | None) -> Fraction
     solves = parse_solves(checkpoint.path)
     if checkpoint.path is None or lam_min is None or not solves:
         return checkpoint.gap
-    counts = solves[0].tree.nodes[0].counts
-    weight = sum(counts)
-    lines = [_Tree(weight - max(counts), 0)]
+    root = solves[0].tree.nodes[0]
+    weight = sum(root.counts)
+    lines = [_Tree(root.errors, 0)]
     lines += [_Tree(solved.tree.errors, solved.tree.splits) for solved in solves]
     kept = best_lines(lines, lam_min, weight)
     starts = [start for _, start in kept]

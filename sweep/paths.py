@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from solver.envelope import Envelope, Point
-from solver.exact import objective
+from solver.exact import Errors, objective
 from solver.path import Path, Step
 from solver.problem import Problem
 from solver.scorer import score
@@ -37,7 +37,7 @@ class Claimed(NamedTuple):
 
     start: Fraction
     end: Fraction | None
-    errors: int
+    errors: Errors
     splits: int
     proven: bool
 
@@ -62,7 +62,7 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
 
 
 def check_steps(
-    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: int, status: Status
+    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: Errors, status: Status
 ) -> list[str]:
     """What contradicts itself in a path: its steps' envelope, the bounds, what is proven.
 
@@ -79,7 +79,7 @@ def check_steps(
     for left, right in pairwise(steps):
         if left.splits <= right.splits:
             return [f"the step at λ = {right.start} has no fewer splits than the one before"]
-        meets = Fraction(right.errors - left.errors, weight * (left.splits - right.splits))
+        meets = Fraction(right.errors - left.errors) / (weight * (left.splits - right.splits))
         if not left.end == right.start == meets:
             found.append(
                 f"the step from λ = {left.start} ends at {left.end} and the next begins at "
@@ -104,10 +104,10 @@ def check_steps(
 
 
 def _check_proven(
-    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: int, status: Status
+    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: Errors, status: Status
 ) -> list[str]:
     """Whether exactly the steps are called proven that the points prove."""
-    bounds = Envelope.of(points, Fraction(floor, weight), Fraction(steps[-1].errors, weight))
+    bounds = Envelope.of(points, Fraction(floor) / weight, Fraction(steps[-1].errors) / weight)
     proves = status is not Status.HEURISTIC
     corners = [
         proves and bounds.at(s.start) == objective(s.errors, s.splits, weight, s.start)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from solver.base import Series, Solve, Watch
 from solver.errors import InputError, StateError
-from solver.exact import objective
+from solver.exact import Errors, objective
 from solver.limits import Limits
 from solver.path import Path
 from solver.pathsearch import PathSearch, find_path
@@ -239,7 +239,7 @@ class _Recall:
             raise InputError(f"nothing is known at λ = {lam}")
         tree = _best_at(problem, lam, start, self.trees) or problem.grow(-1)
         found = score(problem, tree, lam)
-        bound = Fraction(problem.unavoidable_errors, problem.total_weight)
+        bound = Fraction(problem.unavoidable_errors) / problem.total_weight
         if one is not None and one.lower_bound is not None:
             bound = max(bound, one.lower_bound)
         bound = min(bound, found.objective)
@@ -257,9 +257,9 @@ class _Recall:
         )
 
 
-def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[int, int], Tree]:
+def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[Errors, int], Tree]:
     """Trees by errors and splits."""
-    trees = {}
+    trees: dict[tuple[Errors, int], Tree] = {}
     for one in known:
         found = score(problem, one.tree, one.lam)
         trees[found.errors, found.splits] = one.tree
@@ -267,11 +267,11 @@ def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[int, int],
 
 
 def _best_at(
-    problem: Problem, lam: Fraction, start: Tree | None, trees: Mapping[tuple[int, int], Tree]
+    problem: Problem, lam: Fraction, start: Tree | None, trees: Mapping[tuple[Errors, int], Tree]
 ) -> Tree | None:
     """The best tree at a λ, of fewest splits; ``start`` if none is better."""
 
-    def value(at: tuple[int, int]) -> tuple[Fraction, int]:
+    def value(at: tuple[Errors, int]) -> tuple[Fraction, int]:
         return objective(at[0], at[1], problem.total_weight, lam), at[1]
 
     if not trees:

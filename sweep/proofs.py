@@ -58,11 +58,11 @@ def claims_of(solution: Solution, path: LamPath | None) -> list[Claim]:
     """
     if path is None:
         proven = solution.status is Status.OPTIMAL
-        return [Claim(solution.lam, solution.errors, solution.splits)] if proven else []
+        return [Claim(solution.lam, int(solution.errors), solution.splits)] if proven else []
     closed = {
         point.lam for point in path.points if point.lower_bound == path.objective_at(point.lam)
     }
-    return [Claim(s.start, s.errors, s.splits) for s in path.steps if s.start in closed]
+    return [Claim(s.start, int(s.errors), s.splits) for s in path.steps if s.start in closed]
 
 
 def to_bytes(certificate: Certificate) -> bytes:

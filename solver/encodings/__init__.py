@@ -19,10 +19,17 @@ from solver.encodings.categories import (
     indicators_but_last,
     multiway,
 )
-from solver.encodings.cuts import Distribution, all_cuts, quantile_cuts, threshold_tests
+from solver.encodings.cuts import (
+    Distribution,
+    all_cuts,
+    quantile_cuts,
+    scale_of,
+    threshold_tests,
+)
 from solver.encodings.mdlp import mdlp_cuts
 from solver.errors import InputError, UnsupportedError
 from solver.nodetests import NodeTest
+from solver.scales import Scale
 
 __all__ = [
     "ENCODINGS",
@@ -79,6 +86,13 @@ ENCODINGS: dict[str, Encoding] = {
             "binary",
             indicators,
             mdlp_cuts,
+            uses_classes=True,
+        ),
+        Encoding(
+            "continuous",
+            "numbers as they are, cut by the solver itself; categories as in onehot",
+            "continuous",
+            indicators,
         ),
     )
 }
@@ -119,8 +133,8 @@ def fit_columns(
     if not specs:
         raise InputError("the table has no feature, only the target; nothing can be split on")
     uncut = [name for name, spec in specs.items() if spec.kind != "category"]
-    if uncut and description.fit_cuts is None:
-        cutting = ", ".join(e.name for e in ENCODINGS.values() if e.fit_cuts is not None)
+    if uncut and not description.takes_numbers:
+        cutting = ", ".join(e.name for e in ENCODINGS.values() if e.takes_numbers)
         more = f" (and {len(uncut) - 1} more)" if len(uncut) > 1 else ""
         raise UnsupportedError(
             f"column {uncut[0]!r}{more} is a {specs[uncut[0]].kind}, which encoding {encoding!r} "
@@ -151,6 +165,7 @@ def fit_encoder(
     target : array-like of int, shape (n,)
         Class of every row, 0 … n_classes − 1. Only ``mdlp`` looks at it.
     n_classes : int
+        0 for regression, where all of ``target`` is 0.
     columns : mapping, optional
         Overrides of how columns are read, see :func:`solver.columns.infer_columns`; or the
         result of :func:`fit_columns`.
@@ -167,12 +182,17 @@ def fit_encoder(
     """
     description = get_encoding(encoding)
     settings = description.check_options(options)
+    if description.uses_classes and n_classes == 0:
+        raise UnsupportedError(
+            f"encoding {encoding!r} cuts numbers where it tells classes apart, and regression has "
+            "none; use continuous, thresholds or quantiles"
+        )
     frame = text_names(features)
     specs = fit_columns(encoding, frame, columns)
     classes = np.asarray(target, dtype=np.int64)
     if weights is None:
         weights = np.ones(len(frame), dtype=np.int64)
-    tests: list[NodeTest] = []
+    tests: list[NodeTest | Scale] = []
     without: list[str] = []
     for name, spec in specs.items():
         before = len(tests)
@@ -180,10 +200,12 @@ def fit_encoder(
             codes, values = spec.factorize(frame[name])
             tests += description.fit_categories(name, sort_categories(values[np.unique(codes)]))
         else:
-            assert description.fit_cuts is not None
             spread = Distribution.of(spec.read(frame[name]), classes, weights, n_classes)
-            cuts = description.fit_cuts(spread, settings)
-            tests += threshold_tests(name, spread, cuts, spec.kind)
+            if description.fit_cuts is not None:
+                cuts = description.fit_cuts(spread, settings)
+                tests += threshold_tests(name, spread, cuts, spec.kind)
+            elif len(spread.values):
+                tests.append(scale_of(name, spread, spec.kind))
             if spread.has_missing:
                 tests.append(indicator(name, None))
         if len(tests) == before:

@@ -17,6 +17,7 @@ from solver.columns import FEW_VALUES, ColumnSpec, text_names
 from solver.encodings.cuts import Distribution
 from solver.errors import InputError
 from solver.nodetests import Category, NodeTest, describe_value
+from solver.scales import Scale
 
 MAX_CELLS = 2**30
 """Largest matrix, rows × features, that is made (4 GiB)."""
@@ -49,14 +50,16 @@ class Encoding:
     name : str
     summary : str
         One line.
-    feature_kind : {"binary", "categorical"}
+    feature_kind : {"binary", "categorical", "continuous"}
         The most that its features can be; see :attr:`solver.base.Traits.features`.
     fit_categories : callable
         How a column of categories is encoded.
     fit_cuts : callable, optional
-        How a column of numbers is cut. Without it numbers are refused.
+        How a column of numbers is cut. Without it numbers are refused, unless they are kept.
     options : mapping
         By name.
+    uses_classes : bool
+        Whether it cuts by the classes of the rows, which regression has not.
     """
 
     name: str
@@ -65,12 +68,23 @@ class Encoding:
     fit_categories: CategoryFit
     fit_cuts: CutFit | None = None
     options: Mapping[str, EncodingOption] = field(default_factory=lambda: MappingProxyType({}))
+    uses_classes: bool = False
 
     @property
     def few_values(self) -> int:
         """Up to how many distinct whole numbers make a column a category: none where numbers
         can be cut."""
-        return FEW_VALUES if self.fit_cuts is None else 0
+        return 0 if self.takes_numbers else FEW_VALUES
+
+    @property
+    def keeps_numbers(self) -> bool:
+        """Whether a column of numbers is one ordered feature, to be cut by the search."""
+        return self.feature_kind == "continuous"
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether it can do columns of numbers and dates."""
+        return self.keeps_numbers or self.fit_cuts is not None
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Fill in defaults and refuse what is unknown.
@@ -106,7 +120,7 @@ class Encoder:
     options : dict
         All its options, defaults included.
     tests : tuple
-        One a feature.
+        One a feature; a :class:`solver.scales.Scale` for numbers that are kept.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
@@ -115,7 +129,7 @@ class Encoder:
 
     name: str
     options: dict[str, Any]
-    tests: tuple[NodeTest, ...]
+    tests: tuple[NodeTest | Scale, ...]
     columns: dict[str, ColumnSpec]
     without_feature: tuple[str, ...] = ()
 

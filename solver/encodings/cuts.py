@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.nodetests import ThresholdTest
+from solver.scales import Scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +111,14 @@ def threshold_tests(
     test for ``missing`` tells it from the small ones. Where none does, nothing is known about
     missing ones, and they take the branch of the majority.
     """
-    tests = []
-    for i in cuts.tolist():
-        threshold = midpoint(float(numbers.values[i]), float(numbers.values[i + 1]))
-        upper_is_larger = bool(2 * numbers.below[i] < numbers.below[-1])
-        missing = int(upper_is_larger and not numbers.has_missing)
-        tests.append(ThresholdTest(column, threshold, missing, unit))
-    return tests
+    scale = scale_of(column, numbers, unit)
+    return [scale.cut(i) for i in cuts.tolist()]
+
+
+def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
+    """All cuts of a column; missing values as in :func:`threshold_tests`."""
+    values = numbers.values.tolist()
+    thresholds = [midpoint(low, high) for low, high in pairwise(values)]
+    upper_is_larger = 2 * numbers.below[:-1] < (numbers.below[-1] if len(values) else 0)
+    missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
+    return Scale(column, np.array(thresholds, dtype=np.float64), missing, unit)

@@ -67,7 +67,7 @@ class OsdtSearch(Search):
         """
         super().offer(tree, given)
         if given and self._allowed(tree):
-            self.engine.hint(self._cost(tree))
+            self.engine.hint(int(self._cost(tree)))
 
     def run(self, watch: Watch) -> Status:
         """Search until the optimum is proven or a limit is met."""

@@ -135,7 +135,7 @@ class TestNumbers:
             fit(encoding, frame)
         assert str(caught.value) == (
             f"column 'age' is a number, which encoding '{encoding}' does not cut; use an encoding "
-            "that does (thresholds, quantiles, mdlp), or make it a category: "
+            "that does (thresholds, quantiles, mdlp, continuous), or make it a category: "
             "columns: {age: category}"
         )
         assert len(fit(encoding, frame, columns={"age": "category"}).tests) > 0
@@ -179,12 +179,13 @@ class TestCatalogue:
     def test_names_and_traits(self):
         assert list(ENCODINGS) == [
             "categorical", "onehot", "onehot-drop-first", "onehot-drop-last",
-            "thresholds", "quantiles", "mdlp",
+            "thresholds", "quantiles", "mdlp", "continuous",
         ]  # fmt: skip
         for name, encoding in ENCODINGS.items():
             assert encoding.name == name
             assert len(encoding.summary.splitlines()) == 1
-            expected = "categorical" if name == "categorical" else "binary"
+            special = ("categorical", "continuous")
+            expected = name if name in special else "binary"
             assert encoding.feature_kind == expected
             assert all(test.arity == 2 for test in fit(name, COLOURS[["big"]]).tests)
 

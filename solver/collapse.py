@@ -1,0 +1,96 @@
+"""Equal rows as one, and features that part the rows as others do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+def collapse(
+    codes: NDArray[np.int32], labels: NDArray[Any], weights: NDArray[np.int64], n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Merge equal rows; the result is in a canonical order, so row order does not matter."""
+    group, first = equal_rows(codes)
+    rows = codes[first]
+    counts = np.zeros((len(rows), n_classes), dtype=np.int64)
+    np.add.at(counts, (group, labels), weights)
+    if not rows.shape[1]:
+        return rows, counts
+    # Sorting whole rows as byte strings is one sort instead of one a feature; big-endian bytes
+    # sort as the numbers do.
+    whole = np.ascontiguousarray(rows, dtype=">i4").view(f"V{4 * rows.shape[1]}").ravel()
+    order = np.argsort(whole, kind="stable")
+    return rows[order], counts[order]
+
+
+def collapse_numbers(
+    codes: NDArray[np.int32], values: NDArray[np.float64], weights: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+    """As :func:`collapse`, of rows that also have the same targets."""
+    ranks = [np.unique(column, return_inverse=True) for column in values.T]
+    places = np.stack([place for _, place in ranks], axis=1).astype(np.int32)
+    labels = np.zeros(len(codes), np.int64)
+    rows, counts = collapse(np.hstack([codes, places]), labels, weights, 1)
+    codes, places = rows[:, : codes.shape[1]], rows[:, codes.shape[1] :]
+    merged = np.stack([found[places[:, i]] for i, (found, _) in enumerate(ranks)], axis=1)
+    return np.ascontiguousarray(codes), counts, merged
+
+
+def equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for every row, equal exactly if the rows are, and the first row of each number."""
+    group = np.zeros(len(codes), dtype=np.int64)
+    size = min(len(codes), 1)
+    for word in _row_words(codes).T:
+        numbers, distinct = pd.factorize(word)
+        if size > 1:
+            numbers, distinct = pd.factorize(group * len(distinct) + numbers)
+        group, size = numbers.astype(np.int64), len(distinct)
+    first = np.empty(size, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(codes))[::-1]
+    return group, first
+
+
+def _row_words(codes: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Rows as few 64-bit words as their codes allow, equal exactly if the rows are."""
+    largest = int(codes.max(initial=0))
+    if largest <= 1:
+        packed = np.packbits(codes.astype(bool), axis=1)
+    else:
+        packed = codes.astype(np.uint8 if largest < 2**8 else np.uint32).view(np.uint8)
+        packed = packed.reshape(len(codes), -1)
+    n_words = -(-packed.shape[1] // 8)
+    words = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64).reshape(len(codes), n_words)
+
+
+def distinct_features(
+    codes: NDArray[np.int32], names: Sequence[str], ordered: Sequence[bool]
+) -> tuple[list[int], tuple[str, ...], dict[str, str]]:
+    """Positions of the features to keep, names of the constant ones, and of duplicates."""
+    keep: list[int] = []
+    constant: list[str] = []
+    duplicate: dict[str, str] = {}
+    first_with: dict[bytes, int] = {}
+    for j in range(codes.shape[1]):
+        column = codes[:, j]
+        # Numbering the codes by first appearance makes x and "not x" the same partition.
+        ranks, values = pd.factorize(column)
+        if len(values) == 1:
+            constant.append(names[j])
+            continue
+        partition = ranks.astype(np.int32).tobytes()
+        if ordered[j] and len(values) > 2:
+            # The order counts too, but not which end is up.
+            place = np.unique(column, return_inverse=True)[1].astype(np.int32)
+            partition = b"ordered" + min(place.tobytes(), (len(values) - 1 - place).tobytes())
+        if partition in first_with:
+            duplicate[names[j]] = names[first_with[partition]]
+        else:
+            first_with[partition] = j
+            keep.append(j)
+    return keep, tuple(constant), duplicate
