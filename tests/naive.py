@@ -324,8 +324,15 @@ def least_numeric_cost(
     depth: int,
     error: int = 1,
     split: int = 0,
+    min_leaf: int = 1,
 ) -> int:
-    """Least ``error · errors + split · splits`` of the trees of thresholds on numbers."""
+    """Least ``error · errors + split · splits`` of the trees of thresholds on numbers.
+
+    ``min_leaf`` is the least weight of a leaf that is not the only one.
+    """
+
+    def weight(rows: Rows) -> int:
+        return sum(weights[row] for row in rows)
 
     @cache
     def least(rows: Rows, depth: int) -> int:
@@ -339,7 +346,8 @@ def least_numeric_cost(
             for value in sorted({x[row][feature] for row in rows})[1:]:
                 left = tuple(row for row in rows if x[row][feature] < value)
                 right = tuple(row for row in rows if x[row][feature] >= value)
-                best = min(best, split + least(left, depth - 1) + least(right, depth - 1))
+                if min(weight(left), weight(right)) >= min_leaf:
+                    best = min(best, split + least(left, depth - 1) + least(right, depth - 1))
         return best
 
     return least(tuple(range(len(y))), depth)

@@ -2,145 +2,205 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver import search as slices
 from solver.errors import InputError
+from solver.exact import Prices
+from solver.growing import check_search
 from solver.jit import ensure_compiled
 from solver.quantbnb import search, table
 from solver.quantbnb.state import (
     BOUND,
     CHILD,
     DEPTH,
+    LEAF,
     LIMIT,
     OPENING,
     PHASE,
-    POINTS,
     QUEUED,
     START,
     Ints,
     Levels,
+    Part,
     Rules,
+    Sweep,
+    Table,
     grown,
+    level_shapes,
     new_levels,
     new_parts,
     new_sweep,
+    padded_length,
+    part_sizes,
+    sweep_sizes,
 )
+from solver.scope import Scope
+from solver.tree import Shape
 
-_POINTS = 1024
-_LARGEST_WEIGHT = 2**31 - 1
-_NO_LIMIT = 2**60
+DEEPEST = 16
 
-
-@dataclass(frozen=True)
-class Split:
-    """A node that sends the rows with ``value < threshold`` to the left.
-
-    Parameters
-    ----------
-    below, above : float
-        The neighbouring values of the training rows: the threshold is anything in
-        ``(below, above]``.
-    left, right : Split or int
-        The subtrees; a leaf is its class.
-    """
-
-    feature: int
-    below: float
-    above: float
-    left: Split | int
-    right: Split | int
-
-    @property
-    def threshold(self) -> float:
-        """The middle, or ``above`` where rounding leaves nothing between."""
-        middle = self.below / 2 + self.above / 2
-        return middle if self.below < middle <= self.above else self.above
-
-    @property
-    def splits(self) -> int:
-        """Number of splits of the tree."""
-        return 1 + sum(part.splits for part in (self.left, self.right) if isinstance(part, Split))
+_POINTS = 64
+_FILLED = 2**21  # ranks that are gathered in a slice
+_ROWS = 2**12  # that are looked at together
+_OUTCOMES = {
+    search.GOES_ON: slices.RUNNING,
+    search.ENDED: slices.PROVEN,
+    search.FULL: slices.FULL,
+}
 
 
-class Engine:
+class QuantEngine:
     """One search for the best tree of limited depth.
 
+    The arrays of the rows are made by the first :meth:`grow`, which refuses where they would not
+    fit, and are filled by the first slices.
+
     Parameters
     ----------
-    x : (rows, features)
-        Finite numbers.
-    y : (rows,)
-        Classes, from 0.
-    weights : (rows,)
-        Whole numbers, at least 1.
-    depth : int
-        Most splits on a path, at least 1.
-    error, split : int
-        Prices of a unit of weight in error, and of a split.
+    codes : (rows, features)
+        Distinct rows, each feature by the rank of its value.
+    counts : (rows, classes)
+        Integer weights.
+    arities : (features,)
+        Number of codes of each feature.
+    prices : Prices
+    scope : Scope
+    digest : str
+        Names the problem in a state.
+    state : mapping, optional
+        What :meth:`state` gave in a search of the same problem, prices and scope.
 
     Raises
     ------
     InputError
-        If a number is not finite, or weights or costs are too large.
+        If the depth is beyond :data:`DEEPEST`, or the state is that of another search.
     """
+
+    before = 0, 0
+    inherits = False
 
     def __init__(
         self,
-        x: NDArray[np.float64],
-        y: Ints,
-        weights: Ints | None = None,
-        depth: int = 2,
-        error: int = 1,
-        split: int = 0,
+        codes: NDArray[np.int32],
+        counts: Ints,
+        arities: NDArray[np.int32],
+        prices: Prices,
+        scope: Scope,
+        digest: str = "",
+        state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        if depth < 1:
-            raise InputError(f"a depth of {depth} is too small; it must be 1 or more")
-        if not np.isfinite(x).all():
-            raise InputError("a feature has a value that is not finite; fill it in or drop the row")
-        self.x, self.y = x, y
-        self.weights = np.ones(len(y), np.int64) if weights is None else weights
-        total = int(self.weights.sum())
-        if total > _LARGEST_WEIGHT or 4 * (total * error + 2**depth * split) >= _NO_LIMIT:
-            raise InputError("the weights or prices are too large; use smaller ones")
-        self.rules = Rules(error, split)
-        self.table, whole, self.values = table.new_table(x, y, self.weights)
-        self.scratch = new_sweep(self.table)
-        levels = max(depth - 1, 1)
-        self.parts = new_parts(self.table, levels)
-        for mine, given in zip(self.parts, whole, strict=True):
-            mine[0] = given
-        self.levels: Levels = new_levels(self.table, levels, _POINTS)
+        self.codes, self.counts, self.digest = codes, counts, digest
+        self.arities = [int(arity) for arity in arities]
+        self.rows, self.classes = np.nonzero(counts)
+        weights = counts[self.rows, self.classes]
+        self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
+        self.weights = weights // self.unit
+        unit_leaf = -(-scope.min_leaf // self.unit)
+        self.rules = Rules(prices.error * self.unit, prices.split, max(unit_leaf, 1))
+        totals = counts.sum(axis=0)
+        leaf = prices.error * int(totals.sum() - totals.max())
+        # More splits than these are of no use, or cost more than a leaf.
+        depth = min(scope.depth, len(codes) - 1, leaf // prices.split) if self.arities else 0
+        if depth > DEEPEST:
+            raise InputError(
+                f"a depth of {depth} is more than solver 'quantbnb' can do; set the limit depth "
+                f"to {DEEPEST} or less"
+            )
+        self.levels: Levels = new_levels(len(self.arities), max(depth - 1, 1), _POINTS)
         self.levels.tries[:] = -1
-        self.levels.frame[0, [PHASE, DEPTH, LIMIT]] = START, depth, _NO_LIMIT
+        self.levels.tree[:] = -1
+        self.levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF]] = START, depth, leaf, leaf
         self.top = np.zeros(1, np.int64)
-        self.ended = False
-        self._step = search.step if self.table.ranks.itemsize == 2 else search.step_wide
-        self.compile_seconds = ensure_compiled(self._step, *self._arguments, 0)
+        # Evaluated splits, swept features, blocks looked into; then proven, and whether it ended.
+        self._progress = np.zeros(5, np.int64)
+        if depth == 0:
+            self._progress[3:] = leaf, 1
+        self.table: Table | None = None
+        self._filled = 0
+        self.sizes = table.sizes_of(self.arities, self.classes, self.weights)
+        wide = bool(self.arities) and table.rank_type(self.arities) is np.int32
+        self._fill = table.fill_wide if wide else table.fill
+        self._step = search.step_wide if wide else search.step
+        self._divide = search.restore_parts_wide if wide else search.restore_parts
+        self.compile_seconds = 0.0 if depth == 0 else self._compile()
+        if state is not None:
+            self._restore(state)
+        self.fold()
+
+    def _compile(self) -> float:
+        """Compile the kernels for arrays of the types that the search will have."""
+        small = [1, padded_length(1), 1, 1]
+        mine = table.new_table([max(self.arities)], small)
+        parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
+        scratch, levels = new_sweep(small), new_levels(1, 1, 1)
+        codes, order = np.zeros((1, 1), mine.ranks.dtype), np.zeros(1, np.int32)
+        arguments = mine, self.rules, parts, scratch, levels, self.top
+        return (
+            ensure_compiled(self._fill, mine, one, codes, order, self.classes, self.weights, 0)
+            + ensure_compiled(self._step, *arguments, 0, 0)
+            + ensure_compiled(self._divide, mine, parts, levels, self.top)
+        )
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :class:`solver.search.Engine`; an iteration evaluates a threshold."""
+        if self._ended:
+            return slices.PROVEN
+        if self.table is None:
+            return slices.FULL
+        if self._filled < len(self.arities):
+            self._fill_some()
+            return slices.RUNNING
+        outcome = self._step(
+            self.table, self.rules, self.parts, self.scratch, self.levels, self.top,
+            iterations, enough,
+        )  # fmt: skip
+        self._progress[:3] = self.scratch.evaluations
+        self._progress[4] = outcome == search.ENDED
+        return _OUTCOMES[outcome]
+
+    def _fill_some(self) -> None:
+        """Sort some rows, as many as a slice has time for."""
+        assert self.table is not None
+        whole = Part(*(array[0] for array in self.parts))
+        order = np.empty(len(self.rows), np.int32)
+        cost = len(self.arities) * len(self.rows)
+        for _ in range(max(1, _FILLED // cost)):
+            if self._filled < len(self.arities):
+                self._fill(
+                    self.table, whole, self._columns, order, self.classes, self.weights,
+                    self._filled,
+                )  # fmt: skip
+                self._filled += 1
+        if self._filled == len(self.arities):
+            del self._columns
+            self._divide(self.table, self.parts, self.levels, self.top)
+
+    def fold(self) -> None:
+        """Look at the least bound of what is left to do at the root."""
+        frame, bound = self.levels.frame[0], self.achieved
+        if not self._ended:
+            if frame[PHASE] in (START, OPENING):
+                bound = 0
+            if frame[PHASE] == CHILD:
+                bound = min(bound, int(frame[BOUND]))
+            if frame[QUEUED]:
+                bound = min(bound, int(self.levels.bound[0, self.levels.heap[0, 0]]))
+        self._progress[3] = max(int(self._progress[3]), bound)
 
     @property
-    def _arguments(self) -> tuple[object, ...]:
-        return self.table, self.rules, self.parts, self.scratch, self.levels, self.top
-
-    def step(self, evaluations: int) -> bool:
-        """Go on with the search for a number of evaluated splits; False when it has ended."""
-        until = self.evaluations + evaluations
-        while not self.ended and self.evaluations < until:
-            state = self._step(
-                self.table, self.rules, self.parts, self.scratch, self.levels, self.top,
-                until - self.evaluations,
-            )  # fmt: skip
-            if state == search.FULL:
-                self.levels = grown(self.levels, self.table)
-            self.ended = state == search.ENDED
-        return not self.ended
+    def _ended(self) -> bool:
+        return bool(self._progress[4])
 
     @property
-    def evaluations(self) -> int:
-        """Splits whose two parts have been looked at."""
-        return int(self.scratch.evaluations[0])
+    def proven(self) -> int:
+        """No tree costs less, see :meth:`fold`."""
+        return int(self._progress[3])
 
     @property
     def _best_level(self) -> int:
@@ -148,75 +208,135 @@ class Engine:
         level = 0
         while level < self.top[0] and self.levels.frame[level, PHASE] == OPENING:
             level += 1
-        return level
+        return int(self.levels.frame[: level + 1, LIMIT].argmin())
 
     @property
     def achieved(self) -> int:
         """Cost of the best tree so far."""
-        return int(self.levels.frame[: self._best_level + 1, LIMIT].min())
+        return int(self.levels.frame[self._best_level, LIMIT])
 
     @property
-    def proven(self) -> int:
-        """No tree costs less."""
-        frame, limit = self.levels.frame[0], self.achieved
-        if self.ended:
-            return limit
-        if frame[PHASE] in (START, OPENING):
-            return 0
-        if frame[PHASE] == CHILD:
-            limit = min(limit, int(frame[BOUND]))
-        if frame[QUEUED]:
-            limit = min(limit, int(self.levels.bound[0, self.levels.heap[0, 0]]))
-        return limit
+    def iterations(self) -> int:
+        """Thresholds evaluated: the best stumps, or a bound on them, of both their parts."""
+        return int(self._progress[0])
 
     @property
-    def roots(self) -> int:
-        """First splits evaluated."""
-        return max(0, int(self.levels.frame[0, POINTS]) - 2)
+    def nodes(self) -> int:
+        """The same."""
+        return self.iterations
 
     @property
     def bytes(self) -> int:
         """Memory of all arrays."""
-        parts = (self.table, self.parts, self.scratch, self.levels)
-        return sum(array.nbytes for part in parts for array in part)
+        own = sum(array.nbytes for array in self.levels)
+        return own if self.table is None else own + self._table_bytes
 
-    def tree(self) -> Split | int:
-        """The best tree so far; of two leaves with the same class only one is left."""
-        levels = self.levels.frame[: self._best_level + 1, LIMIT]
-        return self._read(self.levels.tree[int(levels.argmin())], 0, np.arange(len(self.y)))
+    @property
+    def _table_bytes(self) -> int:
+        """Memory of the arrays of the rows, before they are made."""
+        one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
+        scratch = 8 * sum(sweep_sizes(self.sizes))
+        cells = len(self.rows) * len(self.arities)
+        columns = cells * np.dtype(table.rank_type(self.arities)).itemsize
+        parts = len(self.levels.frame) * one
+        return table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
 
-    def _read(self, nodes: Ints, at: int, rows: Ints) -> Split | int:
-        counts = np.bincount(self.y[rows], self.weights[rows], minlength=int(self.table.sizes[2]))
-        if at >= len(nodes) or nodes[at, 0] < 0 or not len(rows):
-            return int(counts.argmax())
+    def grow(self, limit: int | None) -> bool:
+        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
+        if self.table is None:
+            if limit is not None and self.bytes + self._table_bytes > limit:
+                return False
+            self._make_table()
+            return True
+        levels, points = self.levels.code.shape
+        shapes = level_shapes(len(self.arities), levels, 2 * points)
+        more = sum(8 * math.prod(shape) for shape in shapes)
+        if limit is not None and self.bytes + more > limit:
+            return False
+        self.levels = grown(self.levels)
+        return True
+
+    def _make_table(self) -> None:
+        self.table = table.new_table(self.arities, self.sizes)
+        self.parts = new_parts(self.sizes, len(self.levels.frame))
+        self.scratch: Sweep = new_sweep(self.sizes)
+        self.scratch.evaluations[:] = self._progress[:3]
+        kind = self.table.ranks.dtype
+        self._columns = np.ascontiguousarray(self.codes[self.rows].T, kind)
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """Nothing: it has no trees of another λ."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that the search needs to go on; what is made of the rows it makes again."""
+        return {
+            **self.levels._asdict(),
+            "top": self.top,
+            "progress": self._progress,
+            "rules": np.array(self.rules, np.int64),
+            "problem": np.array(self.digest),
+        }
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        check_search(state, set(self.state()), self.digest, self.rules)
+        depth = int(self.levels.frame[0, DEPTH])
+        code = state["code"]
+        points = code.shape[1] if code.ndim == 2 else 0
+        levels = new_levels(len(self.arities), len(self.levels.frame), points)
+        arrays = {**levels._asdict(), "top": self.top, "progress": self._progress}
+        for name, array in arrays.items():
+            if state[name].shape != array.shape or state[name].dtype != array.dtype:
+                raise InputError("the state's arrays do not fit; it is damaged")
+            array[:] = state[name]
+        self.levels = levels
+        if levels.frame[0, DEPTH] != depth:
+            raise InputError("the state is that of a search with another limit on depth")
+
+    def shape(self) -> Shape:
+        """The best tree so far."""
+        return self._read(self.levels.tree[self._best_level], 0, np.arange(len(self.codes)))[0]
+
+    def _read(self, nodes: Ints, at: int, rows: Ints) -> tuple[Shape, int]:
+        """A subtree, and its class if it is a leaf, else −1.
+
+        Of two leaves with the same class only one is left.
+        """
+        leaf = -1, int(self.counts[rows].sum(axis=0).argmax())
+        if at >= len(nodes) or nodes[at, 0] < 0:
+            return leaf
         feature, code = map(int, nodes[at])
-        values = self.x[rows, feature]
+        codes = self.codes[rows, feature]
         if code < 0:
-            above = self._best_threshold(values, rows)
-        else:
-            above = float(self.values[feature][code])
-        to_left = values < above
-        left = self._read(nodes, 2 * at + 1, rows[to_left])
-        right = self._read(nodes, 2 * at + 2, rows[~to_left])
+            code = self._best_code(codes, rows)
+        to_left = codes < code
         if to_left.all():
-            return left
+            return self._read(nodes, 2 * at + 1, rows)
         if not to_left.any():
-            return right
-        if left == right and isinstance(left, int):
-            return left
-        return Split(
-            feature, float(values[to_left].max()), float(values[~to_left].min()), left, right
-        )
+            return self._read(nodes, 2 * at + 2, rows)
+        left, left_class = self._read(nodes, 2 * at + 1, rows[to_left])
+        right, right_class = self._read(nodes, 2 * at + 2, rows[~to_left])
+        if left_class == right_class >= 0:
+            return leaf
+        # Of the cuts that part these rows alike the middle one: no side is favoured.
+        cut = (int(codes[to_left].max()) + int(codes[~to_left].min()) - 1) // 2
+        first = sum(self.arities[:feature]) - feature
+        return (first + cut, (left, right)), -1
 
-    def _best_threshold(self, values: NDArray[np.float64], rows: Ints) -> float:
-        """The first of the values from which on a stump's right leaf makes it best."""
-        order = np.argsort(values, kind="stable")
-        counts = np.zeros((len(rows), int(self.table.sizes[2])), np.int64)
-        counts[np.arange(len(rows)), self.y[rows[order]]] = self.weights[rows[order]]
-        left = counts.cumsum(axis=0)
-        right = left[-1] - left
-        correct = left.max(axis=1) + right.max(axis=1)
-        ordered = values[order]
-        correct[:-1][ordered[1:] == ordered[:-1]] = -1
-        best = int(correct.argmax())
-        return float(ordered[best + 1]) if best + 1 < len(rows) else np.inf
+    def _best_code(self, codes: NDArray[np.int32], rows: Ints) -> int:
+        """The first code from which on a stump's right leaf makes it best."""
+        order = np.argsort(codes, kind="stable")
+        ordered, smallest = codes[order], self.rules.min_leaf * self.unit
+        before, best, most = np.zeros(self.counts.shape[1], np.int64), int(ordered[0]), -1
+        totals = self.counts[rows].sum(axis=0)
+        for begin in range(0, len(rows) - 1, _ROWS):
+            end = min(begin + _ROWS, len(rows) - 1)
+            left = before + self.counts[rows[order[begin:end]]].cumsum(axis=0)
+            right = totals - left
+            correct = left.max(axis=1) + right.max(axis=1)
+            correct[ordered[begin + 1 : end + 1] == ordered[begin:end]] = -1
+            correct[np.minimum(left.sum(axis=1), right.sum(axis=1)) < smallest] = -1
+            at, before = int(correct.argmax()), left[-1]
+            if correct[at] > most:
+                best, most = int(ordered[begin + at + 1]), int(correct[at])
+        return best

@@ -27,6 +27,7 @@ from solver.quantbnb.state import (
     FOUND,
     FOUND_CODE,
     INTERVALS,
+    LEAF,
     LIMIT,
     OPENING,
     PHASE,
@@ -56,9 +57,9 @@ POINT, EMPTY, NOTHING = range(3)
 @inlined
 def _view(s: Levels, i: int) -> Level:
     return Level(
-        s.code[i], s.cost[i], s.below[i], s.least[i], s.each[i], s.guess[i], s.feature[i],
-        s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i], s.frame[i],
-        s.tree[i], s.halves[i], s.caps,
+        s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.each[i], s.guess[i],
+        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
+        s.frame[i], s.tree[i], s.halves[i], s.caps, s.relaxed,
     )  # fmt: skip
 
 
@@ -133,6 +134,11 @@ def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: i
     high = s.below[b] - max(1, near_b // rules.error + 1)
     if low > high:
         return -1
+    low, high = max(low, rules.min_leaf), min(high, s.below[1] - rules.min_leaf)
+    if low > high:
+        # None is allowed, but what they cost counts for parts of more rows, where one may be.
+        _pass(s, feature, max(s.frame[BOUND], rules.split + s.least[a, 0] + s.least[b, 1]))
+        return -1
     first = code_holding(table, part, feature, low) + 1
     last = code_holding(table, part, feature, high + 1)
     if first > last:
@@ -159,6 +165,7 @@ def _new_point(
     s.least[at, 0] = max(s.least[a, 0], s.least[b, 0] - until)
     s.least[at, 1] = max(s.least[b, 1], s.least[a, 1] - since)
     for side in range(2):
+        s.paid[at, side] = s.least[at, side]
         s.guess[at, side, 0] = s.guess[at, side, 1] = -1
     s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = a, b, at, feature
     s.frame[TURN] = 0
@@ -172,7 +179,7 @@ def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
     s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
     s.code[0], s.below[0] = 0, 0
     for side in range(2):
-        s.least[0, side] = 0
+        s.least[0, side] = s.paid[0, side] = 0
         s.guess[0, side, 0] = s.guess[0, side, 1] = -1
         for g in range(table.sizes[0]):
             s.each[0, side, g] = side * s.lower[g]
@@ -185,7 +192,8 @@ def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
         weight += part.totals[k]
         most = max(most, part.totals[k])
     s.below[1] = weight
-    s.frame[LIMIT] = min(s.frame[LIMIT], rules.error * (weight - most))
+    s.frame[LEAF] = rules.error * (weight - most)
+    s.frame[LIMIT] = min(s.frame[LIMIT], s.frame[LEAF])
 
 
 @inlined
@@ -231,8 +239,8 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
     for g in range(p):
         s.each[1, 0, g], s.each[1, 1, g] = s.each[0, 1, g], 0
         s.passed[g] = rules.split + shallow
-    if shallow < s.frame[LIMIT]:
-        s.frame[LIMIT] = shallow
+    if s.paid[0, 1] < s.frame[LIMIT]:
+        s.frame[LIMIT] = s.paid[0, 1]
         if s.frame[DEPTH] <= 2:
             _keep_stumps(s)
         for i in range(len(s.tree)):
@@ -252,6 +260,7 @@ def _finish_point(rules: Rules, s: Level) -> None:
     cost = rules.split + s.least[at, 0] + s.least[at, 1]
     s.cost[at] = cost
     _pass(s, feature, cost)
+    cost = rules.split + s.paid[at, 0] + s.paid[at, 1]
     if cost < s.frame[LIMIT]:
         s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
         if s.frame[DEPTH] <= 2:
@@ -273,6 +282,10 @@ def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
         if s.lower[feature] >= s.frame[LIMIT]:
             _pass(s, feature, s.lower[feature])
             return EMPTY
+        below = weight_below(table, part, feature, s.tries[i, 1])
+        if below < rules.min_leaf or s.below[1] - below < rules.min_leaf:
+            _enqueue(rules, s, feature, 0, 1, s.lower[feature])
+            return EMPTY
         s.frame[BOUND] = s.lower[feature]
         _new_point(table, rules, part, s, feature, s.tries[i, 1], 0, 1)
         return POINT
@@ -281,10 +294,10 @@ def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
     interval = _pop(s)
     feature = s.feature[interval]
     a, b = s.ends[interval, 0], s.ends[interval, 1]
+    s.frame[BOUND] = s.bound[interval]
     code = _choose(table, rules, part, s, feature, a, b)
     if code < 0:
         return EMPTY
-    s.frame[BOUND] = s.bound[interval]
     _new_point(table, rules, part, s, feature, code, a, b)
     return POINT
 
@@ -309,10 +322,12 @@ def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) ->
     for side in range(2):
         s.caps[side] = limit - s.least[at, 1 - side]
     evaluate(
-        table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.guess[at]
-    )
+        table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
+        s.guess[at],
+    )  # fmt: skip
     for side in range(2):
-        s.least[at, side] = max(s.least[at, side], s.caps[side])
+        s.least[at, side] = max(s.least[at, side], s.relaxed[side])
+        s.paid[at, side] = max(s.paid[at, side], s.caps[side])
 
 
 @inlined
@@ -358,19 +373,40 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
 
 
 @inlined
-def _ascend(table: Table, s: Level, child: Level) -> None:
+def _ascend(table: Table, rules: Rules, s: Level, child: Level) -> None:
     """What the search of a part has found."""
     at, side = s.frame[AT], s.frame[SIDE]
-    s.least[at, side] = max(s.least[at, side], child.frame[LIMIT])
+    s.paid[at, side] = max(s.paid[at, side], child.frame[LIMIT])
+    relaxed = child.frame[LEAF]
     for g in range(table.sizes[0]):
+        relaxed = min(relaxed, child.lower[g])
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
+    if rules.min_leaf <= 1:
+        relaxed = child.frame[LIMIT]
+    s.least[at, side] = max(s.least[at, side], relaxed)
     _keep_half(s, side, child.tree)
     s.guess[at, side, 0] = child.frame[FOUND]
     s.guess[at, side, 1] = child.frame[FOUND_CODE]
 
 
+@inlined
+def _best_level(levels: Levels, top: Ints) -> int:
+    """The deepest level that looks for a first tree of the level above it, on the same rows."""
+    level = 0
+    while level < top[0] and levels.frame[level, PHASE] == OPENING:
+        level += 1
+    return level
+
+
 def _step(
-    table: Table, rules: Rules, parts: Part, scratch: Sweep, levels: Levels, top: Ints, budget: int
+    table: Table,
+    rules: Rules,
+    parts: Part,
+    scratch: Sweep,
+    levels: Levels,
+    top: Ints,
+    budget: int,
+    enough: int,
 ) -> int:
     """Go on until so many splits have been evaluated.
 
@@ -378,11 +414,15 @@ def _step(
     ----------
     top : (1,)
         The level that is being worked on.
+    enough : int
+        Stop at a tree of at most this cost.
     """
-    enough = scratch.evaluations[0] + budget
-    while scratch.evaluations[0] < enough:
+    end = scratch.evaluations[0] + budget
+    while scratch.evaluations[0] < end:
         at = top[0]
         s, part = _view(levels, at), _part(parts, at)
+        if s.frame[LIMIT] <= enough and _best_level(levels, top) == at:
+            return GOES_ON
         phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
         if phase == START:
             _outermost(table, rules, part, s)
@@ -404,7 +444,7 @@ def _step(
                 _end(table, s)
                 if at == 0:
                     return ENDED
-                _ascend(table, _view(levels, at - 1), s)
+                _ascend(table, rules, _view(levels, at - 1), s)
                 top[0] = at - 1
         else:
             below, child = _part(parts, at + 1), _view(levels, at + 1)
@@ -423,7 +463,22 @@ def _step(
 
 
 step = kernel(_step)
-"""For up to 32766 values of a feature."""
+"""For up to 32766 codes of a feature."""
 
 step_wide = kernel(_step)
+"""For more of them."""
+
+
+def _restore_parts(table: Table, parts: Part, levels: Levels, top: Ints) -> None:
+    """Divide the rows once more as the levels that are being worked on have done."""
+    for at in range(top[0]):
+        s = _view(levels, at)
+        code, side = s.code[s.frame[AT]], s.frame[SIDE]
+        divide(table, _part(parts, at), s.frame[FEATURE], code, side, _part(parts, at + 1))
+
+
+restore_parts = kernel(_restore_parts)
+"""For up to 32766 codes of a feature."""
+
+restore_parts_wide = kernel(_restore_parts)
 """For more of them."""

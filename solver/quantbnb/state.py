@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.quantbnb.lanes import BLOCK
+from solver.quantbnb.lanes import BLOCK, GROUP
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-
-INFINITE = 2**61
-"""No cost reaches it, and two of them do not overflow."""
 
 
 class Table(NamedTuple):
@@ -24,8 +22,8 @@ class Table(NamedTuple):
     ranks : (features · features · rows,)
         ``ranks[(f·p + g)·N + i]``: code of feature ``f`` in the ``i``-th row in the order of
         feature ``g``. Rows are padded to whole groups of blocks with the largest code.
-    labels, weights : (features, rows)
-        Class and weight of the ``i``-th row in the order of a feature; −1 and 0 of the padding.
+    weights : (features, rows)
+        Weight of the ``i``-th row in the order of a feature; 0 of the padding.
     starts : (values + features,)
         ``starts[offsets[f] + c]``: first place of code ``c`` in the order of feature ``f``.
     offsets : (features + 1,)
@@ -38,8 +36,7 @@ class Table(NamedTuple):
     """
 
     ranks: NDArray[Any]
-    labels: NDArray[np.int16]
-    weights: NDArray[np.int32]
+    weights: Ints
     starts: Ints
     offsets: Ints
     tails: Words
@@ -73,9 +70,9 @@ class Part(NamedTuple):
 class Sweep(NamedTuple):
     """Scratch of :func:`solver.quantbnb.stumps.evaluate`."""
 
+    words: Words  # (blocks,)
     totals: Ints  # (2 · classes)
     cumulated: Ints  # (classes · blocks)
-    words: Words  # (blocks,)
     bounds: Ints  # (2 · blocks)
     carries: Ints  # (2 · classes)
     out: Ints  # (4,)
@@ -85,10 +82,15 @@ class Sweep(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What the search minimises: ``error · errors + split · splits``, in trees of some depth."""
+    """What the search minimises: ``error · errors + split · splits``.
+
+    ``min_leaf`` is the least weight of a leaf, at least 1. A tree is *allowed* if all its leaves
+    have it, or if it has no split.
+    """
 
     error: int
     split: int
+    min_leaf: int
 
 
 class Levels(NamedTuple):
@@ -96,13 +98,14 @@ class Levels(NamedTuple):
 
     All arrays have the level as first axis; level 0 is the root. A *point* is a threshold that
     has been evaluated: all rows with a smaller code go to the left. Points 0 and 1 have all rows
-    on one side. Costs of points are lower bounds, and exact where they matter.
+    on one side. Costs of points are lower bounds, of trees with leaves of any size.
     """
 
     code: Ints  # (levels, points)
     cost: Ints  # (levels, points)
     below: Ints  # (levels, points) weight of the rows to the left
-    least: Ints  # (levels, points, 2) cost of the left and of the right part
+    least: Ints  # (levels, points, 2) lower bounds on the costs of the left and the right part
+    paid: Ints  # (levels, points, 2) costs of their best allowed trees, exact where they matter
     each: Ints  # (levels, points, 2, features) the same by the feature of the part's first split
     guess: Ints  # (levels, points, 2, 2) feature and code of the part's best first split; −1: none
     feature: Ints  # (levels, intervals)
@@ -116,6 +119,7 @@ class Levels(NamedTuple):
     tree: Ints  # (levels, nodes, 2) best tree: feature and code of node i, over 2i + 1 and 2i + 2
     halves: Ints  # (levels, 2, nodes, 2) the same for the parts of the current threshold
     caps: Ints  # (2,)
+    relaxed: Ints  # (2,)
 
 
 class Level(NamedTuple):
@@ -125,6 +129,7 @@ class Level(NamedTuple):
     cost: Ints
     below: Ints
     least: Ints
+    paid: Ints
     each: Ints
     guess: Ints
     feature: Ints
@@ -138,55 +143,70 @@ class Level(NamedTuple):
     tree: Ints
     halves: Ints
     caps: Ints
+    relaxed: Ints
 
 
 (
     PHASE, POINTS, INTERVALS, QUEUED, LIMIT, FOUND, FOUND_CODE, TRIED, A, B, AT, FEATURE, TURN,
-    SIDE, CAP, BOUND, DEPTH, FIELDS,
-) = range(18)  # fmt: skip
+    SIDE, CAP, BOUND, DEPTH, LEAF, FIELDS,
+) = range(19)  # fmt: skip
 START, OPENING, PICK, CHILD = range(4)
 
 
-def new_parts(table: Table, number: int) -> Part:
+def padded_length(rows: int) -> int:
+    """Rows in whole groups of blocks."""
+    return -(-rows // (BLOCK * GROUP)) * BLOCK * GROUP
+
+
+def part_sizes(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Shapes of the arrays of a :class:`Part`, from the sizes of a :class:`Table`."""
+    p, padded, classes, digits = sizes
+    blocks = padded // BLOCK
+    planes = p * classes * digits * blocks
+    return [(p, blocks), (planes,), (p * classes * blocks,), (p, blocks), (classes,)]
+
+
+def new_parts(sizes: Sequence[int], number: int) -> Part:
     """So many empty sets of rows, as one: the number is the first axis of all arrays."""
-    p, padded, classes, digits = table.sizes.tolist()
+    rows, planes, *others = ((number, *shape) for shape in part_sizes(sizes))
+    ints = [np.zeros(shape, np.int64) for shape in others]
+    return Part(np.zeros(rows, np.uint64), np.zeros(planes, np.uint64), *ints)
+
+
+def sweep_sizes(sizes: Sequence[int]) -> list[int]:
+    """Lengths of the arrays of a :class:`Sweep`."""
+    _, padded, classes, _ = sizes
     blocks = padded // BLOCK
-    return Part(
-        np.zeros((number, p, blocks), np.uint64),
-        np.zeros((number, p * classes * digits * blocks), np.uint64),
-        np.zeros((number, p * classes * blocks), np.int64),
-        np.zeros((number, p, blocks), np.int64),
-        np.zeros((number, classes), np.int64),
-    )
+    return [blocks, 2 * classes, classes * blocks, 2 * blocks, 2 * classes, 4, 2 * classes, 2, 3]
 
 
-def new_sweep(table: Table) -> Sweep:
+def new_sweep(sizes: Sequence[int]) -> Sweep:
     """Scratch for one thread."""
-    _, padded, classes, _ = table.sizes.tolist()
-    blocks = padded // BLOCK
-    sizes = (2 * classes, classes * blocks, blocks, 2 * blocks, 2 * classes, 4, 2 * classes, 2, 3)
-    arrays = [np.zeros(size, np.int64) for size in sizes]
-    arrays[2] = np.zeros(blocks, np.uint64)
-    return Sweep(*arrays)
+    words, *others = sweep_sizes(sizes)
+    return Sweep(np.zeros(words, np.uint64), *(np.zeros(size, np.int64) for size in others))
 
 
-def new_levels(table: Table, levels: int, points: int) -> Levels:
-    """Room for so many thresholds on every level."""
-    p = int(table.sizes[0])
-    intervals, nodes = 2 * points + p, 2 ** (levels + 1) - 1
+def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...]]:
+    """Shapes of the arrays of :class:`Levels`."""
+    p, intervals, nodes = features, 2 * points + features, 2 ** (levels + 1) - 1
     shapes: list[tuple[int, ...]] = [
-        (points,), (points,), (points,), (points, 2), (points, 2, p), (points, 2, 2),
+        (points,), (points,), (points,), (points, 2), (points, 2), (points, 2, p), (points, 2, 2),
         (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
         (nodes, 2), (2, nodes, 2),
     ]  # fmt: skip
-    arrays = [np.zeros((levels, *shape), np.int64) for shape in shapes]
-    arrays.append(np.zeros(2, np.int64))
-    return Levels(*arrays)
+    return [*((levels, *shape) for shape in shapes), (2,), (2,)]
 
 
-def grown(levels: Levels, table: Table) -> Levels:
+def new_levels(features: int, levels: int, points: int) -> Levels:
+    """Room for so many thresholds on every level."""
+    shapes = level_shapes(features, levels, points)
+    return Levels(*(np.zeros(shape, np.int64) for shape in shapes))
+
+
+def grown(levels: Levels) -> Levels:
     """The same with twice the room."""
-    larger = new_levels(table, levels.code.shape[0], 2 * levels.code.shape[1])
+    number, points = levels.code.shape
+    larger = new_levels(levels.lower.shape[1], number, 2 * points)
     for old, new in zip(levels, larger, strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
     return larger

@@ -10,6 +10,7 @@ from solver.quantbnb.state import Ints, Part, Rules, Sweep, Table
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
+ALL = np.uint64(2**64 - 1)
 LOW = np.uint64(63)
 
 
@@ -108,9 +109,15 @@ def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code:
 
 @inlined
 def _look_inside(
-    table: Table, part: Part, scratch: Sweep, feature: int, side: int, block: int
+    table: Table,
+    part: Part,
+    scratch: Sweep,
+    feature: int,
+    side: int,
+    block: int,
+    allowed: np.uint64,
 ) -> int:
-    """Largest weight that a threshold inside a block classifies correctly."""
+    """Largest weight that a threshold behind one of some rows of a block classifies correctly."""
     classes, digits = table.sizes[2], table.sizes[3]
     blocks = table.sizes[1] // BLOCK
     for k in range(classes):
@@ -131,10 +138,47 @@ def _look_inside(
         classes,
         digits,
         word,
-        table.tails[feature, block],
+        table.tails[feature, block] & allowed,
         scratch.counts,
     )
     return best
+
+
+@inlined
+def _allowed(
+    table: Table, rules: Rules, part: Part, scratch: Sweep, feature: int, side: int, block: int
+) -> np.uint64:
+    """The rows of a block behind which both leaves have the least weight."""
+    classes, blocks = table.sizes[2], table.sizes[1] // BLOCK
+    before, until, most = 0, 0, -rules.min_leaf
+    for k in range(classes):
+        at = k * blocks + block
+        whole = feature * classes * blocks + at
+        since, end = 0, scratch.cumulated[at]
+        if block > 0:
+            since = scratch.cumulated[at - 1]
+        if side == 1:
+            end = part.prefix[whole] - end
+            if block > 0:
+                since = part.prefix[whole - 1] - since
+        before += since
+        until += end
+        most += scratch.totals[side * classes + k]
+    if before >= rules.min_leaf and until <= most:
+        return ALL
+    allowed = ZERO
+    if until >= rules.min_leaf and before <= most:
+        word = scratch.words[block]
+        if side == 1:
+            word = ~word
+        word &= part.rows[feature, block]
+        for i in range(BLOCK):
+            here = ONE << np.uint64(i)
+            if word & here != ZERO:
+                before += table.weights[feature, block * BLOCK + i]
+            if rules.min_leaf <= before <= most:
+                allowed |= here
+    return allowed
 
 
 @outlined
@@ -147,6 +191,7 @@ def evaluate(
     code: int,
     known: Ints,
     caps: Ints,
+    relaxed: Ints,
     guess: Ints,
 ) -> None:
     """Best stumps of both parts of a split.
@@ -157,7 +202,9 @@ def evaluate(
         In: lower bounds on the costs of a stump by its feature. Out: better ones.
     caps : (2,)
         In: cost from which on a part is of no interest. Out: cost of its best stump or leaf, or a
-        lower bound that is at least the cap.
+        lower bound that is at least the cap. The stump's leaves have the least weight.
+    relaxed : (2,)
+        Out: lower bounds on the costs of the best stump or leaf, with leaves of any size.
     guess : (2, 2)
         Out: feature of the best stump, where it is better than the cap and a leaf; else −1.
     """
@@ -218,8 +265,9 @@ def evaluate(
         )
         for side in range(2):
             # What a block's end is known to give need not be looked for inside.
-            best = max(scratch.best[side], scratch.out[side])
-            if scratch.out[side] > scratch.best[side]:
+            best = scratch.best[side]
+            if rules.min_leaf <= 1 and scratch.out[side] > best:
+                best = scratch.out[side]
                 guess[side, 0] = g
             unseen = max(scratch.out[side], scratch.out[2 + side])
             if unseen > best:
@@ -228,9 +276,16 @@ def evaluate(
                     bound = scratch.bounds[side * blocks + b]
                     if bound > best:
                         scratch.evaluations[2] += 1
-                        bound = _look_inside(table, part, scratch, g, side, b)
-                        if bound > best:
-                            best = bound
+                        allowed = ALL
+                        if rules.min_leaf > 1:
+                            allowed = _allowed(table, rules, part, scratch, g, side, b)
+                        found = 0
+                        if allowed != ZERO:
+                            found = _look_inside(table, part, scratch, g, side, b, allowed)
+                        if allowed == ALL:
+                            bound = found
+                        if found > best:
+                            best = found
                             guess[side, 0] = g
                     unseen = max(unseen, bound)
             scratch.best[side] = best
@@ -243,3 +298,8 @@ def evaluate(
             caps[side] = rules.split + rules.error * (weights[side] - scratch.best[side])
         else:
             caps[side] = min(leaf, caps[side])
+        relaxed[side] = caps[side]
+        if rules.min_leaf > 1:
+            relaxed[side] = leaf
+            for g in range(p):
+                relaxed[side] = min(relaxed[side], known[side, g])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,92 +14,155 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.exact import Prices
 from solver.quantbnb import engine as module
-from solver.quantbnb.engine import Engine, Split
+from solver.quantbnb.engine import QuantEngine
+from solver.scope import Scope
+from solver.search import FULL, PROVEN
+from solver.tree import Shape
 from tests.naive import least_numeric_cost
 
-Draw = Callable[[st.SearchStrategy[int]], int]
+Ints = NDArray[np.int64]
 
 
-def predict(tree: Split | int, x: NDArray[np.float64]) -> NDArray[np.int64]:
-    if isinstance(tree, int):
-        return np.full(len(x), tree)
-    left = x[:, tree.feature] < tree.threshold
-    return np.where(left, predict(tree.left, x), predict(tree.right, x))
+class Rows:
+    """Rows as a problem has them: distinct, with ranks for numbers and weights of classes."""
+
+    def __init__(self, x: NDArray[Any], y: Ints, weights: Ints | None = None) -> None:
+        self.x, self.y = x, y
+        self.weights = np.ones(len(y), np.int64) if weights is None else weights
+        ranks = [np.unique(column, return_inverse=True)[1] for column in x.T]
+        codes = np.column_stack(ranks) if ranks else np.zeros((len(y), 0), int)
+        self.codes, group = np.unique(codes, axis=0, return_inverse=True)
+        self.codes = self.codes.astype(np.int32)
+        self.counts = np.zeros((len(self.codes), int(y.max()) + 1), np.int64)
+        np.add.at(self.counts, (group.ravel(), y), self.weights)
+        self.arities = np.array([rank.max() + 1 for rank in ranks], np.int32)
+        totals = self.counts.sum(axis=0)
+        self.total, self.leaf_errors = int(totals.sum()), int(totals.sum() - totals.max())
+
+    def prices(self, lam: Fraction = Fraction(0)) -> Prices:
+        return Prices.build(lam, self.total, self.leaf_errors, len(self.codes) - 1)
+
+    def engine(
+        self,
+        depth: int,
+        lam: Fraction = Fraction(0),
+        min_leaf: int = 1,
+        state: dict[str, NDArray[Any]] | None = None,
+    ) -> QuantEngine:
+        scope = Scope(1, depth, min_leaf, 2)
+        return QuantEngine(
+            self.codes, self.counts, self.arities, self.prices(lam), scope, state=state
+        )
+
+    def look(self, shape: Shape, rows: Any = None) -> tuple[int, int, int, int]:
+        """Errors, splits, depth and least weight of a leaf."""
+        rows = np.arange(len(self.codes)) if rows is None else rows
+        totals = self.counts[rows].sum(axis=0)
+        weight = int(totals.sum())
+        if not isinstance(shape, tuple):
+            return weight - int(totals.max()), 0, 0, weight
+        cut, children = shape
+        first = np.concatenate(([0], (self.arities - 1).cumsum()))
+        feature = int(np.searchsorted(first, cut, side="right")) - 1
+        codes = self.codes[rows, feature]
+        code = cut - int(first[feature])
+        below, above = codes[codes <= code].max(), codes[codes > code].min()
+        assert abs((below + above) / 2 - code - 0.5) <= 0.5  # the cut is in the middle of its gap
+        left = self.look(children[0], rows[codes <= code])
+        right = self.look(children[1], rows[codes > code])
+        return (
+            left[0] + right[0],
+            1 + left[1] + right[1],
+            1 + max(left[2], right[2]),
+            min(left[3], right[3]),
+        )
 
 
-def depth_of(tree: Split | int) -> int:
-    return 0 if isinstance(tree, int) else 1 + max(depth_of(tree.left), depth_of(tree.right))
+def run(engine: QuantEngine, slice_: int = 1000) -> QuantEngine:
+    while (outcome := engine.step(slice_, -1)) != PROVEN:
+        if outcome == FULL:
+            assert engine.grow(None)
+        engine.fold()
+        assert engine.proven <= engine.achieved
+    engine.fold()
+    assert engine.proven == engine.achieved
+    return engine
 
 
-def cost_of(search: Engine) -> int:
-    tree = search.tree()
-    errors = int(search.weights[predict(tree, search.x) != search.y].sum())
-    splits = 0 if isinstance(tree, int) else tree.splits
-    return search.rules.error * errors + search.rules.split * splits
-
-
-def solved(*arguments: object, slice_: int = 1000) -> Engine:
-    search = Engine(*arguments)  # type: ignore[arg-type]
-    while search.step(slice_):
-        assert search.proven <= search.achieved
-    assert search.proven == search.achieved
-    return search
+def solved(rows: Rows, *arguments: Any, slice_: int = 1000) -> QuantEngine:
+    return run(rows.engine(*arguments), slice_)
 
 
 @st.composite
-def problems(draw: Draw) -> tuple[object, ...]:
+def problems(draw: Any) -> tuple[Rows, int, Fraction, int]:
     """Few rows, with ties, several classes and weights."""
-    depth = draw(st.sampled_from([1, 2, 2, 3, 4]))
-    n = draw(st.integers(1, {1: 40, 2: 40, 3: 14, 4: 9}[depth]))
+    depth = draw(st.sampled_from([0, 1, 2, 2, 3, 4]))
+    n = draw(st.integers(1, {0: 40, 1: 40, 2: 40, 3: 14, 4: 9}[depth]))
     p = draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     x = rng.integers(0, draw(st.sampled_from([1, 2, 3, 6, 100])), (n, p)) / 7
     y = rng.integers(0, draw(st.integers(1, 5)), n)
     weights = rng.integers(1, draw(st.sampled_from([2, 4, 100])), n)
-    error = draw(st.sampled_from([1, 1, 2, 5]))
-    split = draw(st.sampled_from([0, 0, 1, 3, 17]))
-    return x, y, weights, depth, error, split
+    weights *= draw(st.sampled_from([1, 1, 6]))
+    lam = draw(st.sampled_from([0, 0, 1, 2, 3, 8])) * Fraction(1, draw(st.sampled_from([200, 40])))
+    total = int(weights.sum())
+    min_leaf = draw(st.sampled_from([1, 1, 2, total // 10, total // 4, total // 2, total]))
+    return Rows(x, y, weights), depth, lam, max(min_leaf, 1)
 
 
 @settings(max_examples=300, deadline=None)
 @given(problems())
-def test_cost_is_that_of_the_plain_search(problem: tuple[object, ...]) -> None:
-    x, y, weights, *rest = problem
-    search = solved(*problem)
-    plain = least_numeric_cost(x.tolist(), y.tolist(), weights.tolist(), *rest)  # type: ignore[attr-defined]
-    assert search.achieved == plain
-    # With a free split, one that is of no use may be left out of the tree.
-    assert cost_of(search) == plain
-    assert depth_of(search.tree()) <= problem[3]  # type: ignore[operator]
+def test_cost_is_that_of_the_plain_search(problem: tuple[Rows, int, Fraction, int]) -> None:
+    check(*problem)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_many_blocks_of_rows(seed: int) -> None:
+def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int) -> None:
+    engine, prices = solved(rows, depth, lam, min_leaf), rows.prices(lam)
+    plain = least_numeric_cost(
+        rows.x.tolist(), rows.y.tolist(), rows.weights.tolist(), depth,
+        prices.error, prices.split, min_leaf,
+    )  # fmt: skip
+    errors, splits, deep, smallest = rows.look(engine.shape())
+    assert engine.achieved == plain == prices.cost(errors, splits)
+    assert deep <= depth
+    assert splits == 0 or smallest >= min_leaf
+
+
+@pytest.mark.parametrize("min_leaf", [1, 40])
+@pytest.mark.parametrize("seed", range(8))
+def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
     """Rows that fill several groups of blocks, with long runs of equal values."""
     rng = np.random.default_rng(seed)
     n, classes = int(rng.integers(400, 3000)), int(rng.integers(2, 6))
     x = np.floor(rng.random((n, 2)) ** 2 * rng.integers(3, 9))
     y = np.where(rng.random(n) < 0.4, rng.integers(0, classes, n), (x.sum(axis=1) * 7) % classes)
     y = y.astype(np.int64)
-    # The plain search sees one row for all that are equal but for the weight.
-    table = pd.DataFrame(np.column_stack((x, y))).value_counts().reset_index()
-    few, labels = table[[0, 1]].to_numpy(float), table[2].to_numpy(np.int64)
-    counts = table["count"].to_numpy(np.int64)
-    best = _least_depth2(few, labels, counts)
-    assert solved(x, y, None, 2).achieved == best
-    assert solved(few, labels, counts, 2).achieved == best
+    # A column of noise keeps the rows apart; without it all that are equal are one.
+    few, many = Rows(x, y), Rows(np.column_stack((x, np.zeros(n))), y)
+    best = _least_depth2(x, y, min_leaf)
+    for rows in (few, many):
+        engine = solved(rows, 2, Fraction(0), min_leaf)
+        errors, _, _, smallest = rows.look(engine.shape())
+        assert engine.achieved // rows.prices().error == errors == best
+        assert smallest >= min_leaf
 
 
-def _least_depth2(x: NDArray[np.float64], y: NDArray[np.int64], w: NDArray[np.int64]) -> int:
+def _least_depth2(x: NDArray[np.float64], y: Ints, min_leaf: int) -> int:
     def errors(rows: NDArray[np.bool_]) -> int:
-        return int(w[rows].sum() - np.bincount(y[rows], w[rows], minlength=1).max(initial=0))
+        return int(rows.sum() - np.bincount(y[rows], minlength=1).max(initial=0))
+
+    def least(rows: NDArray[np.bool_], depth: int) -> int:
+        best = errors(rows)
+        for mask in masks if depth else []:
+            parts = rows & mask, rows & ~mask
+            if min(part.sum() for part in parts) >= min_leaf:
+                best = min(best, sum(least(part, depth - 1) for part in parts))
+        return best
 
     masks = [x[:, f] < v for f in range(x.shape[1]) for v in np.unique(x[:, f])]
-    return min(
-        sum(min(errors(side & m) + errors(side & ~m) for m in masks) for side in (a, ~a))
-        for a in masks
-    )
+    return least(np.ones(len(y), bool), 2)
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 32_766, 33_000])
@@ -109,74 +173,170 @@ def test_every_value_is_different(n: int) -> None:
     y = (place * 4 // n) % 3
     x = np.column_stack((rng.random(n), place))
     shuffled = rng.permutation(n)
-    search = solved(x[shuffled], y[shuffled], None, 2)
-    assert search.achieved == 0 == cost_of(search)
+    rows = Rows(x[shuffled], y[shuffled])
+    engine = solved(rows, 2)
+    assert rows.look(engine.shape())[:2] == (0, 3)
+    assert engine.achieved == rows.prices().cost(0, 3)
 
 
 def test_weights_are_repeated_rows() -> None:
     rng = np.random.default_rng(5)
     x, y = rng.integers(0, 30, (300, 3)).astype(float), rng.integers(0, 3, 300)
     weights = rng.integers(1, 9, 300)
-    one, many = solved(x, y, weights, 3), solved(x.repeat(weights, 0), y.repeat(weights), None, 3)
-    assert one.achieved == many.achieved
+    one, many = Rows(x, y, weights), Rows(x.repeat(weights, 0), y.repeat(weights))
+    assert solved(one, 3).achieved == solved(many, 3).achieved
 
 
-def hard() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def test_large_weights() -> None:
+    """Beyond 32 bits, with and without a common factor."""
+    rng = np.random.default_rng(6)
+    x, y = rng.integers(0, 9, (60, 2)).astype(float), rng.integers(0, 3, 60)
+    weights = rng.integers(1, 9, 60)
+    small, large = Rows(x, y, weights), Rows(x, y, weights * 10**9)
+    first, second = solved(small, 2), solved(large, 2)
+    assert first.shape() == second.shape()
+    assert first.iterations == second.iterations
+    odd = Rows(x, y, weights * 10**9 + rng.integers(0, 2, 60))
+    errors = odd.look(solved(odd, 2).shape())[0]
+    assert abs(errors - 10**9 * small.look(first.shape())[0]) <= 60
+
+
+def hard(n: int = 700) -> Rows:
     rng = np.random.default_rng(1)
-    x = rng.random((700, 3))
+    x = rng.random((n, 3))
     y = ((x[:, 0] > 0.5).astype(int) + (x[:, 1] > x[:, 2])) % 2
-    return x, np.where(rng.random(700) < 0.2, 1 - y, y)
+    return Rows(x, np.where(rng.random(n) < 0.2, 1 - y, y))
 
 
-@pytest.mark.parametrize("depth", [2, 3])
-def test_slices_change_nothing(depth: int) -> None:
-    x, y = hard()
-    whole = solved(x, y, None, depth, slice_=10**9)
-    sliced = Engine(x, y, None, depth)
-    before = (0, 10**9)
-    while sliced.step(17):
+@pytest.mark.parametrize(("depth", "min_leaf"), [(2, 1), (3, 1), (3, 100)])
+def test_slices_change_nothing(depth: int, min_leaf: int) -> None:
+    rows = hard(300)
+    whole, sliced = (rows.engine(depth, Fraction(0), min_leaf) for _ in range(2))
+    run(whole, 10**9)
+    before = 0, 2**61
+    while (outcome := sliced.step(17, -1)) != PROVEN:
+        if outcome == FULL:
+            sliced.grow(None)
+        sliced.fold()
         now = sliced.proven, sliced.achieved
         assert before[0] <= now[0] <= whole.achieved <= now[1] <= before[1]
-        if sliced.evaluations < 500:
-            assert cost_of(sliced) == now[1]
+        if sliced.iterations < 500:
+            errors, splits, _, smallest = rows.look(sliced.shape())
+            assert rows.prices().cost(errors, splits) <= now[1]
+            assert splits == 0 or smallest >= min_leaf
         before = now
-    assert sliced.evaluations == whole.evaluations
-    assert sliced.tree() == whole.tree()
+    assert sliced.iterations == whole.iterations
+    assert sliced.shape() == whole.shape()
 
 
-def test_pools_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = hard()
-    whole = solved(x, y, None, 3)
-    monkeypatch.setattr(module, "_POINTS", 4)
-    small = solved(x, y, None, 3)
-    assert small.levels.code.shape[1] > 4
-    assert (small.tree(), small.evaluations) == (whole.tree(), whole.evaluations)
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_goes_on_from_a_state(depth: int) -> None:
+    rows = hard(60)
+    whole = solved(rows, depth)
+    engine, stop = rows.engine(depth), whole.iterations // 9 + 1
+    while engine.step(min(7, stop - engine.iterations % stop), -1) != PROVEN:
+        if engine.table is None:
+            engine.grow(None)
+        if engine.iterations % stop == 0:  # also before anything is done
+            engine.fold()
+            saved = {name: array.copy() for name, array in engine.state().items()}
+            again = rows.engine(depth, state=saved)
+            assert again.proven == engine.proven
+            assert again.achieved == engine.achieved
+            assert (again.shape(), again.nodes) == (engine.shape(), engine.nodes)
+            run(again, 5)
+            assert again.iterations == whole.iterations
+            for name, array in again.state().items():
+                assert name == "halves" or np.array_equal(array, whole.state()[name])
+        if engine.step(1, -1) == FULL:
+            engine.grow(None)
+
+
+def test_refuses_states_of_others() -> None:
+    rows = hard(60)
+    engine = rows.engine(3)
+    engine.grow(None)
+    engine.step(10, -1)
+    state = engine.state()
+    with pytest.raises(InputError, match="another λ"):
+        rows.engine(3, Fraction(1, 100), state=state)
+    with pytest.raises(InputError, match="damaged"):
+        rows.engine(4, state=state)
+    with pytest.raises(InputError, match="depth"):
+        rows.engine(2, state={**state, **rows.engine(1).state()})
+    with pytest.raises(InputError, match="damaged"):
+        rows.engine(3, state={**state, "cost": state["cost"][:, 1:]})
+    with pytest.raises(InputError, match="another problem"):
+        rows.engine(3, state={**state, "problem": np.array("other")})
+
+
+def test_pools_grow() -> None:
+    rows = hard()
+    whole = solved(rows, 3)
+    assert whole.levels.code.shape[1] > module._POINTS
+    roomy = rows.engine(3)
+    roomy.grow(None)
+    for _ in range(8):
+        roomy.grow(None)
+    run(roomy)
+    assert (roomy.shape(), roomy.iterations) == (whole.shape(), whole.iterations)
+
+
+def test_memory_is_known_before_it_is_taken() -> None:
+    engine = hard().engine(3)
+    before = engine.bytes
+    needed = before + engine._table_bytes
+    assert engine.step(1, -1) == FULL
+    assert not engine.grow(needed - 1)
+    assert engine.bytes == before
+    assert engine.grow(needed)
+    parts = (engine.table, engine.parts, engine.scratch, engine.levels)
+    held = sum(array.nbytes for part in parts for array in part)  # type: ignore[union-attr]
+    assert held + engine._columns.nbytes == needed == engine.bytes
+    assert not engine.grow(needed + 1)
+
+
+def test_ends_when_it_is_good_enough() -> None:
+    rows = hard()
+    best = solved(rows, 3)
+    engine = rows.engine(3)
+    engine.grow(None)
+    while engine.achieved > 2 * best.achieved:
+        engine.step(10**9, 2 * best.achieved)
+    assert engine.iterations < best.iterations // 10
 
 
 def test_order_of_rows_changes_nothing() -> None:
-    x, y = hard()
-    mixed = np.random.default_rng(2).permutation(len(y))
-    assert solved(x, y, None, 3).achieved == solved(x[mixed], y[mixed], None, 3).achieved
+    rows = hard()
+    mixed = np.random.default_rng(2).permutation(len(rows.y))
+    assert solved(rows, 3).shape() == solved(Rows(rows.x[mixed], rows.y[mixed]), 3).shape()
 
 
-def test_threshold_lies_between_neighbouring_numbers() -> None:
-    above = np.nextafter(1.0, 2.0)
-    split = Split(0, 1.0, above, 0, 1)
-    assert split.threshold == above
-    assert Split(0, -1e308, 1e308, 0, 1).threshold == 0.0
+def test_nothing_to_split() -> None:
+    one, same = np.zeros(1, np.int64), np.zeros(5, np.int64)
+    labels = np.array([0, 1, 1])
+    for rows in (
+        Rows(np.zeros((1, 2)), one),
+        Rows(np.zeros((3, 0)), labels),
+        Rows(np.zeros((3, 2)), labels),
+        Rows(np.arange(5.0)[:, None], same),
+    ):
+        for depth in (0, 1, 2, 2**61):
+            engine = solved(rows, depth)
+            assert engine.shape() == -1
+            assert engine.achieved == rows.prices().error * rows.leaf_errors
 
 
-@pytest.mark.parametrize(
-    ("x", "weights", "depth", "words"),
-    [
-        (np.array([[np.nan], [1.0]]), None, 2, "not finite"),
-        (np.array([[0.0], [1.0]]), None, 0, "depth"),
-        (np.array([[0.0], [1.0]]), np.array([2**30, 2**30]), 2, "too large"),
-    ],
-)
-def test_refuses(x: NDArray[np.float64], weights: object, depth: int, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        Engine(x, np.array([0, 1]), weights, depth)  # type: ignore[arg-type]
+def test_hundreds_of_classes() -> None:
+    y = np.arange(300)
+    rows = Rows(np.column_stack((y, y % 7)).astype(float), y)
+    engine = solved(rows, 2, Fraction(1, 1000))
+    assert rows.look(engine.shape())[:2] == (296, 3)
+
+
+def test_refuses_a_great_depth() -> None:
+    with pytest.raises(InputError, match="set the limit depth to 16 or less"):
+        hard().engine(17)
 
 
 @pytest.mark.parametrize("depth", [2, 3])
@@ -186,7 +346,8 @@ def test_published_accuracies(shared_data: Path, depth: int) -> None:
         table = pd.read_parquet(shared_data / "continuous" / "class" / f"{name}.parquet")
         table = table[table["split"] == "train"]
         x = table.drop(columns=["split", "target"]).to_numpy(float)
-        y = np.unique(table["target"], return_inverse=True)[1]
-        search = solved(x, y, None, depth, slice_=10_000)
-        assert cost_of(search) == search.achieved
-        assert round(100 * (1 - search.achieved / len(y)), 1) == accuracy, name
+        rows = Rows(x, np.unique(table["target"], return_inverse=True)[1])
+        engine = solved(rows, depth, slice_=10_000)
+        errors, splits, _, _ = rows.look(engine.shape())
+        assert rows.prices().cost(errors, splits) == engine.achieved
+        assert round(100 * (1 - errors / rows.total), 1) == accuracy, name
