@@ -10,10 +10,14 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
-CORES := -n logical --maxprocesses 8
+CPUS := $(shell getconf _NPROCESSORS_ONLN)
+CORES := -n $(CPUS) --maxprocesses 8
+# Many of the fast tests wait for processes that they start, or for a time to be over.
+BUSY := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 --dist loadfile
 # Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
-WAITING := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --maxprocesses 16 \
-	--dist loadfile --no-loadscope-reorder
+# tests/conftest.py says which of them belong to one process, and which come first.
+WAITING := -n $(shell expr 3 '*' "$(CPUS)") --maxprocesses 24 \
+	--dist loadgroup --no-loadscope-reorder
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -65,7 +69,7 @@ quickstart: venv ## Sweep, store and report a small example
 # Kernels are compiled before the tests share the cores: side by side it takes many times as long.
 test: venv-dev ## Run the fast tests
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(CORES) --dist loadfile -m "not slow and not faults" $(ARGS)
+	@$(BIN)/python -m pytest $(BUSY) -m "not slow and not faults" $(ARGS)
 
 test-hard: test-slow test-faults ## Run the slow tests and the faults
 
@@ -73,7 +77,7 @@ test-slow: venv-dev ## Run the slow tests of the searches, which need a core eac
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver
 
-test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
+test-faults: venv-dev ## Run the other slow tests and the faults, which wait, three to a core
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --durations 30 $(ARGS)
 

@@ -13,15 +13,26 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).resolve().parent.parent
 
-LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_searches_go_on.py")
-"""Files of minutes: who begins with one of them last keeps all others waiting."""
+LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
+"""Files of tests of a minute: who begins with one of them last keeps all others waiting."""
+
+FAULTS = ROOT / "tests" / "faults"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files."""
+    """Begin with the longest; give the tests of a file to one process, but faults one by one.
+
+    The tests of a fault have nothing in common but an undisturbed run of seconds, and take long.
+    """
     items.sort(key=lambda item: item.path.name not in LONGEST)
+    for item in items:
+        if item.path.parent != FAULTS:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +48,7 @@ def shared_data() -> Path:
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that speaks S3."""
     pytest.importorskip("moto.server", reason="moto, a server that speaks S3, is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = (tmp_path_factory.mktemp("s3") / "log").open("wb")
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.sweep.clusters.sshd import find, free_port
+from tests.ports import free_port
+from tests.sweep.clusters.sshd import find
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 CPUS = 8

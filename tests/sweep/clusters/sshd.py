@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).parents[3]
 FAULTY = str(ROOT / "tests" / "faults" / "faulty.py")
 
@@ -27,12 +29,6 @@ def missing() -> str | None:
 
 def find(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 class Servers:

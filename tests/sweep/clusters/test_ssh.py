@@ -20,6 +20,7 @@ from sweep.clusters.base import needs
 from sweep.clusters.runkeys import security_in, security_in_memory
 from sweep.clusters.ssh import Ssh
 from tests.faults.driving import MANY, Drive, alike, wait_for_done
+from tests.ports import free_port
 from tests.sweep.clusters import sshd
 
 NODE = "exec {} -P -m sweep.clusters.node"
@@ -128,7 +129,7 @@ def test_who_is_not_let_in_and_who_is_not_there_are_one_line(ssh_servers: sshd.S
     stranger = Ssh.model_validate(ssh_servers.config(keys=[str(ssh_servers.stranger)]))
     with pytest.raises(InputError, match=r"host 127\.0\.0\.1:\d+: no key was accepted"):
         reach_cluster(stranger)
-    nowhere = {"host": "127.0.0.1", "port": sshd.free_port()}
+    nowhere = {"host": "127.0.0.1", "port": free_port()}
     with pytest.raises(InputError, match=r"host 127\.0\.0\.1:\d+: cannot connect") as caught:
         reach_cluster(Ssh.model_validate(ssh_servers.config(hosts=[nowhere])))
     assert "\n" not in str(caught.value)
