@@ -53,12 +53,7 @@ class Cart(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()
-        smallest = limits.min_leaf_size or 0
-        if limits.depth == 0 or problem.n_features == 0 or 2 * smallest > problem.total_weight:
-            shape: Shape = -1
-        else:
-            shape = self._fit(problem, lam, limits)
-        tree = problem.grow(shape)
+        tree = problem.grow(self.grow(problem, lam, limits))
         points = score(problem, tree, lam)
         return Solution(
             tree=tree,
@@ -81,14 +76,17 @@ class Cart(Solver):
 
         self._model = DecisionTreeClassifier
 
-    def _fit(self, problem: Problem, lam: Fraction, limits: Limits) -> Shape:
+    def grow(self, problem: Problem, lam: Fraction, limits: Limits) -> Shape:
+        """The tree of scikit-learn, pruned at λ, within the limits that are honoured."""
+        least = limits.min_leaf_size or 0
+        if limits.depth == 0 or problem.n_features == 0 or 2 * least > problem.total_weight:
+            return -1
         rows, classes = np.nonzero(problem.counts)
-        smallest = (limits.min_leaf_size or 0) / problem.total_weight
         model = self._model(
             criterion=self.settings["criterion"],
             random_state=self.settings["seed"],
             max_depth=limits.depth,
-            min_weight_fraction_leaf=smallest,
+            min_weight_fraction_leaf=least / problem.total_weight,
             ccp_alpha=float(lam),
         )
         model.fit(problem.codes[rows], classes, sample_weight=problem.counts[rows, classes])

@@ -19,9 +19,10 @@ from solver.path import Path
 from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
+from solver.tao import Tao
 from solver.tree import Tree
 
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Osdt, Cart)}
+SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Osdt, Cart, Tao)}
 
 
 def get_solver(name: str) -> type[Solver]:
