@@ -1,0 +1,240 @@
+"""The paper's search as an engine: costs in the prices of the problem, slices, and counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.exact import Prices, SquaredPrices
+from solver.jit import ensure_compiled
+from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper.layout import (
+    BOUNDS,
+    BOXES,
+    ITERATIONS,
+    ROWS,
+    STUMPS,
+    Rules,
+    Table,
+    all_boxes,
+    new_answers,
+)
+from solver.quantbnb.paper.search import Found, PaperSearch
+from solver.quantbnb.paper.trees import Priced, priced
+from solver.tree import Shape
+
+RUNNING, PROVEN, FULL = range(3)
+_EXACT = 2**53
+
+
+class PaperEngine:
+    """One search in mode ``paper``.
+
+    The kernels compute in doubles. In classification all costs are whole numbers below 2⁵³, so
+    the search is exact; in regression they are rounded, as the tolerance of the prices says.
+
+    Parameters
+    ----------
+    table : Table
+        Made by ``tabulate_classes`` or ``tabulate_squares``.
+    arities : array of shape (features,)
+    prices : Prices or SquaredPrices
+    depth : int
+        Longest path of the tree.
+    min_leaf : int
+        Smallest weight of a leaf.
+    bound : str
+        The lower bound, one of :data:`solver.quantbnb.paper.layout.BOUNDS`.
+    pieces : int
+        The paper's ``s``, at least 2.
+    start : Shape
+        A tree within the limits to begin with; the paper begins with that of CART.
+
+    Raises
+    ------
+    InputError
+        If costs would not be exact.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        arities: NDArray[np.int64],
+        prices: Prices | SquaredPrices,
+        depth: int,
+        min_leaf: int = 1,
+        bound: str = "w1",
+        pieces: int = 3,
+        start: Shape = -1,
+    ) -> None:
+        self.table, self.arities = table, np.asarray(arities, np.int64)
+        self.prices, self.bound, self.depth = prices, bound, depth
+        self.tie, error, split = _prices(prices, table, depth)
+        self.rules = Rules(error, split, float(min_leaf), pieces, BOUNDS.index(bound))
+        self.compile_seconds = _compile(table, self.arities, self.rules)
+        self.search = PaperSearch(table, self.arities, self.rules)
+        self._best = min(self._priced(-1), self._priced(start), key=self._cost)
+        self._lower, self._ended = 0.0, False
+        self._work = self.search.solve(
+            self.search.order, depth, self._cost(self._best), self._report
+        )
+
+    def _priced(self, shape: Shape) -> Priced:
+        return priced(self.table, self.search.first_cut, shape)
+
+    def _cost(self, tree: Priced) -> float:
+        return self.rules.error * tree.loss + self.rules.split * tree.splits
+
+    def _report(self, found: Found, bound: float) -> None:
+        """Take what the search has found out."""
+        if found.shape is not None:
+            tree = self._priced(found.shape)
+            self._best = min(self._best, tree, key=self._cost)
+        self._lower = max(self._lower, bound)
+
+    @property
+    def achieved(self) -> float:
+        """The cost of the best tree; a whole number in classification."""
+        if isinstance(self.prices, Prices):
+            return self.prices.cost(int(self._best.loss), self._best.splits)
+        return self._cost(self._best)
+
+    @property
+    def proven(self) -> float:
+        """The lower bound of all trees; below the best cost until the search has ended.
+
+        When it is asked for depends on the clock, which must not choose how far the search goes.
+        """
+        if self._ended:
+            return self.achieved
+        if isinstance(self.prices, Prices):
+            # Whole multiples of the tie: see Prices.lower_bound.
+            scaled = int(min(self._lower, self._cost(self._best))) // self.tie
+            return max(min(scaled * self.prices.tie, self.achieved - 1), 0)
+        return max(min(self._lower, math.nextafter(self.achieved, -math.inf)), 0.0)
+
+    @property
+    def iterations(self) -> int:
+        """Cuts and terms of lower bounds weighed."""
+        return int(self.search.stats[ITERATIONS])
+
+    @property
+    def nodes(self) -> int:
+        """Boxes taken up."""
+        return int(self.search.stats[BOXES])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        return self.search.bytes
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """Nothing is carried from λ to λ."""
+        return 0, 0
+
+    @property
+    def inherits(self) -> bool:
+        """Never."""
+        return False
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """Nothing: it has no trees of another λ."""
+
+    def fold(self) -> None:
+        """Nothing to do: every box that is done reports its bounds."""
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """None: this search cannot go on elsewhere."""
+        return None
+
+    def shape(self) -> Shape:
+        """The best tree."""
+        return self._best.shape
+
+    def step(self, iterations: int, enough: float) -> int:
+        """Go on for so many iterations; see :meth:`solver.search.Engine.step`."""
+        if self._ended or self.achieved <= enough:
+            return PROVEN
+        self.search.budget = iterations
+        try:
+            next(self._work)
+        except StopIteration as end:
+            self._report(end.value, 0.0)
+            self._ended = True
+            return PROVEN
+        if self.search.full:
+            self.search.full = False
+            return FULL
+        return PROVEN if self.achieved <= enough else RUNNING
+
+    def grow(self, limit: int | None) -> bool:
+        """Allow more memory; False if that would exceed ``limit`` bytes."""
+        allowed = 2 * max(self.search.allowed, self.bytes)
+        if limit is not None:
+            allowed = min(allowed, limit)
+        if allowed <= max(self.search.allowed, self.bytes):
+            return False
+        self.search.allowed = allowed
+        return True
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What Table 3 compares, as plain data.
+
+        ``boxes`` were taken up, ``stumps`` are the L1(I, f) computed and ``rows`` the rows read
+        for them; ``alive`` are the sizes of the paper's AL(k).
+        """
+        stats = self.search.stats
+        return {
+            "mode": "paper",
+            "bound": self.bound,
+            "boxes": int(stats[BOXES]),
+            "stumps": int(stats[STUMPS]),
+            "rows": int(stats[ROWS]),
+            "alive": list(self.search.generations),
+        }
+
+
+def _prices(prices: Prices | SquaredPrices, table: Table, depth: int) -> tuple[int, float, float]:
+    """Prices for doubles: the tie is only as large as the number of splits asks for."""
+    if isinstance(prices, SquaredPrices):
+        return 1, 1.0, prices.split
+    tie = min(2 ** min(depth, 62), prices.tie)
+    error = tie * prices.lam.denominator
+    split = tie * prices.lam.numerator * prices.total_weight + 1
+    if error * prices.total_weight + tie * split >= _EXACT:
+        raise InputError(
+            f"mode paper computes in doubles, and λ = {prices.lam} with a total weight of "
+            f"{prices.total_weight} needs more than 53 bits; write λ with fewer digits, or use "
+            "mode fast"
+        )
+    return tie, float(error), float(split)
+
+
+def _compile(table: Table, arities: NDArray[np.int64], rules: Rules) -> float:
+    """Compile all kernels; the seconds it took."""
+    search = PaperSearch(table, arities, rules)
+    common = (table, rules, search.scratch)
+    boxes, counts = all_boxes(arities), np.zeros(3, np.int64)
+    answers = new_answers(boxes.size, len(arities), rules.pieces)
+    return (
+        ensure_compiled(kernels.leaf_costs, *common, search.stats.astype(np.int32))
+        + ensure_compiled(kernels.best_stump, *common, search.stats, search.order, counts)
+        + ensure_compiled(
+            kernels.evaluate,
+            *common,
+            search.stats,
+            search.order,
+            boxes,
+            answers,
+            counts,
+            True,
+            0,
+        )
+    )

@@ -1,0 +1,315 @@
+"""The compiled part of the paper's search: upper and lower bounds of boxes (Section 3).
+
+With a price of a split the bounds hold as well, if the rows in the middle of W1 and W2 pay for
+no split: for disjoint I and J a stump on both pays once, so
+``L1(I ∪ J, f) ≥ L1(I, f) + L1'(J, f)`` with L1' at price 0 (in the place of Lemma B.2).
+"""
+
+from __future__ import annotations
+
+import math
+
+from solver.jit import inlined, kernel
+from solver.quantbnb.paper.layout import (
+    BOXES,
+    ITERATIONS,
+    L2,
+    ROWS,
+    STUMPS,
+    W0,
+    W1,
+    Answers,
+    Boxes,
+    Costs,
+    Counts,
+    Ints,
+    Rules,
+    Scratch,
+    Table,
+)
+from solver.quantbnb.paper.stumps import allowed_cost, gather, relaxed_cost, stump
+
+_ALL = 2**31 - 2
+
+
+@inlined
+def side(
+    table: Table,
+    rules: Rules,
+    scratch: Scratch,
+    stats: Counts,
+    rows: Ints,
+    size: int,
+    feature: int,
+    low: int,
+    high: int,
+    child: int,
+) -> tuple[float, float, float, float, int]:
+    """:func:`stump` on ``child`` of the rows whose codes of ``feature`` lie in (low, high]."""
+    n = gather(table, rows, size, feature, low, high, scratch.ids)
+    stats[STUMPS] += 1
+    stats[ROWS] += n
+    return stump(table, rules, scratch, n, child)
+
+
+@inlined
+def weigh_cut(
+    table: Table,
+    rules: Rules,
+    scratch: Scratch,
+    stats: Counts,
+    order: Ints,
+    boxes: Boxes,
+    answers: Answers,
+    box: int,
+    at: int,
+    cut: int,
+) -> None:
+    """``L1`` on both sides of a cut of the root, for all features of the children; ``V``."""
+    feature, size = boxes.feature[box], order.shape[1]
+    best_below, best_above = math.inf, math.inf
+    f1, c1, f2, c2 = -1, -1, -1, -1
+    for f in range(order.shape[0]):
+        if boxes.left[box, f]:
+            weight, leaf, least, allowed, where = side(
+                table, rules, scratch, stats, order[f], size, feature, -1, cut, f
+            )
+            scratch.below[at, f] = relaxed_cost(rules, leaf, least)
+            cost, is_split = allowed_cost(rules, weight, leaf, allowed)
+            if cost < best_below:
+                best_below, f1, c1 = cost, f if is_split else -1, where
+        if boxes.right[box, f]:
+            weight, leaf, least, allowed, where = side(
+                table, rules, scratch, stats, order[f], size, feature, cut, _ALL, f
+            )
+            scratch.above[at, f] = relaxed_cost(rules, leaf, least)
+            cost, is_split = allowed_cost(rules, weight, leaf, allowed)
+            if cost < best_above:
+                best_above, f2, c2 = cost, f if is_split else -1, where
+    cost = rules.split + best_below + best_above
+    if cost < answers.value[box]:
+        answers.value[box] = cost
+        answers.tree[box, 0] = cut
+        answers.tree[box, 1] = f1
+        answers.tree[box, 2] = c1
+        answers.tree[box, 3] = f2
+        answers.tree[box, 4] = c2
+
+
+@inlined
+def lower(
+    rules: Rules,
+    boxes: Boxes,
+    answers: Answers,
+    box: int,
+    part: int,
+    below: Costs,
+    above: Costs,
+) -> None:
+    """Take one term of the minimum over positions of the root's cut into the lower bounds.
+
+    With ``below[f1] + above[f2]`` as the term: (43) for every feature of either child.
+    """
+    least_below, least_above = math.inf, math.inf
+    for f in range(len(below)):
+        if boxes.left[box, f]:
+            least_below = min(least_below, below[f])
+        if boxes.right[box, f]:
+            least_above = min(least_above, above[f])
+    for f in range(len(below)):
+        if boxes.left[box, f]:
+            cost = rules.split + below[f] + least_above
+            answers.left[box, part, f] = min(answers.left[box, part, f], cost)
+        if boxes.right[box, f]:
+            cost = rules.split + above[f] + least_below
+            answers.right[box, part, f] = min(answers.right[box, part, f], cost)
+
+
+@inlined
+def spaced_cut(low: int, high: int, at: int, pieces: int) -> int:
+    """Almost equi-spaced: ``t_j = a + floor(j·(b − a)/s)``."""
+    return low + at * (high - low) // pieces
+
+
+@inlined
+def terms(rules: Rules, rows: int, low: int, high: int) -> int:
+    """Terms of the minimum in the lower bound of an interval of cuts.
+
+    For W1 the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``, with the interval that
+    is bounded as [a, b] and its rows as n.
+    """
+    if rules.bound == W0:
+        return 1
+    width = high - low
+    if rules.bound == W1:
+        return max(1, min(width, 6 * rows * rules.pieces // (10 * width)))
+    return width + 1
+
+
+@inlined
+def keep_middle(
+    table: Table,
+    scratch: Scratch,
+    order: Ints,
+    boxes: Boxes,
+    box: int,
+    low: int,
+    high: int,
+) -> None:
+    """Find the rows between two cuts, sorted by each feature that a child may split on."""
+    size, feature = order.shape[1], boxes.feature[box]
+    for f in range(order.shape[0]):
+        if boxes.left[box, f] or boxes.right[box, f]:
+            n = gather(table, order[f], size, feature, low, high, scratch.middle[f])
+            scratch.middle_size[0] = n
+
+
+@inlined
+def bound_part(
+    table: Table,
+    rules: Rules,
+    scratch: Scratch,
+    stats: Counts,
+    order: Ints,
+    boxes: Boxes,
+    answers: Answers,
+    box: int,
+    part: int,
+    low: int,
+    high: int,
+    term: int,
+) -> None:
+    """One term of the lower bound of a part [low, high] of a box's interval.
+
+    W0 (9) drops the rows between the two cuts; W1 (13) and W2 (10) add the least loss of trees
+    of their own for these, W1 with the rows of one piece dropped; L2 (7) looks at all trees.
+    """
+    if rules.bound == W0:
+        lower(rules, boxes, answers, box, part, scratch.below[part], scratch.above[part + 1])
+        return
+    feature, exact = boxes.feature[box], rules.bound == L2
+    if rules.bound == W1:
+        pieces = terms(rules, order.shape[1], low, high)
+        first = spaced_cut(low, high, term, pieces)
+        last = spaced_cut(low, high, term + 1, pieces)
+    else:
+        first = low + term
+        last = first
+    if term == 0 and not exact:
+        keep_middle(table, scratch, order, boxes, box, low, high)
+    rows = order if exact else scratch.middle
+    size = order.shape[1] if exact else scratch.middle_size[0]
+    for f in range(order.shape[0]):
+        if boxes.left[box, f]:
+            _, leaf, least, _, _ = side(
+                table, rules, scratch, stats, rows[f], size, feature, -1, first, f
+            )
+            if exact:
+                scratch.inner_below[f] = relaxed_cost(rules, leaf, least)
+            else:
+                scratch.inner_below[f] = scratch.below[part, f] + rules.error * least
+        if boxes.right[box, f]:
+            _, leaf, least, _, _ = side(
+                table, rules, scratch, stats, rows[f], size, feature, last, _ALL, f
+            )
+            if exact:
+                scratch.inner_above[f] = relaxed_cost(rules, leaf, least)
+            else:
+                scratch.inner_above[f] = scratch.above[part + 1, f] + rules.error * least
+    lower(rules, boxes, answers, box, part, scratch.inner_below, scratch.inner_above)
+
+
+@kernel
+def evaluate(
+    table: Table,
+    rules: Rules,
+    scratch: Scratch,
+    stats: Counts,
+    order: Ints,
+    boxes: Boxes,
+    answers: Answers,
+    cursor: Counts,
+    bounding: bool,
+    iterations: int,
+) -> bool:
+    """Bound boxes of trees of depth 2 on some rows: Steps 1 and 2 of Algorithm 1.
+
+    Parameters
+    ----------
+    order : array of shape (features, rows)
+        The rows, sorted by each feature.
+    answers : Answers
+        Filled in.
+    cursor : array of shape (3,)
+        Box, stage and term to go on with; zeros at first.
+    bounding : bool
+        Whether lower bounds are wanted too.
+    iterations : int
+        Cuts and terms that may be weighed now.
+
+    Returns
+    -------
+    bool
+        Whether all boxes are done.
+    """
+    s = rules.pieces
+    while cursor[0] < len(boxes.feature):
+        box, stage = cursor[0], cursor[1]
+        low, high = boxes.low[box], boxes.high[box]
+        small = high - low <= s
+        cuts = high - low + 1 if small else s + 1
+        if (stage == cuts and (small or not bounding)) or stage == cuts + s:
+            cursor[0] += 1
+            cursor[1] = 0
+            continue
+        if iterations <= 0:
+            return False
+        iterations -= 1
+        stats[ITERATIONS] += 1
+        if stage < cuts:
+            stats[BOXES] += stage == 0
+            cut = low + stage if small else spaced_cut(low, high, stage, s)
+            weigh_cut(table, rules, scratch, stats, order, boxes, answers, box, stage, cut)
+            if small:
+                lower(rules, boxes, answers, box, 0, scratch.below[stage], scratch.above[stage])
+            cursor[1] += 1
+            continue
+        part, term = stage - cuts, cursor[2]
+        first = spaced_cut(low, high, part, s)
+        last = spaced_cut(low, high, part + 1, s)
+        bound_part(
+            table, rules, scratch, stats, order, boxes, answers, box, part, first, last, term
+        )
+        cursor[2] += 1
+        if cursor[2] == terms(rules, order.shape[1], first, last):
+            cursor[1] += 1
+            cursor[2] = 0
+    return True
+
+
+@kernel
+def leaf_costs(table: Table, rules: Rules, scratch: Scratch, rows: Ints) -> tuple[float, float]:
+    """Cost of some rows as a leaf, and the same if a leaf of their weight is allowed."""
+    for i in range(len(rows)):
+        scratch.ids[i] = rows[i]
+    weight, leaf, _, _, _ = stump(table, rules, scratch, len(rows), 0)
+    alone, _ = allowed_cost(rules, weight, leaf, math.inf)
+    return rules.error * leaf, alone
+
+
+@kernel
+def best_stump(
+    table: Table, rules: Rules, scratch: Scratch, stats: Counts, order: Ints, tree: Counts
+) -> float:
+    """The least cost of a split with two leaves on some rows; ``tree``: its feature and cut."""
+    size, best = order.shape[1], math.inf
+    for f in range(order.shape[0]):
+        gather(table, order[f], size, f, -1, _ALL, scratch.ids)
+        stats[STUMPS] += 1
+        stats[ROWS] += size
+        _, _, _, allowed, cut = stump(table, rules, scratch, size, f)
+        cost = rules.split + rules.error * allowed
+        if cost < best:
+            tree[0], tree[1], best = f, cut, cost
+    stats[ITERATIONS] += 1
+    return best
