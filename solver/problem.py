@@ -331,7 +331,7 @@ class Problem:
         """Objectives that differ by no more are taken for equal; 0 for classification."""
         if self.values is None:
             return Fraction(0)
-        return TOLERANCE * self.leaf_errors / self.total_weight
+        return Fraction(float(TOLERANCE * self.leaf_errors / self.total_weight))
 
     @property
     def feature_kind(self) -> str:

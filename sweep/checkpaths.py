@@ -45,7 +45,7 @@ def check_stored_path(row: Mapping[str, Any], problem: Problem) -> Iterator[str]
     steps, points = stored_claims(row)
     weight, floor = row["total_weight"], problem.unavoidable_errors
     status = Status(row["status"])
-    complaints = check_steps(steps, points, weight, floor, status)
+    complaints = check_steps(steps, points, weight, floor, status, problem.tolerance)
     yield from complaints
     if complaints or status is Status.HEURISTIC:
         return

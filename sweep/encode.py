@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.encodings import fit_columns
-from solver.labels import read_labels
 from solver.problem import Problem
 from sweep import folds
 from sweep.datasets import Dataset
@@ -40,12 +39,17 @@ def encode(
     test : array of bool, shape (rows,)
         The rows that are held out.
     """
-    frame, target = dataset.frame, dataset.target
-    classes, codes = read_labels(frame[target])
-    test = folds.held_out(validation, fold, codes)
+    test = folds.test_rows(validation, fold, dataset)
     # How a column is read is settled on the whole table, so that all folds read it alike.
-    columns = fit_columns(encoding, frame.drop(columns=[target]), dataset.columns)
+    features = dataset.features
+    columns = fit_columns(encoding, features, dataset.columns)
     problem = Problem.from_table(
-        frame[~test], target, encoding, classes=classes, columns=columns, **options
+        features.assign(**{name: dataset.frame[name] for name in dataset.targets})[~test],
+        dataset.targets,
+        encoding,
+        task=dataset.task,
+        classes=dataset.classes,
+        columns=columns,
+        **options,
     )
     return problem, test

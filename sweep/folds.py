@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from sweep.spec import Holdout, KFold, NoValidation, Validation
+from sweep.datasets import Dataset
+from sweep.spec import Given, Holdout, KFold, NoValidation, Validation
 
 
 class Fold(NamedTuple):
@@ -35,6 +36,8 @@ def describe(validation: Validation, seed: int) -> dict[str, Any] | None:
     """
     if isinstance(validation, NoValidation):
         return None
+    if isinstance(validation, Given):
+        return {"kind": validation.kind, "seed": None}
     own = seed if validation.seed is None else validation.seed
     common = {"kind": validation.kind, "seed": own, "stratify": validation.stratify}
     if isinstance(validation, Holdout):
@@ -57,9 +60,31 @@ def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
         raise InputError(
             f"{n_rows} rows are too few for validation {validation.kind}: it needs {needed}"
         )
-    if isinstance(validation, Holdout):
+    if isinstance(validation, Holdout | Given):
         return [Fold(0, 0)]
     return [Fold(r, f) for r in range(validation.repeats) for f in range(validation.folds)]
+
+
+def test_rows(
+    described: Mapping[str, Any] | None, fold: Fold, dataset: Dataset
+) -> NDArray[np.bool_]:
+    """Which rows of a dataset a fold holds out for testing, see :func:`held_out`.
+
+    Raises
+    ------
+    InputError
+        If folds of regression are to be stratified, or the dataset does not say its test rows.
+    """
+    if described is not None and described["kind"] == "given":
+        if dataset.test_rows is None:
+            raise InputError(
+                f"dataset {dataset.name!r} does not say which of its rows are test rows; name a "
+                "column and its value there: test: {split: test}"
+            )
+        return dataset.test_rows
+    if described is not None and described["stratify"] and dataset.task == "regression":
+        raise InputError(f"dataset {dataset.name!r} has no classes to stratify by: regression")
+    return held_out(described, fold, dataset.labels[1])
 
 
 def held_out(

@@ -13,6 +13,7 @@ from solver.path import Path, Step
 from solver.problem import Problem
 from solver.scorer import score
 from solver.solution import Status
+from solver.tree import Tree
 
 
 def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None:
@@ -28,7 +29,8 @@ def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None
             )
     own = [Claimed(s.start, s.end, s.errors, s.splits, s.proven) for s in path.steps]
     floor = problem.unavoidable_errors
-    complaints = check_steps(own, path.points, problem.total_weight, floor, path.status)
+    weight, slack = problem.total_weight, problem.tolerance
+    complaints = check_steps(own, path.points, weight, floor, path.status, slack)
     return next(iter(complaints), None)
 
 
@@ -54,6 +56,8 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
     for step in row["path"]:
         start, end = Fraction(step["lam"]), as_fraction(step["lam_end"])
         errors, splits, proven = step["errors"], step["splits"], step["proven"]
+        if row.get("task") == "regression" and step["tree"] is not None:
+            errors = Tree.from_json(step["tree"]).errors
         if None in (errors, splits, proven, step["tree"]):
             raise TypeError(f"the step at λ = {start} is not complete")
         claims.append(Claimed(start, end, errors, splits, proven))
@@ -62,7 +66,12 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
 
 
 def check_steps(
-    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: Errors, status: Status
+    steps: Sequence[Claimed],
+    points: Sequence[Point],
+    weight: int,
+    floor: Errors,
+    status: Status,
+    tolerance: Fraction,
 ) -> list[str]:
     """What contradicts itself in a path: its steps' envelope, the bounds, what is proven.
 
@@ -72,6 +81,8 @@ def check_steps(
         Of all training rows.
     floor : int
         The errors that every tree has.
+    tolerance : Fraction
+        Objectives that differ by no more are taken for equal.
     """
     found: list[str] = []
     if not steps or steps[-1].splits != 0 or steps[-1].end is not None:
@@ -100,17 +111,22 @@ def check_steps(
             found.append(
                 f"the bound {point.lower_bound} at λ = {point.lam} is above the objective {best}"
             )
-    return found or _check_proven(steps, points, weight, floor, status)
+    return found or _check_proven(steps, points, weight, floor, status, tolerance)
 
 
 def _check_proven(
-    steps: Sequence[Claimed], points: Sequence[Point], weight: int, floor: Errors, status: Status
+    steps: Sequence[Claimed],
+    points: Sequence[Point],
+    weight: int,
+    floor: Errors,
+    status: Status,
+    tolerance: Fraction,
 ) -> list[str]:
     """Whether exactly the steps are called proven that the points prove."""
     bounds = Envelope.of(points, Fraction(floor) / weight, Fraction(steps[-1].errors) / weight)
     proves = status is not Status.HEURISTIC
     corners = [
-        proves and bounds.at(s.start) == objective(s.errors, s.splits, weight, s.start)
+        proves and objective(s.errors, s.splits, weight, s.start) - bounds.at(s.start) <= tolerance
         for s in steps
     ]
     found = [
@@ -131,16 +147,20 @@ def objective_at(steps: Sequence[Claimed], lam: Fraction, weight: int) -> Fracti
     return None
 
 
-def path_columns(path: Path, test_errors: Sequence[int | None]) -> dict[str, Any]:
+def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The columns of a row that only a path has.
 
     Parameters
     ----------
-    test_errors : sequence of int or None
-        Of each step's tree.
+    tested : sequence of mapping
+        Of each step's tree, see :func:`sweep.quality.test_quality`.
     """
+    wrong = [columns.get("test_errors") for columns in tested]
+    outputs = len(path.steps[0].tree.outputs)
+    losses = [c["test_rmse"] ** 2 * outputs for c in tested if "test_rmse" in c]
     return {
-        "path": [_step(step, wrong) for step, wrong in zip(path.steps, test_errors, strict=True)],
+        "path": [_step(step, missed) for step, missed in zip(path.steps, wrong, strict=True)],
+        "path_test_loss": losses or None,
         "path_points": [
             {"lam": str(point.lam), "lower_bound": as_text(point.lower_bound)}
             for point in path.points
@@ -152,7 +172,7 @@ def _step(step: Step, test_errors: int | None) -> dict[str, Any]:
     return {
         "lam": str(step.start),
         "lam_end": as_text(step.end),
-        "errors": step.errors,
+        "errors": step.errors if isinstance(step.errors, int) else None,
         "splits": step.splits,
         "leaves": step.tree.leaves,
         "depth": step.tree.depth,

@@ -34,19 +34,21 @@ class Solved(NamedTuple):
     def recall(self, problem: Problem, solver: str, version: str) -> Solution | None:
         """It as a solution that took no time, if it was proven; else None."""
         found = score(problem, self.tree, self.lam)
-        if found.objective != self.lower_bound:
+        bound = self.lower_bound
+        if bound is None or found.objective - bound > problem.tolerance:
             return None
         return Solution(
             tree=self.tree,
             status=Status.OPTIMAL,
             lam=self.lam,
             objective=found.objective,
-            lower_bound=found.objective,
+            lower_bound=min(bound, found.objective),
             errors=found.errors,
             total_weight=problem.total_weight,
             seconds=0.0,
             solver=solver,
             version=version,
+            tolerance=problem.tolerance,
         )
 
 
@@ -245,7 +247,7 @@ class _Recall:
         bound = min(bound, found.objective)
         return Solution(
             tree=tree,
-            status=Status.OPTIMAL if bound == found.objective else Status.NODE_LIMIT,
+            status=_status(found.objective - bound <= problem.tolerance),
             lam=lam,
             objective=found.objective,
             lower_bound=bound,
@@ -254,7 +256,13 @@ class _Recall:
             seconds=0.0,
             solver=self.named[0],
             version=self.named[1],
+            tolerance=problem.tolerance,
         )
+
+
+def _status(proven: bool) -> Status:
+    """Of what is known and not searched for."""
+    return Status.OPTIMAL if proven else Status.NODE_LIMIT
 
 
 def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[Errors, int], Tree]:
@@ -288,5 +296,6 @@ def _raised(solution: Solution, bound: Fraction) -> Solution:
     """A solution with a bound that was proven before, if that is better."""
     if solution.lower_bound is None or bound <= solution.lower_bound:
         return solution
-    status = Status.OPTIMAL if bound == solution.objective else solution.status
+    proven = solution.objective - bound <= solution.tolerance
+    status = Status.OPTIMAL if proven else solution.status
     return replace(solution, lower_bound=bound, status=status)

@@ -21,8 +21,8 @@ from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS, Encoder, fit_encoder
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
-from solver.labels import read_labels
 from solver.limits import Limits
+from solver.tree import Task as Kind
 from sweep import datasets, folds
 from sweep.asks import asks_path
 from sweep.datasets.reference import DatasetRef, parse_reference
@@ -48,6 +48,7 @@ class NodeInfo:
     n_train: int
     n_test: int
     n_classes: int
+    task: Kind
     encoding: str
     encoding_options: str
     fold: int | None
@@ -241,10 +242,12 @@ class _Table:
     reference: DatasetRef
     name: str
     digest: str
-    n_rows: int
-    target: NDArray[np.int64]
-    n_classes: int
+    dataset: datasets.Dataset
     encoders: dict[str, tuple[str, int] | InputError]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.dataset.frame)
 
 
 def make_plan(sweep: SweepFile) -> Plan:
@@ -297,10 +300,10 @@ def _read(entry: DatasetEntry, sweep: SweepFile, encodings: Sequence[Choice]) ->
     dataset = datasets.load_dataset(reference)
     name = dataset.name
     try:
-        classes, target = read_labels(dataset.frame[dataset.target])
+        classes, target = dataset.labels
     except InputError as error:
         raise InputError(f"dataset {name!r}: {error}") from None
-    features = dataset.frame.drop(columns=[dataset.target])
+    features = dataset.features
     fitted: dict[str, tuple[str, int] | InputError] = {}
     for choice in encodings:
         try:
@@ -315,8 +318,7 @@ def _read(entry: DatasetEntry, sweep: SweepFile, encodings: Sequence[Choice]) ->
             fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
         except InputError as error:
             fitted[repr(choice)] = error
-    n_rows, n_classes = len(features), len(classes)
-    return _Table(entry, reference, name, dataset.digest, n_rows, target, n_classes, fitted)
+    return _Table(entry, reference, name, dataset.digest, dataset, fitted)
 
 
 def _kind(encoder: Encoder) -> str:
@@ -342,7 +344,7 @@ def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
         found = folds.list_folds(spec.validation, table.n_rows)
     except InputError as error:
         raise InputError(f"dataset {table.name!r}: {error}") from None
-    return [(fold, int(folds.held_out(described, fold, table.target).sum())) for fold in found]
+    return [(fold, int(folds.test_rows(described, fold, table.dataset).sum())) for fold in found]
 
 
 def _axes(
@@ -371,7 +373,8 @@ def _node(
         n_rows=table.n_rows,
         n_train=table.n_rows - n_test,
         n_test=n_test,
-        n_classes=table.n_classes,
+        n_classes=len(table.dataset.classes),
+        task=table.dataset.task,
         encoding=encoding.name,
         encoding_options=canonical(encoding.options),
         fold=fold.number,
@@ -396,7 +399,9 @@ def _match(
         try:
             if isinstance(fitted, InputError):
                 raise fitted
-            SOLVERS[solver.name].check_task(fitted[0], table.n_classes, Limits(**solver.limits))
+            kind, limits = SOLVERS[solver.name], Limits(**solver.limits)
+            dataset = table.dataset
+            kind.check_task(fitted[0], len(dataset.classes), limits, dataset.task)
             usable.append(solver)
         except InputError as error:
             refused.append(

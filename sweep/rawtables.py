@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.labels import read_labels
+from solver.exact import Errors
 from solver.problem import Problem
 from solver.scorer import score_rows
 from solver.tree import Tree
@@ -47,8 +47,8 @@ class Scored(NamedTuple):
     splits: int
     leaves: int
     depth: int
-    errors: int
-    test_errors: int
+    errors: Errors
+    test_errors: Errors
 
 
 class Tables:
@@ -69,22 +69,25 @@ class Tables:
         self.held_out = lru_cache(64)(self._held_out)
         self._scores: dict[bytes, Scored] = {}
         self.problem = lru_cache(4)(self._problem)
-        self._labels = lru_cache(4)(self._read_labels)
+        self._targets = lru_cache(4)(self._read_targets)
 
     def _load(self, name: str) -> Dataset:
         if name not in self._references:
             raise InputError(f"dataset {name!r} is not in the sweep's file any more")
         return load_dataset(self._references[name])
 
-    def _read_labels(self, name: str) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    def _read_targets(self, name: str) -> tuple[Sequence[Any], NDArray[np.int64]]:
+        """The distinct targets, and which of them each row has."""
         dataset = self.dataset(name)
-        return read_labels(dataset.frame[dataset.target])
+        if dataset.task == "classification":
+            return dataset.labels
+        found, place = np.unique(dataset.numbers, axis=0, return_inverse=True)
+        return [tuple(row) for row in found.tolist()], place.reshape(-1)
 
     def _held_out(self, place: Place) -> NDArray[np.bool_]:
         """Which rows are test rows."""
-        _, target = self._labels(place.dataset)
         fold = folds.Fold(place.repeat, place.fold)
-        return folds.held_out(json.loads(place.validation), fold, target)
+        return folds.test_rows(json.loads(place.validation), fold, self.dataset(place.dataset))
 
     def _problem(self, place: Place, encoding: str, options: str) -> Problem:
         """The training rows as they were encoded for the search; ``options`` are JSON."""
@@ -108,11 +111,11 @@ class Tables:
         wrong, wrong_on_test = self._errors(place, tree)
         return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
 
-    def _errors(self, place: Place, tree: str) -> tuple[int, int]:
+    def _errors(self, place: Place, tree: str) -> tuple[Errors, Errors]:
         """Errors of a tree on training and test rows, asking the tests of the tree itself."""
         grown = Tree.from_json(tree)
         dataset = self.dataset(place.dataset)
-        labels, target = self._labels(place.dataset)
+        labels, target = self._targets(place.dataset)
         test = self.held_out(place)
         codes, values = [target], {}
         for column, spec in grown.columns.items():
@@ -124,7 +127,7 @@ class Tables:
         inverse = inverse.reshape(-1)
         train_counts = np.bincount(inverse[~test], minlength=len(patterns))
         test_counts = np.bincount(inverse[test], minlength=len(patterns))
-        wrong = [0, 0]
+        wrong: list[Errors] = [0, 0]
         for pattern, n_train, n_test in zip(
             patterns.tolist(), train_counts.tolist(), test_counts.tolist(), strict=True
         ):

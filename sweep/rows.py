@@ -19,6 +19,7 @@ from sweep.keys import canonical, strict_json
 from sweep.pathsolves import solves_of
 from sweep.plan import NodeInfo
 from sweep.proofs import CONTENT
+from sweep.quality import train_quality
 from sweep.versions import git_revision, versions
 
 
@@ -190,7 +191,7 @@ def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = Fal
     bound = solution.lower_bound
     if bound is not None:
         bound = max(bound, Fraction(start.lower_bound))
-    done = bound is not None and bound == solution.objective
+    done = bound is not None and solution.objective - bound <= solution.tolerance
     status = Status.OPTIMAL if done else solution.status
     return with_effort(replace(solution, lower_bound=bound, status=status), start, from_state)
 
@@ -212,14 +213,14 @@ def solved(
     solution: Solution,
     n_features: int,
     n_features_encoded: int,
-    test_errors: int | None,
+    tested: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The row of a solution.
 
     Parameters
     ----------
-    test_errors : int or None
-        Test rows predicted wrongly; None without validation.
+    tested : mapping
+        From :func:`sweep.quality.test_quality`; empty without validation.
 
     Raises
     ------
@@ -234,9 +235,8 @@ def solved(
         **_exact("objective", solution.objective),
         **_exact("lower_bound", solution.lower_bound),
         **_exact("gap", solution.gap),
-        errors=solution.errors,
+        **train_quality(solution),
         total_weight=solution.total_weight,
-        train_accuracy=float(solution.accuracy),
         splits=solution.splits,
         leaves=solution.leaves,
         depth=solution.depth,
@@ -249,8 +249,7 @@ def solved(
         tree=solution.tree.to_json(),
         extra=_as_extra(solution.extra),
     )
-    if test_errors is not None:
-        row.update(test_errors=test_errors, test_accuracy=1 - test_errors / info.n_test)
+    row.update(tested)
     return row
 
 

@@ -9,11 +9,21 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 
 ADDED: dict[int, tuple[str, ...]] = {
     2: ("path", "path_points", "proof", "proof_bytes", "proof_seconds"),
     3: ("extra",),
+    4: (
+        "task",
+        "loss",
+        "tolerance",
+        "train_r2",
+        "train_rmse",
+        "test_r2",
+        "test_rmse",
+        "path_test_loss",
+    ),
 }
 """The columns that each version has added; they are null in rows of earlier versions."""
 
@@ -60,7 +70,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("n_test", pa.int64(), "rows tested on; 0 without validation"),
     Column("n_features", pa.int32(), "encoded features that part the training rows in a new way"),
     Column("n_features_encoded", pa.int32(), "encoded features, constant and duplicate ones too"),
-    Column("n_classes", pa.int32(), "labels of the whole table"),
+    Column("n_classes", pa.int32(), "labels of the whole table; 0 for regression"),
     Column("encoding", pa.string(), "name of the encoding"),
     Column("encoding_options", pa.string(), "its options, defaults included: JSON, sorted"),
     Column("lam", pa.float64(), "λ, the price of a split"),
@@ -84,16 +94,16 @@ COLUMNS: tuple[Column, ...] = (
     Column("lower_bound", pa.float64(), "proven; null if the solver proves nothing"),
     Column("lower_bound_exact", pa.string(), "the same as a fraction"),
     Column("gap", pa.float64(), "objective − lower_bound"),
-    Column("gap_exact", pa.string(), "the same as a fraction; 0 exactly if optimal"),
-    Column("errors", pa.int64(), "misclassified weight on the training rows"),
+    Column("gap_exact", pa.string(), "the same as a fraction; at most `tolerance` if optimal"),
+    Column("errors", pa.int64(), "misclassified weight on the training rows; null for regression"),
     Column("total_weight", pa.int64(), "weight of the training rows"),
-    Column("train_accuracy", pa.float64(), "1 − errors / total_weight"),
+    Column("train_accuracy", pa.float64(), "1 − errors / total_weight; null for regression"),
     Column(
         "test_accuracy",
         pa.float64(),
-        "share of test rows got right; null without validation",
+        "share of test rows got right; null without validation, and for regression",
     ),
-    Column("test_errors", pa.int64(), "test rows predicted wrongly; null without validation"),
+    Column("test_errors", pa.int64(), "test rows predicted wrongly; null likewise"),
     Column("splits", pa.int32(), "splits of the tree; a multiway split is one"),
     Column("leaves", pa.int32(), "leaves of the tree"),
     Column("depth", pa.int32(), "splits on the longest path"),
@@ -118,6 +128,18 @@ COLUMNS: tuple[Column, ...] = (
     Column("proof_bytes", pa.int64(), "size of that file"),
     Column("proof_seconds", pa.float64(), "time spent on making it, beyond `seconds`"),
     Column("extra", pa.string(), "what the solver reports beside: JSON, sorted; null if nothing"),
+    Column("task", pa.string(), "classification or regression; null in older rows: classification"),
+    Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
+    Column("tolerance", pa.float64(), "objectives of regression are equal within it; else 0"),
+    Column("train_r2", pa.float64(), "regression: share of the variance that is explained"),
+    Column("train_rmse", pa.float64(), "regression: root mean squared error, in the target's unit"),
+    Column("test_r2", pa.float64(), "the same on test rows; null where all have one target"),
+    Column("test_rmse", pa.float64(), "the same on test rows; null without validation"),
+    Column(
+        "path_test_loss",
+        pa.list_(pa.float64()),
+        "mean squared error on test rows of each step of a path of regression",
+    ),
 )
 
 SCHEMA: pa.Schema = pa.schema(

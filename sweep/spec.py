@@ -283,7 +283,13 @@ class KFold(Strict):
     seed: int | None = Field(default=None, ge=0, lt=2**32)
 
 
-Validation: TypeAlias = NoValidation | Holdout | KFold
+class Given(Strict):
+    """Hold out the rows that each dataset calls its test rows (``test: {split: test}``)."""
+
+    kind: Literal["given"]
+
+
+Validation: TypeAlias = NoValidation | Holdout | KFold | Given
 
 
 class DatasetEntry(DatasetRef):

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import InputError, StateError
-from solver.labels import read_labels
 from solver.limits import Limits
 from solver.path import Path
 from solver.pathsearch import find_path
@@ -40,6 +39,7 @@ from sweep.paths import path_columns, path_disagreement
 from sweep.pathsolves import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.plan import Node, NodeInfo
 from sweep.proving import Found, prove
+from sweep.quality import test_quality
 from sweep.rows import Cell, Finished, Place, as_finished
 from sweep.shelf import SHELF
 from sweep.worker import GUARD, is_stopped
@@ -61,13 +61,13 @@ _RECALL = 0.05
 
 @dataclass(frozen=True)
 class Prepared:
-    """An encoded training table and the raw rows to test on."""
+    """An encoded training table, the raw rows to test on, and their labels or numbers."""
 
     info: NodeInfo
     problem: Problem
     n_features_encoded: int
     test: pd.DataFrame
-    test_labels: NDArray[Any]
+    truth: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,13 @@ def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
     problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
     preparation = problem.preparation
     n_encoded = problem.n_features + len(preparation.constant) + len(preparation.duplicate)
-    features = dataset.frame.drop(columns=[dataset.target])
-    _, codes = read_labels(dataset.frame[dataset.target])
-    labels = np.empty(len(problem.classes), dtype=object)
-    labels[:] = problem.classes
-    return Prepared(info, problem, n_encoded, features[test], labels[codes[test]])
+    if dataset.task == "regression":
+        truth: NDArray[Any] = dataset.numbers
+    else:
+        labels = np.empty(len(problem.classes), dtype=object)
+        labels[:] = problem.classes
+        truth = labels[dataset.labels[1]]
+    return Prepared(info, problem, n_encoded, dataset.features[test], truth[test])
 
 
 def solve_bundle(
@@ -193,16 +195,16 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
                 return rows.failed(info, cell, place, found)
             proof = prove(engine, problem, found, limits, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
-        wrong = [_test_errors(prepared, tree) if info.n_test else None for tree in trees]
+        tested = [_tested(prepared, tree) for tree in trees]
         solution = found.solution
         if proof is not None and proof.stopped:
             solution = replace(solution, status=Status.STOPPED)
         features = problem.n_features, prepared.n_features_encoded
-        row = rows.solved(info, cell, place, solution, *features, wrong[0])
+        row = rows.solved(info, cell, place, solution, *features, tested[0])
     except (Exception, SystemExit):
         return rows.failed(info, cell, place, traceback.format_exc())
     if found.path is not None:
-        row.update(path_columns(found.path, wrong))
+        row.update(path_columns(found.path, tested))
     if proof is not None:
         row.update(proof.columns(cell.key))
     return row
@@ -310,7 +312,8 @@ def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Li
             f"solver {solution.solver!r} claims the lower bound {bound}, which is above the "
             f"objective {found.objective} of its own tree"
         )
-    if (solution.status is Status.OPTIMAL) != (bound == found.objective):
+    proven = bound is not None and found.objective - bound <= problem.tolerance
+    if (solution.status is Status.OPTIMAL) != proven:
         return (
             f"solver {solution.solver!r} claims status {solution.status.value} with objective "
             f"{found.objective} and lower bound {bound}"
@@ -343,8 +346,14 @@ def _remaining(cell: Cell) -> dict[str, Any]:
     return {**cell.limits, "seconds": max(least, seconds - cell.start.seconds)}
 
 
-def _test_errors(prepared: Prepared, tree: Tree) -> int:
-    return int((tree.predict(prepared.test) != prepared.test_labels).sum())
+def _tested(prepared: Prepared, tree: Tree) -> dict[str, Any]:
+    """How good a tree is on the test rows; empty without validation."""
+    if not prepared.info.n_test:
+        return {}
+    predicted = tree.predict(prepared.test)
+    if tree.outputs:
+        predicted = predicted.reshape(prepared.truth.shape)
+    return test_quality(predicted, prepared.truth, tree.task)
 
 
 def _worker() -> Worker | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from solver.errors import InputError
 from solver.solution import Status
+from solver.tree import Tree
 from sweep import schema
 from sweep.asks import shown_lam
 from sweep.checkpaths import check_path_columns, check_stored_path, path_claims
@@ -20,6 +21,7 @@ from sweep.checkproofs import check_certificate, check_presence
 from sweep.keys import BUDGETS, canonical, task_key
 from sweep.longchecks import Ticker, sampled_rows
 from sweep.parts import Parts
+from sweep.quality import rmse
 from sweep.rawtables import Place as RowPlace
 from sweep.rawtables import Tables
 from sweep.rows import Checkpoint
@@ -176,11 +178,17 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
         if row[name] != expected:
             yield f"{name} is {row[name]} and exactly {exact}"
     value = Fraction(row["objective_exact"])
-    loss = Fraction(row["errors"], row["total_weight"])
-    if value != loss + Fraction(row["lam_exact"]) * row["splits"]:
-        yield f"the objective {value} is not that of {row['errors']} errors, {row['splits']} splits"
-    if not math.isclose(row["train_accuracy"], 1 - float(loss), abs_tol=1e-12):
-        yield f"the train accuracy is {row['train_accuracy']}, by the errors {1 - float(loss)}"
+    loss = value - Fraction(row["lam_exact"]) * row["splits"]
+    if row["task"] == "regression":
+        yield from _check_regression(row, loss)
+    else:
+        if loss != Fraction(row["errors"], row["total_weight"]):
+            errors, splits = row["errors"], row["splits"]
+            yield f"the objective {value} is not that of {errors} errors, {splits} splits"
+        if not math.isclose(row["train_accuracy"], 1 - float(loss), abs_tol=1e-12):
+            yield f"the train accuracy is {row['train_accuracy']}, by the errors {1 - float(loss)}"
+    if row["loss"] is not None and row["loss"] != float(loss):
+        yield f"the loss is {row['loss']}, by objective and splits {float(loss)}"
     if row["lower_bound_exact"] is None:
         if status is not Status.HEURISTIC:
             yield f"a row of status {status} has no lower bound"
@@ -192,8 +200,23 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
         yield f"the gap is {gap}, by objective and bound {value - bound}"
     # A path may be proven at its least λ and open elsewhere.
     is_open = row["path"] is not None and status is not Status.OPTIMAL
-    if (status is Status.OPTIMAL) != (gap == 0) and not is_open:
+    tolerance = Fraction(row["tolerance"] or 0)
+    if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:
         yield f"the status is {status} and the gap is {gap}"
+
+
+def _check_regression(row: Mapping[str, Any], loss: Fraction) -> Iterator[str]:
+    tree = Tree.from_json(row["tree"])
+    if tree.errors != loss * row["total_weight"]:
+        yield f"the loss is {float(loss)}, the tree says {float(tree.errors / row['total_weight'])}"
+    spread = tree.nodes[0].squared_error
+    expected = {
+        "train_rmse": rmse(loss, len(tree.outputs)),
+        "train_r2": float(1 - tree.errors / spread) if spread else None,
+    }
+    for name, found in expected.items():
+        if row[name] != found:
+            yield f"{name} is {row[name]}, by the tree {found}"
 
 
 class _Claim(NamedTuple):
@@ -265,8 +288,19 @@ def check_tree(
     """What a row, or a step of a path, says of its tree that the tree and the data do not."""
     found_tree = tables.score(place, claimed["tree"])
     shape = found_tree._asdict()
-    wrong_on_test = shape.pop("test_errors")
-    for name, found in (shape | {"test_errors": wrong_on_test if has_test else None}).items():
+    wrong, wrong_on_test = shape.pop("errors"), shape.pop("test_errors")
+    tree = Tree.from_json(claimed["tree"])
+    if tree.outputs:
+        if tree.errors != wrong:
+            yield f"its squared error is {float(tree.errors)}, the data say {float(wrong)}"
+        shape |= {"errors": None, "test_errors": None}
+        if has_test and "test_rmse" in claimed:
+            loss = wrong_on_test / claimed["n_test"]
+            if not math.isclose(claimed["test_rmse"], rmse(loss, len(tree.outputs)), rel_tol=1e-9):
+                yield f"test_rmse is {claimed['test_rmse']}, the tree and the data say otherwise"
+    else:
+        shape |= {"errors": wrong, "test_errors": wrong_on_test if has_test else None}
+    for name, found in shape.items():
         if claimed[name] != found:
             yield f"{name} is {claimed[name]}, the tree and the data say {found}"
     for name, most in json.loads(limits).items():

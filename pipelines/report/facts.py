@@ -167,8 +167,8 @@ def train_command(
     if lam_text.endswith("/n"):
         lam = str(Fraction(lam_text.removesuffix("/n")) / int(row["n_rows"]))
     parts = ["treesweep", "solve", str(reference.path or reference.origin)]
-    if reference.target is not None:
-        parts += ["--target", reference.target]
+    for target in reference.targets:
+        parts += ["--target", target]
     for column, kind in kinds.items():
         parts += ["--column", f"{column}={kind}"]
     parts += ["--encoding", row["encoding"]]

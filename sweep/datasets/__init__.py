@@ -57,7 +57,7 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
     ((1728, 7), 'target', ('acc', 'good', 'unacc', 'vgood'))
     """
     ref = parse_reference(reference, **more)
-    target = ref.target
+    target: str | tuple[str, ...] | None = ref.targets or None
     if ref.path is not None:
         frame = read_file(ref.path.expanduser(), ref.separator)
         if target is None:
@@ -65,18 +65,21 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
             raise InputError(f"{ref.path} needs a target; name one of its columns: {names}")
         _refuse_unnamed(ref, list(frame.columns))
     elif ref.is_fetched:
-        frame, target = read_openml(ref.origin, target)
+        name = ref.targets[0] if len(ref.targets) == 1 else None
+        frame, found = read_openml(ref.origin, name)
+        target = target or found
     else:
         frame = BUILTINS[ref.origin].make()
         target = target or TARGET
-    dataset = Dataset.build(ref.name, frame, target, ref.overrides())
+    test = next(iter(ref.test.items())) if ref.test else None
+    dataset = Dataset.build(ref.name, frame, target, ref.overrides(), ref.task, test)
     return dataset.part(ref.features, ref.first, ref.replicate) if ref.is_part else dataset
 
 
 def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:
     """Row numbers that a table was written with would be taken for a feature."""
     for name in map(str, names):
-        if name.startswith("Unnamed: ") and name not in ref.columns and name != ref.target:
+        if name.startswith("Unnamed: ") and name not in (*ref.columns, *ref.targets):
             raise InputError(
                 f"{ref.path} has a column without a name, perhaps row numbers; name it, or drop "
                 f"it: columns: {{{name!r}: drop}}"

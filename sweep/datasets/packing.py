@@ -41,7 +41,8 @@ def pack(dataset: Dataset, path: Path) -> None:
         columns = [_pack_column(dataset.frame[name]) for name in names]
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise _cannot(dataset, str(error)) from None
-    about = {"version": _VERSION, "target": dataset.target, "columns": dataset.columns}
+    about = {"version": _VERSION, "target": dataset.targets, "columns": dataset.columns}
+    about |= {"task": dataset.task, "test": dataset.test}
     fields = [
         pa.field(name, array.type, metadata={_DTYPE: dtype})
         for name, (array, dtype) in zip(names, columns, strict=True)
@@ -81,7 +82,9 @@ def unpack(path: Path, name: str) -> Dataset:
         frame = pd.DataFrame(
             {field.name: _unpack_column(table[i], field) for i, field in enumerate(table.schema)}
         )
-        return Dataset.build(name, frame, about["target"], about["columns"])
+        test = None if about.get("test") is None else tuple(about["test"])
+        task = about.get("task", "classification")
+        return Dataset.build(name, frame, about["target"], about["columns"], task, test)
     except FileNotFoundError:
         raise
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
@@ -99,9 +102,8 @@ def _cannot(dataset: Dataset, why: str) -> InputError:
 
 def _reading(dataset: Dataset) -> Any:
     """How the features are read, or why they are not: it depends on more than the values."""
-    features = dataset.frame.drop(columns=[dataset.target])
     try:
-        return infer_columns(features, dataset.columns)
+        return infer_columns(dataset.features, dataset.columns)
     except InputError as error:
         return str(error)
 

@@ -37,8 +37,13 @@ class DatasetRef(BaseModel):
         what the table is to be called (by default the file's name without its ending).
     path : Path, optional
         A file. A relative path starts at the current directory, see :meth:`from_directory`.
-    target : str, optional
-        The target column. A file needs one.
+    target : str or list of str, optional
+        The target column. A file needs one. Regression may have several.
+    task : {"classification", "regression"}
+        Whether the target is a label or a number.
+    test : mapping, optional
+        One column and its value on test rows, e.g. ``{split: test}``, for validation ``given``.
+        The column is no feature.
     columns : dict
         How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
         ``kind`` and ``missing``.
@@ -58,7 +63,11 @@ class DatasetRef(BaseModel):
 
     name: str = ""
     path: Path | None = None
-    target: str | None = None
+    target: str | list[str] | None = None
+    task: Literal["classification", "regression"] = "classification"
+    test: dict[str, str | int | float | bool] | None = Field(
+        default=None, min_length=1, max_length=1
+    )
     columns: dict[str, ColumnKind | ColumnOverride] = Field(default_factory=dict)
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     source: str | None = None
@@ -80,6 +89,8 @@ class DatasetRef(BaseModel):
                 raise ValueError(unknown_name(self.origin))
         elif self.source is not None:
             raise ValueError("a dataset has a path or a source, not both; leave one out")
+        if isinstance(self.target, list) and self.task == "classification":
+            raise ValueError("classification has one target; with several, task: regression")
         if not self.name:
             name = self.origin if self.path is None else self.path.name.removesuffix(".gz")
             object.__setattr__(self, "name", name if self.path is None else Path(name).stem)
@@ -89,6 +100,13 @@ class DatasetRef(BaseModel):
     def origin(self) -> str:
         """Without a path: the built-in dataset, or that of OpenML."""
         return self.source or self.name
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target columns that are named."""
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
 
     @property
     def is_part(self) -> bool:

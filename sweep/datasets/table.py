@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from solver.columns import ColumnSpec, check_overrides, text_names
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
-from solver.labels import read_labels
+from solver.labels import read_labels, read_targets
+from solver.nodetests import Category
+from solver.tree import Task
 from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
@@ -30,27 +33,34 @@ class Dataset:
     name : str
     frame : pandas.DataFrame
         Features and target; dropped columns are gone.
-    target : str
-        Name of the target column.
+    targets : tuple of str
+        Names of the target columns; of classification a single one.
     columns : dict
         Overrides of how columns are read, for :meth:`solver.problem.Problem.from_table`.
     digest : str
         SHA-256 of the content, see :func:`table_digest`.
+    task : {"classification", "regression"}
+    test : tuple or None
+        A column that is no feature, and its value on test rows.
     """
 
     name: str
     frame: pd.DataFrame
-    target: str
+    targets: tuple[str, ...]
     columns: dict[str, Any]
     digest: str
+    task: Task = "classification"
+    test: tuple[str, Category] | None = None
 
     @classmethod
     def build(
         cls,
         name: str,
         frame: pd.DataFrame,
-        target: str,
+        target: str | Sequence[str],
         columns: Mapping[str, Any] | None = None,
+        task: Task = "classification",
+        test: tuple[str, Category] | None = None,
     ) -> Dataset:
         """Check a table and drop what is to be dropped.
 
@@ -62,30 +72,75 @@ class Dataset:
         """
         frame = text_names(frame)
         where = f"dataset {name!r}"
-        if target not in frame.columns:
-            names = ", ".join(map(repr, frame.columns))
-            hint = guess_separator(str(frame.columns[0])) if frame.shape[1] == 1 else ""
-            raise InputError(
-                f"{where} has no column {target!r} for the target; it has {names}{hint}"
-            )
+        targets = (target,) if isinstance(target, str) else tuple(target)
+        for name_ in (*targets, *([test[0]] if test else [])):
+            if name_ not in frame.columns:
+                names = ", ".join(map(repr, frame.columns))
+                hint = guess_separator(str(frame.columns[0])) if frame.shape[1] == 1 else ""
+                whose = "target" if name_ in targets else "test rows"
+                raise InputError(
+                    f"{where} has no column {name_!r} for the {whose}; it has {names}{hint}"
+                )
+        if len(set(targets)) < len(targets) or (test and test[0] in targets):
+            raise InputError(f"{where} uses a column twice, as target or for test rows")
         if not len(frame):
             raise InputError(f"{where} has no rows")
         overrides = dict(columns or {})
-        if target in overrides:
-            raise InputError(
-                f"{where}: columns names {target!r}, which is the target; leave it out"
-            )
-        features = [column for column in frame.columns if column != target]
+        for name_ in targets:
+            if name_ in overrides:
+                raise InputError(
+                    f"{where}: columns names {name_!r}, which is the target; leave it out"
+                )
+        no_features = {*targets, *([test[0]] if test else [])}
+        features = [column for column in frame.columns if column not in no_features]
         try:
             check_overrides(features, overrides)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         dropped = [c for c, wish in overrides.items() if wish in ("drop", {"kind": "drop"})]
         if len(dropped) == len(features):
-            raise InputError(f"{where} has no feature, only the target {target!r}")
+            raise InputError(f"{where} has no feature, only the target {', '.join(targets)!r}")
         kept = {column: wish for column, wish in overrides.items() if column not in dropped}
         frame = frame.drop(columns=dropped).reset_index(drop=True)
-        return cls(name, frame, target, kept, table_digest(frame, target, kept))
+        digest = table_digest(frame, targets, kept, task, test)
+        return cls(name, frame, targets, kept, digest, task, test)
+
+    @property
+    def target(self) -> str:
+        """Names of the targets, for people."""
+        return ", ".join(self.targets)
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """The table without its targets, and without the column that tells test rows."""
+        return self.frame.drop(columns=self._no_features)
+
+    @property
+    def _no_features(self) -> list[str]:
+        return [*self.targets, *([self.test[0]] if self.test else [])]
+
+    @cached_property
+    def test_rows(self) -> NDArray[np.bool_] | None:
+        """The rows that the table itself calls test rows; None if it does not say.
+
+        Raises
+        ------
+        InputError
+            If all rows are, or none.
+        """
+        if self.test is None:
+            return None
+        column, value = self.test
+        codes, found = ColumnSpec("category").factorize(self.frame[column])
+        same = np.array([str(other) == str(value) for other in found])
+        mask = np.asarray(same[codes])
+        if mask.all() or not mask.any():
+            which = "all rows" if mask.any() else "no row"
+            raise InputError(
+                f"dataset {self.name!r}: {which} have {column} = {value!r}; "
+                "test must name the value of some rows"
+            )
+        return mask
 
     def part(
         self, features: Sequence[str] | None = None, first: int | None = None, replicate: int = 1
@@ -107,7 +162,7 @@ class Dataset:
             If there is no such column, there are not so many, or the table becomes too large.
         """
         where = f"dataset {self.name!r}"
-        there = [column for column in self.frame.columns if column != self.target]
+        there = list(self.features.columns)
         kept = list(there if features is None else features)
         if unknown := [column for column in kept if column not in there]:
             raise InputError(
@@ -123,25 +178,51 @@ class Dataset:
             raise InputError(
                 f"{where}: {replicate} copies of {len(self.frame)} rows do not fit into memory"
             )
-        frame = pd.concat([self.frame[[*kept, self.target]]] * replicate, ignore_index=True)
+        names = [*kept, *self._no_features]
+        frame = pd.concat([self.frame[names]] * replicate, ignore_index=True)
         columns = {column: wish for column, wish in self.columns.items() if column in kept}
-        digest = table_digest(frame, self.target, columns)
-        return Dataset(self.name, frame, self.target, columns, digest)
+        digest = table_digest(frame, self.targets, columns, self.task, self.test)
+        return replace(self, frame=frame, columns=columns, digest=digest)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The sorted labels, none for regression; errors as :func:`solver.labels.read_labels`."""
+        return self.labels[0]
 
     @cached_property
-    def classes(self) -> tuple[Any, ...]:
-        """The sorted labels; errors as :func:`solver.labels.read_labels`."""
-        return read_labels(self.frame[self.target])[0]
+    def labels(self) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        """The sorted labels and the label of each row; of regression none, and zeros.
+
+        Raises
+        ------
+        InputError
+            If the targets cannot be used.
+        """
+        if self.task == "regression":
+            return (), np.zeros(len(self.numbers), np.int64)
+        return read_labels(self.frame[self.targets[0]])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The targets of regression, (rows × outputs); errors as for labels."""
+        return read_targets(self.frame[list(self.targets)])
 
 
-def table_digest(frame: pd.DataFrame, target: str, columns: Mapping[str, Any]) -> str:
+def table_digest(
+    frame: pd.DataFrame,
+    targets: str | Sequence[str],
+    columns: Mapping[str, Any],
+    task: Task = "classification",
+    test: tuple[str, Category] | None = None,
+) -> str:
     """SHA-256 of what determines a dataset's results.
 
-    These are the names, order and values of the columns, the order of the rows, the target's name
-    and the overrides. The dataset's name, the file's format and compression, the width of numbers,
-    and whether text is stored as text or as pandas categories do not matter; nor does it matter
-    whether whole numbers are stored as integers or as floats, or dates in UTC or in another zone.
-    Where two formats give different values (dates are text in CSV), the digests differ.
+    These are the task, the names, order and values of the columns, the order of the rows, the
+    targets' names, which rows are test rows, and the overrides. The dataset's name, the file's
+    format and compression, the width of numbers, and whether text is stored as text or as pandas
+    categories do not matter; nor does it matter whether whole numbers are stored as integers or as
+    floats, or dates in UTC or in another zone. Where two formats give different values (dates are
+    text in CSV), the digests differ.
 
     Raises
     ------
@@ -154,7 +235,11 @@ def table_digest(frame: pd.DataFrame, target: str, columns: Mapping[str, Any]) -
         data = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
         content.update(len(data).to_bytes(8, "little") + data)
 
-    add(["treesweep-table", 1, len(frame), target, dict(columns)])
+    # What a table of classification has been from the first version on stays as it was.
+    names = [targets] if isinstance(targets, str) else [*targets]
+    target = names[0] if task == "classification" else [task, *names]
+    mark = [list(test)] if test else []
+    add(["treesweep-table", 1, len(frame), target, dict(columns), *mark])
     for name in frame.columns:
         add(name)
         for part in _content(frame[name]):

@@ -113,12 +113,13 @@ def test_steps_that_are_nowhere_the_best_are_told(path: Path) -> None:
     between = replace(
         first, splits=first.splits - 1, errors=last.errors, start=first.start, end=last.start
     )
-    found = check_steps([first, between, last], (), path.total_weight, 0, Status.TIME_LIMIT)
+    steps, weight = [first, between, last], path.total_weight
+    found = check_steps(steps, (), weight, 0, Status.TIME_LIMIT, Fraction(0))
     assert any("nowhere the best" in text or "are equal at" in text for text in found)
 
 
 def test_the_columns_say_what_the_path_says(problem: solver.Problem, path: Path) -> None:
-    columns = path_columns(path, list(range(len(path.steps))))
+    columns = path_columns(path, [{"test_errors": i} for i in range(len(path.steps))])
     claims, points = stored_claims(columns)
     assert tuple(points) == path.points
     assert [tuple(claim) for claim in claims] == [

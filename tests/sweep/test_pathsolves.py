@@ -93,7 +93,7 @@ def test_a_finished_path_costs_nothing(problem: solver.Problem) -> None:
 def test_the_row_of_a_stopped_path_says_the_same(problem: solver.Problem) -> None:
     first = Counted(problem, most=3)
     path = find_path(problem, LAM, series(problem, first, []), watch=Watch(first.is_stopped))
-    text = solves_of(path_columns(path, [None] * len(path.steps)))
+    text = solves_of(path_columns(path, [{}] * len(path.steps)))
     known = parse_solves(text)
     assert [(one.lam, one.lower_bound) for one in known] == [tuple(p) for p in path.points]
     assert [one.tree for one in known] == [path.step_at(p.lam).tree for p in path.points]
@@ -194,7 +194,7 @@ def test_what_is_known_makes_up_for_what_a_limit_ended() -> None:
 def test_a_whole_path_comes_back_from_its_row() -> None:
     problem, lam = tied(), Fraction(1, 300)
     path = find_path(problem, lam, Branches().series(problem))
-    known = parse_solves(solves_of(path_columns(path, [None] * len(path.steps))))
+    known = parse_solves(solves_of(path_columns(path, [{}] * len(path.steps))))
     found = recalled_path(problem, lam, known, "branches", "2")
     assert found.steps == path.steps
     assert (found.status, found.seconds, found.iterations) == (Status.OPTIMAL, 0, 0)

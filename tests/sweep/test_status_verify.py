@@ -89,6 +89,7 @@ def _better(row: Row) -> None:
     value = Fraction(row["objective_exact"]) - Fraction(1, 100)
     for name in ("objective", "lower_bound"):
         row[name], row[f"{name}_exact"] = float(value), str(value)
+    row["loss"] = float(value - Fraction(row["lam_exact"]) * row["splits"])
 
 
 def _too_good(row: Row) -> None:
@@ -97,6 +98,7 @@ def _too_good(row: Row) -> None:
     value = Fraction(row["objective_exact"]) - Fraction(1, row["total_weight"])
     for name in ("objective", "lower_bound"):
         row[name], row[f"{name}_exact"] = float(value), str(value)
+    row["loss"] = float(value - Fraction(row["lam_exact"]) * row["splits"])
 
 
 @pytest.mark.parametrize(

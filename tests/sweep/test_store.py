@@ -458,7 +458,7 @@ def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
             # Parts of both versions.
             assert len(read_results(old)) == len(store.answers)
     after = read_results(old)
-    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 3, 3]
+    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 4, 4]
     kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, before)
     assert verify_sweep(old).findings == []
@@ -486,7 +486,7 @@ def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
 def test_columns_that_no_version_has_are_refused(old: Path) -> None:
     (part,) = (old / "rows").glob("*.parquet")
     pq.write_table(pq.read_table(part).drop_columns(["trace"]), part)
-    with pytest.raises(InputError, match=r"columns of schema version 3, or of an earlier one"):
+    with pytest.raises(InputError, match=r"columns of schema version 4, or of an earlier one"):
         read_results(old)
 
 
@@ -521,7 +521,7 @@ def test_a_store_of_version_2_goes_on(
     assert told == []
     assert stores.read_manifest(old)["version"] == stores.VERSION
     after = read_results(old)
-    assert sorted(after["schema_version"]) == [2, 2, 2, 2, 3, 3]
+    assert sorted(after["schema_version"]) == [2, 2, 2, 2, 4, 4]
     kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, before)
     assert verify_sweep(old, proof=True).findings == []

@@ -49,7 +49,7 @@ def test_training_and_test_rows_are_parted(prepared: tasks.Prepared) -> None:
     info = prepared.info
     assert (info.n_rows, info.n_train, info.n_test) == (432, 324, 108)
     assert prepared.problem.total_weight == 324
-    assert len(prepared.test) == len(prepared.test_labels) == 108
+    assert len(prepared.test) == len(prepared.truth) == 108
     assert "target" not in prepared.test.columns
     assert prepared.n_features_encoded == 17
 
@@ -61,7 +61,7 @@ def test_a_row_has_every_column_and_its_trees_test_accuracy(
     assert list(row) == schema.SCHEMA.names
     assert row["status"] == "optimal"
     tree = solver.Tree.from_json(row["tree"])
-    wrong = int((np.asarray(tree.predict(prepared.test)) != prepared.test_labels).sum())
+    wrong = int((np.asarray(tree.predict(prepared.test)) != prepared.truth).sum())
     assert row["test_errors"] == wrong
     assert row["test_accuracy"] == 1 - wrong / 108
     assert row["started"] <= row["finished"]
