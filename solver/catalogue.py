@@ -18,11 +18,14 @@ from solver.osdt import Osdt
 from solver.path import Path
 from solver.pathsearch import find_path
 from solver.problem import Problem
+from solver.quantbnb import QuantBnB
 from solver.solution import Solution
 from solver.tao import Tao
 from solver.tree import Tree
 
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Branches, Osdt, Cart, Tao)}
+SOLVERS: dict[str, type[Solver]] = {
+    solver.name: solver for solver in (Branches, Osdt, QuantBnB, Cart, Tao)
+}
 
 
 def get_solver(name: str) -> type[Solver]:

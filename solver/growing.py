@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,11 @@ def grown_length(members: Sequence[NDArray[Any]], least: int) -> int:
     if least <= room:
         return room
     return room + max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
+
+
+def half_of_memory() -> int:
+    """Half of the machine's bytes: a search that is killed for its memory says nothing."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:

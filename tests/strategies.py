@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ class Table:
     weights: tuple[int, ...]
     arities: tuple[int, ...]
     n_classes: int
+    ordered: bool = False
 
     @property
     def counts(self) -> list[list[int]]:
@@ -38,15 +39,21 @@ class Table:
             weights=self.weights,
             arities=self.arities,
             classes=range(self.n_classes),
+            ordered=self.ordered,
         )
 
     def optimum(self, lam: Fraction, limits: Limits | None = None) -> naive.Optimum:
         """The oracle's answer on the table as it stands, before any preparation."""
         limits = limits or Limits()
+        codes, arities = self.codes, self.arities
+        if self.ordered:  # every cut is a feature of two codes
+            cuts = [(f, c) for f, arity in enumerate(arities) for c in range(arity - 1)]
+            codes = tuple(tuple(int(row[f] > c) for f, c in cuts) for row in codes)
+            arities = (2,) * len(cuts)
         return naive.optimum(
-            self.codes,
+            codes,
             self.counts,
-            self.arities,
+            arities,
             lam,
             depth=limits.depth,
             splits=limits.splits,
@@ -110,6 +117,12 @@ def tables(
 def binary_tables(*, max_rows: int = 18, max_features: int = 6) -> st.SearchStrategy[Table]:
     """Tables that every solver of binary features can do."""
     return tables(max_rows=max_rows, max_features=max_features, max_arity=2, max_classes=3)
+
+
+def ordered_tables(*, max_rows: int = 10, max_features: int = 3) -> st.SearchStrategy[Table]:
+    """Tables of small numbers."""
+    drawn = tables(max_rows=max_rows, max_features=max_features, max_arity=4, max_classes=3)
+    return drawn.map(lambda table: replace(table, ordered=True))
 
 
 def prices(weight: int) -> st.SearchStrategy[Fraction]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from solver.base import Watch
 from solver.branches.greedy import GREEDY
 from solver.exact import Prices
+from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.osdt.engine import OsdtEngine
 from solver.problem import Problem
@@ -55,7 +55,7 @@ class OsdtSearch(Search):
             return OsdtEngine(problem, prices, scope, limits, settings, state)
 
         if limits.bytes is None:
-            limits = replace(limits, bytes=_most_bytes())
+            limits = replace(limits, bytes=half_of_memory())
         super().__init__(problem, lam, limits, make, GREEDY)
         self.settings = settings
         self.measures: list[dict[str, float]] = []
@@ -111,8 +111,3 @@ class OsdtSearch(Search):
             trace=self.measures,
         )
         return found
-
-
-def _most_bytes() -> int:
-    """Half of the machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,1 +1,5 @@
-"""Optimal shallow trees on continuous features."""
+"""Quant-BnB: branch and bound over intervals of thresholds."""
+
+from solver.quantbnb.quantbnb import QuantBnB
+
+__all__ = ["QuantBnB"]

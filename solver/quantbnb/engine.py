@@ -106,16 +106,15 @@ class QuantEngine:
         totals = counts.sum(axis=0)
         leaf = prices.error * int(totals.sum() - totals.max())
         # More splits than these are of no use, or cost more than a leaf.
-        depth = min(scope.depth, len(codes) - 1, leaf // prices.split) if self.arities else 0
+        cuts = sum(self.arities) - len(self.arities)
+        depth = min(scope.depth, len(codes) - 1, cuts, leaf // prices.split)
         if depth > DEEPEST:
             raise InputError(
                 f"a depth of {depth} is more than solver 'quantbnb' can do; set the limit depth "
                 f"to {DEEPEST} or less"
             )
-        self.levels: Levels = new_levels(len(self.arities), max(depth - 1, 1), _POINTS)
-        self.levels.tries[:] = -1
-        self.levels.tree[:] = -1
-        self.levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF]] = START, depth, leaf, leaf
+        self.depth, self.leaf = depth, leaf
+        self.levels: Levels = self._first_levels(1, 1)  # enough for a leaf
         self.top = np.zeros(1, np.int64)
         # Evaluated splits, swept features, blocks looked into; then proven, and whether it ended.
         self._progress = np.zeros(5, np.int64)
@@ -132,6 +131,19 @@ class QuantEngine:
         if state is not None:
             self._restore(state)
         self.fold()
+
+    @property
+    def _floors(self) -> int:
+        """Number of levels."""
+        return max(self.depth - 1, 1)
+
+    def _first_levels(self, number: int, points: int) -> Levels:
+        levels = new_levels(len(self.arities), number, points)
+        levels.tries[:] = -1
+        levels.tree[:] = -1
+        frame = START, self.depth, self.leaf, self.leaf
+        levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF]] = frame
+        return levels
 
     def _compile(self) -> float:
         """Compile the kernels for arrays of the types that the search will have."""
@@ -233,32 +245,39 @@ class QuantEngine:
 
     @property
     def _table_bytes(self) -> int:
-        """Memory of the arrays of the rows, before they are made."""
+        """Memory of the arrays of the rows, to be known before they are made."""
         one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
         scratch = 8 * sum(sweep_sizes(self.sizes))
         cells = len(self.rows) * len(self.arities)
         columns = cells * np.dtype(table.rank_type(self.arities)).itemsize
-        parts = len(self.levels.frame) * one
+        parts = self._floors * one
         return table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
         if self.table is None:
-            if limit is not None and self.bytes + self._table_bytes > limit:
-                return False
+            points = _POINTS if self.levels.code.size == 1 else 0
+            if limit is not None:
+                if self.bytes + self._table_bytes + self._level_bytes(points) > limit:
+                    return False
             self._make_table()
+            if points:
+                self.levels = self._first_levels(self._floors, points)
             return True
-        levels, points = self.levels.code.shape
-        shapes = level_shapes(len(self.arities), levels, 2 * points)
-        more = sum(8 * math.prod(shape) for shape in shapes)
-        if limit is not None and self.bytes + more > limit:
+        points = 2 * self.levels.code.shape[1]
+        if limit is not None and self.bytes + self._level_bytes(points) > limit:
             return False
         self.levels = grown(self.levels)
         return True
 
+    def _level_bytes(self, points: int) -> int:
+        """Memory of new levels with room for so many thresholds, or none."""
+        shapes = level_shapes(len(self.arities), self._floors, points)
+        return sum(8 * math.prod(shape) for shape in shapes) if points else 0
+
     def _make_table(self) -> None:
         self.table = table.new_table(self.arities, self.sizes)
-        self.parts = new_parts(self.sizes, len(self.levels.frame))
+        self.parts = new_parts(self.sizes, self._floors)
         self.scratch: Sweep = new_sweep(self.sizes)
         self.scratch.evaluations[:] = self._progress[:3]
         kind = self.table.ranks.dtype
@@ -280,17 +299,17 @@ class QuantEngine:
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
         check_search(state, set(self.state()), self.digest, self.rules)
-        depth = int(self.levels.frame[0, DEPTH])
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
-        levels = new_levels(len(self.arities), len(self.levels.frame), points)
+        # One that has not begun has but a leaf.
+        levels = new_levels(len(self.arities), self._floors if points > 1 else 1, points)
         arrays = {**levels._asdict(), "top": self.top, "progress": self._progress}
         for name, array in arrays.items():
             if state[name].shape != array.shape or state[name].dtype != array.dtype:
                 raise InputError("the state's arrays do not fit; it is damaged")
             array[:] = state[name]
         self.levels = levels
-        if levels.frame[0, DEPTH] != depth:
+        if levels.frame[0, DEPTH] != self.depth:
             raise InputError("the state is that of a search with another limit on depth")
 
     def shape(self) -> Shape:

@@ -18,11 +18,20 @@ from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree,
 from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
 from solver.osdt.engine import BOUNDS
 from solver.scorer import score
-from tests.strategies import Table, binary_tables, prices, random_table, structural_limits, tables
+from tests.strategies import (
+    Table,
+    binary_tables,
+    ordered_tables,
+    prices,
+    random_table,
+    structural_limits,
+    tables,
+)
 
 THIRD = Fraction(1, 3)
 SMALL_PRICE = Fraction(1, 2000)
 LARGE = 10**9
+ANY_DEPTH = 16
 
 quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -38,20 +47,26 @@ def _variants() -> list[Any]:
     """Every solver as it is, and with each other value of each option that lists its values."""
     variants = []
     for kind in SOLVERS.values():
-        variants.append(pytest.param(kind, {}, id=kind.name))
+        # One that needs a limit on depth gets one that the small tables never reach.
+        own = {"depth": ANY_DEPTH} if "depth" in kind.options else {}
+        variants.append(pytest.param(kind, own, id=kind.name))
         for name, option in kind.options.items():
             for value in option.allowed or ():
                 if kind.name == "osdt" and name in BOUNDS:
                     continue  # without a bound it sees far too much; it has tests of its own
                 if value != option.default:
                     label = f"{kind.name}-{name}-{value}"
-                    variants.append(pytest.param(kind, {name: value}, id=label))
+                    variants.append(pytest.param(kind, {**own, name: value}, id=label))
     return variants
 
 
 def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
-    categorical = "categorical" in kind.traits.features
-    return data.draw(st.one_of(tables(), binary_tables()) if categorical else binary_tables())
+    drawn = [binary_tables()]
+    if "categorical" in kind.traits.features:
+        drawn.append(tables())
+    if "continuous" in kind.traits.features:
+        drawn.append(ordered_tables())
+    return data.draw(st.one_of(drawn))
 
 
 def _limits_for(kind: type[Solver], data: st.DataObject) -> Limits:
@@ -168,6 +183,7 @@ class TestContract:
             [table.target[r] for r in rows],
             arities=table.arities,
             classes=range(table.n_classes),
+            ordered=table.ordered,
         )
         problem = table.problem()
         assert repeated.digest == problem.digest
@@ -229,7 +245,8 @@ class TestContract:
         if kind.traits.proves:
             assert (solution.objective, solution.splits) == (Fraction(299, 300), 0)
             # One split sets one more row right, whatever it asks.
-            paid = kind(**options).solve(problem, Fraction(1, 1000), Limits(splits=1))
+            one = Limits(splits=1) if "splits" in kind.traits.limits else Limits(depth=1)
+            paid = kind(**options).solve(problem, Fraction(1, 1000), one)
             assert paid.objective == Fraction(298, 300) + Fraction(1, 1000)
 
     def test_splits_too_dear(self, kind: type[Solver], options: dict[str, Any]) -> None:
@@ -376,7 +393,8 @@ def _timeless(solution: Solution) -> dict[str, Any]:
 
 def test_there_is_no_such_solver() -> None:
     with pytest.raises(
-        InputError, match="there is no solver 'oracle'; there are: branches, osdt, cart, tao"
+        InputError,
+        match="there is no solver 'oracle'; there are: branches, osdt, quantbnb, cart, tao",
     ):
         solver.get_solver("oracle")
 
