@@ -351,3 +351,48 @@ def least_numeric_cost(
         return best
 
     return least(tuple(range(len(y))), depth)
+
+
+def least_squares_cost(
+    x: Sequence[Sequence[float]],
+    y: Sequence[Sequence[float]],
+    weights: Sequence[int],
+    depth: int,
+    split: Fraction = Fraction(0),
+    min_leaf: int = 1,
+) -> tuple[Fraction, int]:
+    """Least ``squared error + split · splits`` of the trees of thresholds on numbers, exactly.
+
+    Returns
+    -------
+    cost : Fraction
+    splits : int
+        The fewest splits of a tree of that cost.
+    """
+    numbers = [[Fraction(value) for value in row] for row in y]
+
+    def leaf(rows: Rows) -> Fraction:
+        weight, total = sum(weights[row] for row in rows), Fraction(0)
+        for output in range(len(numbers[0])):
+            first = sum((weights[row] * numbers[row][output] for row in rows), Fraction(0))
+            second = sum((weights[row] * numbers[row][output] ** 2 for row in rows), Fraction(0))
+            total += second - first * first / weight
+        return total
+
+    @cache
+    def least(rows: Rows, depth: int) -> tuple[Fraction, int]:
+        best = leaf(rows), 0
+        if depth == 0:
+            return best
+        for feature in range(len(x[0])):
+            for value in sorted({x[row][feature] for row in rows})[1:]:
+                left = tuple(row for row in rows if x[row][feature] < value)
+                right = tuple(row for row in rows if x[row][feature] >= value)
+                if min(sum(weights[row] for row in half) for half in (left, right)) < min_leaf:
+                    continue
+                halves = least(left, depth - 1), least(right, depth - 1)
+                cost = split + halves[0][0] + halves[1][0]
+                best = min(best, (cost, 1 + halves[0][1] + halves[1][1]))
+        return best
+
+    return least(tuple(range(len(y))), depth)

@@ -1,0 +1,1 @@
+"""Optimal regression trees on numbers: the search for the least squared error."""

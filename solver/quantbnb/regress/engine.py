@@ -1,0 +1,318 @@
+"""The search for the least squared error as an engine: owns the arrays, grows them, reads the tree.
+
+Ties: among trees whose costs differ by no more than the tolerance, one of fewer splits is
+preferred, and then the one that the search meets first; the search depends on nothing but the
+problem, the price, the depth and the smallest leaf. The last splits of the tree are those of the
+least squared error, of these the first feature and the lowest code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.growing import ROOM
+from solver.jit import ensure_compiled
+from solver.quantbnb.regress import search
+from solver.quantbnb.regress.lanes import LANES
+from solver.quantbnb.regress.state import (
+    BOUND,
+    CHILD,
+    COST,
+    DEPTH,
+    INTERVALS,
+    LIMIT,
+    PHASE,
+    POINTS,
+    QUEUED,
+    ROWS,
+    START,
+    STEPS,
+    Ints,
+    Levels,
+    Parts,
+    Rules,
+    grown,
+    new_levels,
+    new_parts,
+    new_scratch,
+)
+from solver.quantbnb.regress.stumps import best_stump, leaf_of, nearest_middle
+from solver.quantbnb.regress.units import new_targets
+from solver.search import FULL, PROVEN, RUNNING
+from solver.tree import Shape
+
+_POINTS = 256
+DEEPEST = 16
+_SLACK = 3.0
+"""Times the error of a cost that a split must gain: more than two costs may differ by."""
+
+
+class SquaresEngine:
+    """One search for the tree of limited depth with the least squared error.
+
+    Parameters
+    ----------
+    codes : (rows, features)
+        Ranks of the values; a cut ``(f, c)`` sends the rows with ``codes[:, f] <= c`` to the left.
+    arities : (features,)
+        Numbers of distinct values.
+    weights : (rows,)
+        Whole numbers, at least 1.
+    values : (rows, outputs)
+        Targets, finite.
+    depth : int
+        Most splits on a path.
+    split : float
+        Price of a split, in units of the weighted squared error.
+    min_leaf : int
+        Smallest weight of a leaf.
+    allowed : float, optional
+        What ``tolerance`` should be at most: where rows are many, ties are broken less well.
+    digest : str
+        Of the problem, for states.
+    state : mapping, optional
+        What :meth:`state` gave in a search with the same arguments.
+
+    Raises
+    ------
+    InputError
+        If the depth is too large, or the state is that of another search.
+
+    Notes
+    -----
+    Costs are in the user's units: squared error + ``split`` · splits. With ``tolerance`` as the
+    property says: the tree's cost in exact arithmetic is at most ``achieved + tolerance``, and no
+    tree costs less than ``proven − tolerance``. Within the search each split costs a little more
+    than its price, more than two computed costs may differ by: so a split that gains nothing is
+    not made, and of two equally good trees the one of fewer splits is found.
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        arities: NDArray[Any],
+        weights: Ints,
+        values: NDArray[np.float64],
+        depth: int,
+        split: float = 0.0,
+        min_leaf: int = 1,
+        allowed: float | None = None,
+        digest: str = "",
+        state: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self.codes, self.digest = codes, digest
+        self.first_cut = np.concatenate(([0], np.cumsum(np.asarray(arities, np.int64) - 1)))
+        targets = new_targets(values, weights)
+        self.sums, self.unit = targets.sums, -2 * targets.exponent
+        price = math.ldexp(float(split), -self.unit)
+        features, rows, width = codes.shape[1], len(codes), self.sums.shape[1]
+        most = min(2.0 ** min(depth, 60), rows) - 1.0  # splits
+        slack = _SLACK * targets.error
+        if allowed is not None:
+            spare = math.ldexp(allowed, -self.unit) - 2 * targets.error
+            slack = min(slack, max(spare, 0.0) / max(most, 1.0))
+        self.rules = Rules(price + slack, float(max(min_leaf, 1)), width - 3, features)
+        # More splits than these are of no use, or cost more than a leaf.
+        leaf = leaf_of(self.sums)
+        most_splits = rows - 1 if self.rules.split <= 0.0 else leaf / self.rules.split
+        self.depth = depth = int(min(depth, rows - 1, most_splits)) if features and leaf > 0 else 0
+        if depth > DEEPEST:
+            raise InputError(
+                f"a depth of {depth} is more than solver 'quantbnb' can do; set the limit depth "
+                f"to {DEEPEST} or less"
+            )
+        self.tolerance = math.ldexp(most * slack + 2 * targets.error, self.unit)
+        levels = max(depth - 1, 1)
+        self.parts = new_parts(levels, features, rows, width)
+        self.levels = new_levels(levels, features, max(_POINTS, 2 * features + 2 * LANES))
+        self.scratch = new_scratch(rows, width)
+        self.levels.tries[:] = -1
+        self.levels.frame[0, [PHASE, DEPTH, ROWS]] = START, depth, rows
+        self.levels.price[0, [LIMIT, COST]] = search.INFINITE
+        self.ended = False
+        self.compile_seconds = ensure_compiled(
+            search.step, *self._arguments, 0, 0.0
+        ) + ensure_compiled(search.rebuild, self.parts, self.scratch, self.levels)
+        self._fill()
+        if state is not None:
+            self._restore(state)
+
+    @property
+    def _arguments(self) -> tuple[Parts, Rules, Any, Levels]:
+        return self.parts, self.rules, self.scratch, self.levels
+
+    def _fill(self) -> None:
+        """The whole problem as the part of the first level."""
+        rows = len(self.codes)
+        for g in range(self.rules.features):
+            column = self.codes[:, g]
+            order = np.argsort(column, kind="stable")
+            last = np.ones(rows, np.int64)
+            last[:-1] = column[order][1:] != column[order][:-1]
+            self.parts.codes[0, g] = column
+            self.parts.order[0, g] = 2 * order + last
+        self.parts.sums[0] = self.sums
+        self.parts.total[0] = self.sums.sum(axis=0)
+        _, feature, code = best_stump(self.codes, self.sums, self.rules.least)
+        self.levels.tries[0, 0] = feature, code
+
+    def step(self, iterations: int, enough: float) -> int:
+        """Go on for so many steps; see :class:`solver.search.Engine`."""
+        if self.ended:
+            return PROVEN
+        if self.depth <= 1:
+            self._split_once()
+            return PROVEN
+        most = math.ldexp(float(enough), -self.unit)
+        outcome = search.step(*self._arguments, iterations, most)
+        if outcome == search.FULL:
+            return FULL
+        self.ended = outcome == search.ENDED
+        return PROVEN if self.ended else RUNNING
+
+    def _split_once(self) -> None:
+        cost = leaf_of(self.sums)
+        if self.depth == 1:
+            gain, _, _ = best_stump(self.codes, self.sums, self.rules.least)
+            cost = min(cost, self.rules.split + max(0.0, cost - gain))
+        self.levels.price[0, [LIMIT, COST]] = cost
+        self.scratch.done[STEPS] = 1
+        self.ended = True
+
+    @property
+    def achieved(self) -> float:
+        """Cost of the best tree."""
+        cost = float(self.levels.price[0, COST])
+        return math.ldexp(min(cost, leaf_of(self.sums)), self.unit)
+
+    @property
+    def proven(self) -> float:
+        """No tree costs less, but for the tolerance."""
+        frame, price, bound = self.levels.frame[0], self.levels.price[0], self.achieved
+        if self.ended:
+            return bound
+        if frame[PHASE] == START:
+            return 0.0
+        if frame[PHASE] == CHILD:
+            bound = min(bound, math.ldexp(float(price[BOUND]), self.unit))
+        if frame[QUEUED]:
+            least = float(self.levels.bound[0, self.levels.heap[0, 0]])
+            bound = min(bound, math.ldexp(least, self.unit))
+        return bound
+
+    @property
+    def iterations(self) -> int:
+        """Batches of cuts, and parts begun with."""
+        return int(self.scratch.done[STEPS])
+
+    @property
+    def nodes(self) -> int:
+        """The same: each looks at new parts."""
+        return self.iterations
+
+    @property
+    def passes(self) -> int:
+        """Passes over the rows of a part in the order of a feature."""
+        return int(self.scratch.done[1])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        groups = (self.parts, self.levels, self.scratch)
+        return self.sums.nbytes + sum(array.nbytes for group in groups for array in group)
+
+    def fold(self) -> None:
+        """Nothing is left to fold: the bounds in the queue are those known."""
+
+    def grow(self, limit: int | None) -> bool:
+        """Twice the room for cuts; False if that would exceed the limit."""
+        more = sum(array.nbytes for array in self.levels)
+        if limit is not None and self.bytes + more > limit:
+            return False
+        self.levels = grown(self.levels)
+        return True
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """It goes on from no other search."""
+        return 0, 0
+
+    @property
+    def inherits(self) -> bool:
+        """It knows of no other trees."""
+        return False
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """There is nothing to find again."""
+
+    def shape(self) -> Shape:
+        """The best tree; cuts are numbered ``first_cut[f] + c``."""
+        tree = self.levels.tree[0]
+        return self._read(tree, 0, np.arange(len(self.codes)), self.depth)
+
+    def _read(self, tree: Ints, at: int, rows: Ints, depth: int) -> Shape:
+        codes = self.codes[rows]
+        if at < len(tree) and depth > 1:
+            feature, code = map(int, tree[at])
+        elif depth >= 1:
+            gain, feature, code = best_stump(codes, self.sums[rows], self.rules.least)
+            if gain <= self.rules.split:
+                feature = -1
+        else:
+            feature = -1
+        if feature < 0:
+            return -1
+        code = nearest_middle(codes[:, feature], code)
+        left = codes[:, feature] <= code
+        halves = (
+            self._read(tree, 2 * at + 1, rows[left], depth - 1),
+            self._read(tree, 2 * at + 2, rows[~left], depth - 1),
+        )
+        return int(self.first_cut[feature]) + code, halves
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """Everything that the search needs to go on; views, as far as they are in use."""
+        points = int(self.levels.frame[:, POINTS].max())
+        intervals = int(self.levels.frame[:, INTERVALS].max())
+        used = {"code": points, "place": points, "low": points, "each": points, "guess": points}
+        used |= {"feature": intervals, "bound": intervals, "ends": intervals, "heap": intervals}
+        kept = {
+            name: array[:, : used[name]] if name in used else array
+            for name, array in self.levels._asdict().items()
+        }
+        # The parts follow from the cuts above them.
+        return {
+            **kept,
+            "count": self.scratch.done,
+            "ended": np.array([self.ended]),
+            ROOM: np.array([self.levels.code.shape[1]], np.int64),
+            "rules": np.array([*self.rules, self.depth]),
+            "problem": np.array(self.digest),
+        }
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        names = {*self.levels._fields, "count", "ended", ROOM, "rules", "problem"}
+        if set(state) != names or str(state["problem"]) != self.digest:
+            raise InputError("the state is that of another problem or of another solver")
+        if state["rules"].tolist() != np.array([*self.rules, self.depth]).tolist():
+            raise InputError("the state is that of a search with another λ, options or limits")
+        try:
+            points = int(state[ROOM][0])
+            self.levels = new_levels(len(self.levels.code), self.rules.features, points)
+            for name, array in self.levels._asdict().items():
+                saved = state[name]
+                if saved.dtype != array.dtype:
+                    raise ValueError
+                array[tuple(slice(0, size) for size in saved.shape)] = saved
+            self.scratch.done[:] = state["count"]
+            self.ended = bool(state["ended"][0])
+            search.rebuild(self.parts, self.scratch, self.levels)
+        except (IndexError, TypeError, ValueError):
+            raise InputError("the state's arrays do not fit; it is damaged") from None

@@ -1,0 +1,180 @@
+"""Kernels on parts: halves of a part, and the best stumps of both sides of several cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.jit import inlined, outlined
+from solver.quantbnb.regress.lanes import (
+    LANES,
+    sum_lanes,
+    sweep_many,
+    sweep_one,
+    sweep_three,
+    sweep_two,
+)
+from solver.quantbnb.regress.state import PASSES, Floats, Parts, Rules, Scratch
+
+
+@outlined
+def halve(
+    parts: Parts, scratch: Scratch, level: int, rows: int, feature: int, code: int, side: int
+) -> int:
+    """Make the rows left (side 0) or right (side 1) of a cut the part of the next level.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    old_codes, new_codes = parts.codes[level], parts.codes[level + 1]
+    old_order, new_order = parts.order[level], parts.order[level + 1]
+    old_sums, new_sums = parts.sums[level], parts.sums[level + 1]
+    total, moved = parts.total[level + 1], scratch.moved
+    width, features = old_sums.shape[1], old_codes.shape[0]
+    kept = 0
+    for q in range(width):
+        total[q] = 0.0
+    for row in range(rows):
+        moved[row] = -1
+        if (old_codes[feature, row] > code) == (side == 1):
+            moved[row] = kept
+            for q in range(width):
+                new_sums[kept, q] = old_sums[row, q]
+                total[q] += old_sums[row, q]
+            kept += 1
+    for g in range(features):
+        for row in range(rows):
+            if moved[row] >= 0:
+                new_codes[g, moved[row]] = old_codes[g, row]
+        at, last = 0, -1
+        for i in range(rows):
+            row = moved[old_order[g, i] >> 1]
+            if row >= 0:
+                if at > 0 and new_codes[g, row] != last:
+                    new_order[g, at - 1] |= 1
+                new_order[g, at] = row << 1
+                last = new_codes[g, row]
+                at += 1
+        if at > 0:
+            new_order[g, at - 1] |= 1
+    return kept
+
+
+@inlined
+def leaf_cost(sums: Floats, outputs: int) -> float:
+    """Squared error of a leaf by its sums: Σ w|y|² − |Σ wy|² / Σ w."""
+    if sums[0] <= 0.0:
+        return 0.0
+    square = 0.0
+    for q in range(1, outputs + 1):
+        square += sums[q] * sums[q]
+    return float(max(0.0, (sums[outputs + 1] - square / sums[0]) + sums[outputs + 2]))
+
+
+@outlined
+def _sweep(
+    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, g: int, least: float,
+    gains: Floats,
+) -> None:  # fmt: skip
+    order, sums = parts.order[level, g], parts.sums[level]
+    width, outputs = sums.shape[1], rules.outputs
+    if outputs == 1:
+        sweep_one(
+            order, 0, rows, scratch.bits, sums, width, outputs, scratch.totals, least,
+            scratch.sums, gains,
+        )  # fmt: skip
+    elif outputs == 2:
+        sweep_two(
+            order, 0, rows, scratch.bits, sums, width, outputs, scratch.totals, least,
+            scratch.sums, gains,
+        )  # fmt: skip
+    elif outputs == 3:
+        sweep_three(
+            order, 0, rows, scratch.bits, sums, width, outputs, scratch.totals, least,
+            scratch.sums, gains,
+        )  # fmt: skip
+    else:
+        sweep_many(
+            order, 0, rows, scratch.bits, sums, width, outputs, scratch.totals, least,
+            scratch.sums, gains,
+        )  # fmt: skip
+
+
+@outlined
+def mark(
+    parts: Parts, scratch: Scratch, level: int, rows: int, feature: int, code: int, lane: int
+) -> None:
+    """Make the rows left of a cut a lane; lane 0 first: it clears the others."""
+    codes, bits = parts.codes[level, feature], scratch.bits
+    if lane == 0:
+        for row in range(rows):
+            bits[row] = np.uint8(codes[row] <= code)
+    else:
+        for row in range(rows):
+            bits[row] |= np.uint8(codes[row] <= code) << np.uint8(lane)
+
+
+@outlined
+def evaluate(
+    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, lanes: int,
+    each: Floats, low: Floats,
+) -> None:  # fmt: skip
+    """Best stumps of both sides of the marked cuts.
+
+    Parameters
+    ----------
+    lanes : int
+        How many cuts are marked.
+    each : (points, 2, features)
+        In and out: bounds of the halves by the feature of their split, any leaf size.
+    low : (points, 2)
+        In and out: bounds of the halves.
+
+    Notes
+    -----
+    ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if that is less than
+    its cap. A feature that is known to do no better than that is passed over.
+    """
+    totals, total, outputs = scratch.totals, parts.total[level], rules.outputs
+    width = len(total)
+    sum_lanes(scratch.bits, rows, parts.sums[level], width, totals[0])
+    for k in range(LANES):
+        for side in range(2):
+            if side == 1:
+                for q in range(width):
+                    totals[1, q, k] = total[q] - totals[0, q, k]
+            square = 0.0
+            for q in range(1, outputs + 1):
+                square += totals[side, q, k] * totals[side, q, k]
+            leaf = totals[side, outputs + 1, k] - square / max(totals[side, 0, k], 1.0)
+            leaf = max(0.0, leaf + totals[side, outputs + 2, k])
+            scratch.leaf[side, k] = scratch.cost[side, k] = leaf
+    relaxed = 1 if rules.least > 1.0 else 0
+    for g in range(rules.features):
+        wanted = False
+        for k in range(lanes):
+            for side in range(2):
+                known = each[scratch.point[k], side, g]
+                most = min(scratch.cost[side, k], scratch.caps[side, k])
+                wanted |= known < most
+        if not wanted:
+            continue
+        scratch.done[PASSES] += 1
+        _sweep(parts, rules, scratch, level, rows, g, rules.least, scratch.gains[0])
+        if relaxed == 1:
+            _sweep(parts, rules, scratch, level, rows, g, 1.0, scratch.gains[1])
+        for k in range(lanes):
+            for side in range(2):
+                at, leaf = scratch.point[k], scratch.leaf[side, k]
+                bound = rules.split + max(0.0, leaf - scratch.gains[relaxed, side, k])
+                each[at, side, g] = max(each[at, side, g], bound)
+                cost = rules.split + max(0.0, leaf - scratch.gains[0, side, k])
+                scratch.cost[side, k] = min(scratch.cost[side, k], cost)
+    for k in range(lanes):
+        at = scratch.point[k]
+        for side in range(2):
+            least = scratch.leaf[side, k]
+            for g in range(rules.features):
+                least = min(least, each[at, side, g])
+            low[at, side] = max(low[at, side], least)

@@ -1,0 +1,64 @@
+"""The last splits of a tree, read from the rows themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+def leaf_of(sums: Floats) -> float:
+    """Squared error of a leaf of rows with these sums, as :class:`Parts` has them."""
+    total = sums.sum(axis=0)
+    return max(0.0, float((total[-2] - (total[1:-2] ** 2).sum() / total[0]) + total[-1]))
+
+
+def best_stump(codes: Codes, sums: Floats, least: float) -> tuple[float, int, int]:
+    """The split of the least squared error.
+
+    Parameters
+    ----------
+    codes : (rows, features)
+    sums : (rows, width)
+    least : float
+        Smallest weight of a leaf.
+
+    Returns
+    -------
+    gain : float
+        Decrease of the squared error; 0: there is no split.
+    feature, code : int
+        Rows of at most this code are on the left; −1, −1 if there is none.
+    """
+    best, found, at = 0.0, -1, -1
+    total = sums.sum(axis=0)
+    for g in range(codes.shape[1]):
+        order = np.argsort(codes[:, g], kind="stable")
+        sorted_codes = codes[order, g]
+        ends = np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1])
+        if not len(ends):
+            continue
+        left = sums[order].cumsum(axis=0)[ends]
+        weight, rest = left[:, 0], total[0] - left[:, 0]
+        moment = left[:, 1:-2] * total[0] - total[1:-2] * weight[:, None]
+        gains = (moment**2).sum(axis=1) / (weight * rest) / total[0]
+        gains[(weight < least) | (rest < least)] = 0.0
+        i = int(gains.argmax())
+        if gains[i] > best:
+            best, found, at = float(gains[i]), g, int(sorted_codes[ends[i]])
+    return best, found, at
+
+
+def nearest_middle(codes: Codes, code: int) -> int:
+    """Of the cuts of a column that part its rows as this one does, the middle one.
+
+    Parameters
+    ----------
+    codes : (rows,)
+        With some at most ``code`` and some above.
+    """
+    low = int(codes[codes <= code].max())
+    high = int(codes[codes > code].min())
+    return (low + high - 1) // 2

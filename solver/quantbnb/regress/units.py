@@ -1,0 +1,123 @@
+"""Targets as whole numbers, so that their sums are exact; and what that costs in accuracy.
+
+Squared errors do not change when a constant is subtracted from an output, so the outputs are
+centred. Then they are multiplied by a power of two, 2^k, and rounded to whole numbers Y, where k is
+so large as Σ w·|Y| ≤ 2⁵² allows. All sums of w and w·Y are whole numbers below 2⁵³ then, which
+float64 adds without error, in any order. Each w·|Y|² is kept as two numbers: the first are
+multiples of a grid of which their sum has at most 2⁵², and add exactly as well; the second are what
+is left, less than a step of the grid each. Only where weights are so large that less than
+``_FEWEST_BITS`` bits would be left of Y are Y not rounded, but their sums.
+
+Notes
+-----
+What the computed cost of any tree may be off by, in terms of Q, the squared error of the tree
+without a split, u = 2⁻⁵³, W the total weight, w₀ the least weight of a row, m outputs and n rows:
+
+*   The root of a tree's squared error is the distance of the targets from a subspace, so it
+    changes by no more than the targets do: by d with d² = Σ w·|Y − 2^k·y|². The squared error
+    changes by at most 2·√Q·d + d².
+*   A leaf is Σ w|Y|² − |Σ wY|² / w: the latter is at most the former, and rounded m + 3 times. The
+    gain of a stump is |sW − Sw|² / (w(W − w)W), where sW and Sw are rounded: by the inequality of
+    Cauchy and Schwarz that is an error of at most (8·√(W/w₀) + m + 8)·u times the squared error of
+    the stump's rows, and the squared errors of all parts together are at most Q.
+*   Where sums are rounded, a running sum is off by at most n·u·Σ w|Y| ≤ n·u·√(Q·W), and that counts
+    with a mean of at most max |Y|, twice, for two sums: 4·n·u·√(Q·W)·max |Y|; and that of w·|Y|²
+    by n·u·Q.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EXACT_BITS = 52
+_FEWEST_BITS = 34
+_UNIT = 2.0**-53
+_SPLITTER = 2.0**27 + 1
+
+Floats = NDArray[np.float64]
+
+
+class Targets(NamedTuple):
+    """Targets in the units of the search.
+
+    Parameters
+    ----------
+    sums : (rows, outputs + 3)
+        w, w·Y of every output, and w·|Y|² in two parts.
+    exponent : int
+        k: a squared error of the search is one in the user's units times 4^k.
+    error : float
+        What a computed cost may be off by, in units of the search.
+    """
+
+    sums: Floats
+    exponent: int
+    error: float
+
+
+def new_targets(values: Floats, weights: NDArray[np.int64]) -> Targets:
+    """Centre and scale the outputs.
+
+    Parameters
+    ----------
+    values : (rows, outputs)
+        Numbers of at most 1e100.
+    weights : (rows,)
+        Whole numbers, at least 1, of a sum of at most 2^53.
+    """
+    n, m = values.shape
+    w = weights.astype(np.float64)
+    total = float(int(weights.sum()))
+    centre = np.array([math.fsum(w * column) / total for column in values.T])
+    y = values - np.clip(centre, values.min(axis=0), values.max(axis=0))
+    largest = float(np.abs(y).max())
+    if largest == 0.0:
+        return Targets(np.column_stack((w, np.zeros((n, m + 2)))), 0, 0.0)
+    k = _EXACT_BITS - math.frexp(max(math.fsum(w * np.abs(column)) for column in y.T))[1]
+    exact = math.frexp(largest)[1] + k >= _FEWEST_BITS
+    if not exact:
+        k = _EXACT_BITS - math.frexp(largest)[1]
+    scaled = np.ldexp(y, k)
+    whole = np.rint(scaled)
+    first, second = _weighted_squares(whole, w)
+    squared_error = math.fsum(first)
+    # Centring has rounded as well, by half a unit in the last place of the difference.
+    moved = math.sqrt(math.fsum(w * ((whole - scaled) ** 2).sum(axis=1)))
+    moved += _UNIT * math.sqrt(squared_error)
+    rounded = (8 * math.sqrt(total / w.min()) + 2 * m + 16) * _UNIT * squared_error
+    if not exact:
+        furthest = math.ldexp(largest, k) * math.sqrt(squared_error * total)
+        rounded += n * _UNIT * (4 * furthest + squared_error)
+    error = 2 * math.sqrt(squared_error) * moved + moved * moved + rounded
+    sums = np.column_stack((w, w[:, None] * whole, first, second))
+    return Targets(sums, k, 1.0001 * error)
+
+
+def _weighted_squares(whole: Floats, w: Floats) -> tuple[Floats, Floats]:
+    """w·|Y|² as multiples of a grid on which they add exactly, and what is left."""
+    parts = []
+    for column in whole.T:
+        square, error = _product(column, column)
+        product, rest = _product(square, w)
+        parts.append((product, rest + error * w))
+    most = math.fsum(float(product.sum()) for product, _ in parts)
+    grid = math.frexp(most)[1] - _EXACT_BITS + 1
+    first, second = np.zeros(len(w)), np.zeros(len(w))
+    for product, rest in parts:
+        on_grid = np.ldexp(np.rint(np.ldexp(product, -grid)), grid)
+        first += on_grid
+        second += (product - on_grid) + rest
+    return first, second
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The product of floats and its rounding error, exactly (Dekker 1971)."""
+    high_a, high_b = (_SPLITTER * x - (_SPLITTER * x - x) for x in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    product = a * b
+    error = low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
+    return product, error
