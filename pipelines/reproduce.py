@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from pipelines.accuracies import compare_accuracies, is_accuracies
 from solver.errors import InputError
 from solver.exact import as_lambda
 from solver.solution import Status
@@ -35,10 +36,29 @@ def read_published(path: str | Path) -> pd.DataFrame:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the published table {path}: {error}") from None
+    if is_accuracies(table):
+        return table
     lacking = [name for name in _NEEDED if name not in table.columns]
     if lacking:
         raise InputError(f"the published table {path} has no column {lacking[0]!r}")
     return table
+
+
+def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
+    """A published table with our results beside it: of the BRANCHES or of the Quant-BnB paper.
+
+    See :func:`reproduce_branches` and :func:`pipelines.accuracies.compare_accuracies`; the columns
+    of the table say which of the two it is.
+
+    Raises
+    ------
+    InputError
+        If the published table cannot be used.
+    """
+    table = read_published(published_csv)
+    if is_accuracies(table):
+        return compare_accuracies(table, results)
+    return reproduce_branches(results, published_csv)
 
 
 def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:

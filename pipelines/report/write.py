@@ -21,7 +21,7 @@ from pipelines.report.page import INDEX, write_pages
 from pipelines.report.paths import make_paths
 from pipelines.report.results import Results, load_results
 from pipelines.report.scaling import find_scalings, scaling_table
-from pipelines.reproduce import reproduce_branches
+from pipelines.reproduce import reproduce
 from solver.errors import InputError
 from sweep.datasets.reference import DatasetRef
 from sweep.storage import Place, is_remote
@@ -64,7 +64,7 @@ def write_report(
         disk.
     published : str or Path, optional
         A CSV of published results to compare with, see
-        :func:`pipelines.reproduce.reproduce_branches`.
+        :func:`pipelines.reproduce.reproduce`.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def gather(
         excess=excess,
         comparison=comparison,
         disagreements=find_disagreements(results.rows),
-        published=None if published is None else reproduce_branches(results.rows, published),
+        published=None if published is None else reproduce(results.rows, published),
         references=references or {},
         ablations=find_ablations(results),
         scalings=find_scalings(results, references or {}),
