@@ -17,7 +17,7 @@ BUSY := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 --dist loadfile
 # Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
 # tests/conftest.py says which of them belong to one process, and which come first.
 WAITING := -n $(shell expr 3 '*' "$(CPUS)") --maxprocesses 24 \
-	--dist loadgroup --no-loadscope-reorder
+	--dist loadfile --no-loadscope-reorder
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import fs
@@ -20,19 +21,28 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
 """Files of tests of a minute: who begins with one of them last keeps all others waiting."""
 
-FAULTS = ROOT / "tests" / "faults"
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest; give the tests of a file to one process, but faults one by one.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` one process gets the tests of a file, but faults go one by one.
 
     The tests of a fault have nothing in common but an undisturbed run of seconds, and take long.
     """
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class FilesAndFaults(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            is_fault = nodeid.startswith("tests/faults/")
+            return nodeid if is_fault else str(super()._split_scope(nodeid))
+
+    return FilesAndFaults(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
-    for item in items:
-        if item.path.parent != FAULTS:
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
 
 
 @pytest.fixture(scope="session")

@@ -143,7 +143,7 @@ solvers: [hoarder, cart]
 def test_a_solver_that_hangs_is_ended_some_time_after_its_limit(
     tmp_path: Path, solver: str
 ) -> None:
-    drive = Drive(tmp_path, workers=1, grace=1.0)
+    drive = Drive(tmp_path, workers=1, grace=3.0)
     spec = f"""
 name: hang
 datasets: [monks-1]
