@@ -10,12 +10,16 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
+from solver.errors import InputError
 from solver.exact import Prices
 from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.quantbnb.engine import DEEPEST, QuantEngine
 from solver.quantbnb.greedy import GREEDY
+from solver.quantbnb.paper.begin import begin
+from solver.quantbnb.paper.engine import PaperEngine
+from solver.quantbnb.paper.layout import BOUNDS
 from solver.scope import Scope
 from solver.search import Engine, Search
 from solver.solution import Solution
@@ -29,7 +33,8 @@ class QuantBnB(Solver):
     thresholds of an interval cost is bounded by the smallest of these parts. Mode ``fast`` goes
     beyond the paper: intervals are cut where it pays, one inside another for every level of the
     tree, the last two levels are found by sweeps over sorted columns, and what is known of one
-    threshold bounds what its neighbours cost.
+    threshold bounds what its neighbours cost. Mode ``paper`` is the published algorithm, for
+    comparison, with the choice of its four lower bounds; beyond depth 3 it takes very long.
 
     A tree needs a limit of depth here: that of the limits, or else the option ``depth``. Optimal
     means so among the trees within it.
@@ -47,6 +52,10 @@ class QuantBnB(Solver):
     Its arrays take features² · rows · 2 bytes, or 4 with more than 32 766 different values of a
     feature. Without a limit of bytes they take at most half of the machine's memory.
 
+    In mode ``paper`` nodes are boxes of trees, iterations the cuts and the terms of lower bounds
+    that are weighed, and ``extra`` says how many: ``boxes``, ``stumps`` (the L1(I, f) computed),
+    ``rows`` (read for them) and ``alive`` (boxes at each iteration of Algorithm 1).
+
     References
     ----------
     Mazumder, Meng, Wang, "Quant-BnB: A Scalable Branch-and-Bound Method for Optimal Decision Trees
@@ -62,7 +71,12 @@ class QuantBnB(Solver):
         resumes=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
-        "mode": Option("fast", "fast: with all that goes beyond the paper", ("fast",)),
+        "mode": Option(
+            "fast",
+            "fast: with all that goes beyond the paper; paper: the published algorithm",
+            ("fast", "paper"),
+        ),
+        "bound": Option("w1", "mode paper: its lower bound, see Section 3.2 of the paper", BOUNDS),
         "depth": Option(
             2,
             f"a whole number from 0 to {DEEPEST}; the limit of depth where the limits have none",
@@ -70,6 +84,23 @@ class QuantBnB(Solver):
             minimum=0,
         ),
     }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; and no options of mode ``paper`` in mode ``fast``."""
+        settings = super().check_options(options)
+        bound = settings["bound"]
+        if settings["mode"] == "fast" and bound != cls.options["bound"].default:
+            raise InputError(
+                f"option bound = {bound!r} of solver {cls.name!r} belongs to mode paper; leave it "
+                "out, or add mode paper"
+            )
+        return settings
+
+    @property
+    def resumes(self) -> bool:
+        """Mode ``fast`` can go on from a state, mode ``paper`` cannot."""
+        return bool(self.settings["mode"] == "fast")
 
     def _solve(
         self,
@@ -81,6 +112,8 @@ class QuantBnB(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
+            if self.settings["mode"] == "paper":
+                return begin(problem, prices, scope, limits, self.settings["bound"])
             parts = problem.codes, problem.counts, problem.arities
             return QuantEngine(*parts, prices, scope, problem.digest, state)
 
@@ -92,7 +125,11 @@ class QuantBnB(Solver):
         if start is not None:
             search.offer(problem.grow(shape_of(start)))
         status = search.run(watch)
-        return search.solution(status, self.name, self.version)
+        search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
+        solution = search.solution(status, self.name, self.version)
+        if isinstance(search.engine, PaperEngine):
+            solution.extra.update(search.engine.extra)
+        return solution
 
     @classmethod
     def warm_up(cls) -> None:
@@ -100,3 +137,4 @@ class QuantBnB(Solver):
         for codes in ([[0], [1], [2]], [[0], [1], [2**15]]):
             problem = Problem.from_codes(codes, [0, 1, 0], ordered=True)
             cls().solve(problem, Fraction(1, 20))
+        cls(mode="paper").solve(problem, Fraction(1, 20))

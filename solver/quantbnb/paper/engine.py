@@ -52,8 +52,11 @@ class PaperEngine:
         The lower bound, one of :data:`solver.quantbnb.paper.layout.BOUNDS`.
     pieces : int
         The paper's ``s``, at least 2.
-    start : Shape
-        A tree within the limits to begin with; the paper begins with that of CART.
+    start : Shape, optional
+        A tree within the limits to begin with; the paper begins with that of CART. None: grow one
+        by the best stumps, which in regression is CART.
+    room : int, optional
+        Bytes that it may take before it has to ask.
 
     Raises
     ------
@@ -70,7 +73,8 @@ class PaperEngine:
         min_leaf: int = 1,
         bound: str = "w1",
         pieces: int = 3,
-        start: Shape = -1,
+        start: Shape | None = -1,
+        room: int | None = None,
     ) -> None:
         self.table, self.arities = table, np.asarray(arities, np.int64)
         self.prices, self.bound, self.depth = prices, bound, depth
@@ -78,7 +82,11 @@ class PaperEngine:
         self.rules = Rules(error, split, float(min_leaf), pieces, BOUNDS.index(bound))
         self.compile_seconds = _compile(table, self.arities, self.rules)
         self.search = PaperSearch(table, self.arities, self.rules)
-        self._best = min(self._priced(-1), self._priced(start), key=self._cost)
+        if room is not None:
+            self.search.allowed = min(self.search.allowed, room)
+        if start is None and len(self.arities):
+            start = self.search.greedy(self.search.order, depth).shape
+        self._best = min(self._priced(-1), self._priced(start or -1), key=self._cost)
         self._lower, self._ended = 0.0, False
         self._work = self.search.solve(
             self.search.order, depth, self._cost(self._best), self._report
@@ -130,8 +138,8 @@ class PaperEngine:
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        return self.search.bytes
+        """Memory of all arrays, where it was the most."""
+        return self.search.fixed_bytes + self.search.most_held
 
     @property
     def before(self) -> tuple[int, int]:

@@ -301,8 +301,12 @@ def leaf_costs(table: Table, rules: Rules, scratch: Scratch, rows: Ints) -> tupl
 def best_stump(
     table: Table, rules: Rules, scratch: Scratch, stats: Counts, order: Ints, tree: Counts
 ) -> float:
-    """The least cost of a split with two leaves on some rows; ``tree``: its feature and cut."""
+    """The least cost of a split with two leaves on some rows; ``tree``: its feature and cut.
+
+    Feature −1 if there is none that is allowed.
+    """
     size, best = order.shape[1], math.inf
+    tree[0] = -1
     for f in range(order.shape[0]):
         gather(table, order[f], size, f, -1, _ALL, scratch.ids)
         stats[STUMPS] += 1

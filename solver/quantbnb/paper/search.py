@@ -120,6 +120,7 @@ class PaperSearch:
         self.generations: list[int] = []
         self.budget = 0
         self.held = 0
+        self.most_held = 0
         self.allowed = 2**24
         self.full = False
         # A smallest weight of leaves that no row keeps alone: exact costs of fewer rows are then
@@ -127,10 +128,30 @@ class PaperSearch:
         self._relaxes = rules.min_leaf > table.weights.min(initial=math.inf)
 
     @property
-    def bytes(self) -> int:
-        """Memory of all arrays."""
-        fixed = (*self.table, *self.scratch, self.order)
-        return sum(array.nbytes for array in fixed) + self.held
+    def fixed_bytes(self) -> int:
+        """Memory of what neither grows nor shrinks."""
+        return sum(array.nbytes for array in (*self.table, *self.scratch, self.order))
+
+    def greedy(self, order: Ints, depth: int) -> Found:
+        """A first tree: the best stump, then those of its sides; what does not pay is a leaf.
+
+        In regression this is CART.
+        """
+        relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
+        leaf = Found(alone, -1 if alone < math.inf else None)
+        tree = np.zeros(2, np.int64)
+        if depth == 0 or relaxed <= self.rules.split or relaxed == 0.0:
+            return leaf
+        kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
+        feature, cut = tree.tolist()
+        if feature < 0:
+            return leaf
+        left = self.greedy(self._below(order, feature, cut), depth - 1)
+        right = self.greedy(self._beyond(order, feature, cut), depth - 1)
+        cost = self.rules.split + left.cost + right.cost
+        if cost >= leaf.cost or left.shape is None or right.shape is None:
+            return leaf
+        return Found(cost, (self._number(feature, cut), (left.shape, right.shape)))
 
     def solve(
         self, order: Ints, depth: int, cutoff: float = math.inf, report: Report = _unheard
@@ -161,10 +182,11 @@ class PaperSearch:
 
     def _rest(self, more: int) -> Generator[None, None, None]:
         """Wait until there is room for so many more bytes."""
-        while self.bytes + more > self.allowed:
+        while self.fixed_bytes + self.held + more > self.allowed:
             self.full = True
             yield
         self.held += more
+        self.most_held = max(self.most_held, self.held)
 
     def _stump(self, order: Ints, best: Found) -> Work:
         """Depth 1, directly."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver.errors import InputError
 from solver.exact import Prices, SquaredPrices
@@ -192,18 +192,29 @@ def test_a_tree_to_start_with_is_the_first_upper_bound():
 
 
 def test_memory_is_asked_for_and_refused_beyond_a_limit():
-    engine = classifier(*random_classes(5, 200, 4, 50, 2), depth=3)
-    engine.search.allowed = engine.bytes
+    problem = random_classes(5, 200, 4, 50, 2)
+    engine = classifier(*problem, depth=3, room=1)
+    before = engine.bytes
     assert engine.step(10**6, -1) == FULL
-    boxes = engine.nodes
-    assert not engine.grow(engine.bytes)
+    assert not engine.grow(before)
     assert engine.step(10**6, -1) == FULL
-    assert engine.nodes == boxes
-    assert engine.grow(2 * engine.bytes)
+    assert (engine.bytes, engine.nodes) == (before, 0)
+    assert engine.grow(10 * before)
     assert engine.step(1, -1) == RUNNING
     finish(engine)
-    empty = classifier(*random_classes(5, 200, 4, 50, 2), depth=3)
-    assert engine.bytes == empty.bytes  # nothing that was taken is held after the end
+    assert engine.bytes > before
+    assert engine.search.held == 0
+
+
+def test_regression_begins_with_cart():
+    rng = np.random.default_rng(2)
+    codes = np.argsort(rng.random((80, 3)), axis=0).astype(np.int32)
+    values = rng.normal(size=(80, 1)) + (codes[:, :1] > 30)
+    table = tabulate_squares(codes, np.ones(80, np.int64), values)
+    prices = SquaredPrices(Fraction(0), 80, Fraction(1, 2**30))
+    engine = PaperEngine(table, np.full(3, 80), prices, 3, start=None)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(codes, values)
+    assert engine.achieved == pytest.approx(((values[:, 0] - model.predict(codes)) ** 2).sum())
 
 
 def test_prices_that_doubles_cannot_hold_are_refused():
