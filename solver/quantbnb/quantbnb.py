@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
-from solver.errors import InputError
-from solver.exact import Prices
+from solver.errors import InputError, UnsupportedError
 from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
@@ -20,6 +19,8 @@ from solver.quantbnb.greedy import GREEDY
 from solver.quantbnb.paper.begin import begin
 from solver.quantbnb.paper.engine import PaperEngine
 from solver.quantbnb.paper.layout import BOUNDS
+from solver.quantbnb.regress.engine import SquaresEngine
+from solver.quantbnb.regress.greedy import GREEDY_SQUARES
 from solver.scope import Scope
 from solver.search import Engine, Search
 from solver.solution import Solution
@@ -50,7 +51,11 @@ class QuantBnB(Solver):
     best stumps of both parts of a split cost, or a bound that is good enough.
 
     Its arrays take features² · rows · 2 bytes, or 4 with more than 32 766 different values of a
-    feature. Without a limit of bytes they take at most half of the machine's memory.
+    feature; those of regression features · rows · 8 bytes for every level but the last. Without a
+    limit of bytes they take at most half of the machine's memory.
+
+    Regression is another search, :mod:`solver.quantbnb.regress.search`: there an evaluation is that
+    of a batch of up to eight cuts.
 
     In mode ``paper`` nodes are boxes of trees, iterations the cuts and the terms of lower bounds
     that are weighed, and ``extra`` says how many: ``boxes``, ``stumps`` (the L1(I, f) computed),
@@ -68,6 +73,7 @@ class QuantBnB(Solver):
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "min_leaf_size"}),
+        tasks=frozenset({"classification", "regression"}),
         resumes=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
@@ -111,17 +117,27 @@ class QuantBnB(Solver):
         watch: Watch,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
-        def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
+        def make(problem: Problem, prices: Any, scope: Scope) -> Engine:
             if self.settings["mode"] == "paper":
                 return begin(problem, prices, scope, limits, self.settings["bound"])
+            if problem.values is not None:
+                return SquaresEngine(
+                    problem.codes, problem.arities, problem.counts[:, 0], problem.values,
+                    scope.depth, prices.split, scope.min_leaf, prices.slack, problem.digest, state,
+                )  # fmt: skip
             parts = problem.codes, problem.counts, problem.arities
             return QuantEngine(*parts, prices, scope, problem.digest, state)
 
+        if problem.values is not None and self.settings["mode"] == "paper":
+            raise UnsupportedError(
+                f"mode paper of solver {self.name!r} does classification only; use mode fast"
+            )
         if limits.depth is None:
             limits = replace(limits, depth=self.settings["depth"])
         if limits.bytes is None:
             limits = replace(limits, bytes=half_of_memory())
-        search = Search(problem, lam, limits, make, GREEDY)
+        greedy = GREEDY if problem.values is None else GREEDY_SQUARES
+        search = Search(problem, lam, limits, make, greedy)
         if start is not None:
             search.offer(problem.grow(shape_of(start)))
         status = search.run(watch)
@@ -138,3 +154,7 @@ class QuantBnB(Solver):
             problem = Problem.from_codes(codes, [0, 1, 0], ordered=True)
             cls().solve(problem, Fraction(1, 20))
         cls(mode="paper").solve(problem, Fraction(1, 20))
+        problem = Problem.from_codes(
+            [[0], [1], [2]], [0.0, 1.0, 3.0], task="regression", ordered=True
+        )
+        cls().solve(problem, Fraction(1, 20))

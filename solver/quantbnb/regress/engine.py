@@ -27,6 +27,7 @@ from solver.quantbnb.regress.state import (
     DEPTH,
     INTERVALS,
     LIMIT,
+    PASSES,
     PHASE,
     POINTS,
     QUEUED,
@@ -34,7 +35,6 @@ from solver.quantbnb.regress.state import (
     START,
     STEPS,
     Ints,
-    Levels,
     Parts,
     Rules,
     grown,
@@ -42,13 +42,15 @@ from solver.quantbnb.regress.state import (
     new_parts,
     new_scratch,
 )
-from solver.quantbnb.regress.stumps import best_stump, leaf_of, nearest_middle
+from solver.quantbnb.regress.stumps import best_cut, best_stump, leaf_of, nearest_middle
 from solver.quantbnb.regress.units import new_targets
 from solver.search import FULL, PROVEN, RUNNING
 from solver.tree import Shape
 
 _POINTS = 256
+_SORTED = 2**17  # rows of a feature that are sorted in a slice
 DEEPEST = 16
+_OUTCOMES = {search.GOES_ON: RUNNING, search.ENDED: PROVEN, search.FULL: FULL}
 _SLACK = 3.0
 """Times the error of a cost that a split must gain: more than two costs may differ by."""
 
@@ -129,67 +131,81 @@ class SquaresEngine:
             )
         self.tolerance = math.ldexp(most * slack + 2 * targets.error, self.unit)
         levels = max(depth - 1, 1)
-        self.parts = new_parts(levels, features, rows, width)
         self.levels = new_levels(levels, features, max(_POINTS, 2 * features + 2 * LANES))
-        self.scratch = new_scratch(rows, width)
         self.levels.tries[:] = -1
+        self.levels.tree[:] = -1
         self.levels.frame[0, [PHASE, DEPTH, ROWS]] = START, depth, rows
-        self.levels.price[0, [LIMIT, COST]] = search.INFINITE
-        self.ended = False
-        self.compile_seconds = ensure_compiled(
-            search.step, *self._arguments, 0, 0.0
-        ) + ensure_compiled(search.rebuild, self.parts, self.scratch, self.levels)
-        self._fill()
+        self.levels.price[0, [LIMIT, COST]] = search.INFINITE, leaf
+        self.parts: Parts | None = None
+        self._scratch = new_scratch(1, 1)
+        self._done = self._scratch.done
+        self._filled, self._best_gain = 0, 0.0
+        self.ended = depth == 0
+        self.compile_seconds = 0.0 if self.ended else self._compile()
         if state is not None:
             self._restore(state)
 
-    @property
-    def _arguments(self) -> tuple[Parts, Rules, Any, Levels]:
-        return self.parts, self.rules, self.scratch, self.levels
-
-    def _fill(self) -> None:
-        """The whole problem as the part of the first level."""
-        rows = len(self.codes)
-        for g in range(self.rules.features):
-            column = self.codes[:, g]
-            order = np.argsort(column, kind="stable")
-            last = np.ones(rows, np.int64)
-            last[:-1] = column[order][1:] != column[order][:-1]
-            self.parts.codes[0, g] = column
-            self.parts.order[0, g] = 2 * order + last
-        self.parts.sums[0] = self.sums
-        self.parts.total[0] = self.sums.sum(axis=0)
-        _, feature, code = best_stump(self.codes, self.sums, self.rules.least)
-        self.levels.tries[0, 0] = feature, code
+    def _compile(self) -> float:
+        """Compile the kernels for arrays of the types that the search will have."""
+        parts = new_parts(1, 1, 1, 1)
+        return ensure_compiled(
+            search.step, parts, self.rules, self._scratch, self.levels, 0, 0.0
+        ) + ensure_compiled(search.rebuild, parts, self._scratch, self.levels)
 
     def step(self, iterations: int, enough: float) -> int:
         """Go on for so many steps; see :class:`solver.search.Engine`."""
         if self.ended:
             return PROVEN
-        if self.depth <= 1:
-            self._split_once()
-            return PROVEN
-        most = math.ldexp(float(enough), -self.unit)
-        outcome = search.step(*self._arguments, iterations, most)
-        if outcome == search.FULL:
+        if self.parts is None:
             return FULL
+        if self._filled < self.rules.features:
+            self.ended = self._fill_some()
+            return PROVEN if self.ended else RUNNING
+        most = math.ldexp(float(enough), -self.unit)
+        outcome = search.step(self.parts, self.rules, self._scratch, self.levels, iterations, most)
         self.ended = outcome == search.ENDED
-        return PROVEN if self.ended else RUNNING
+        return _OUTCOMES[outcome]
 
-    def _split_once(self) -> None:
-        cost = leaf_of(self.sums)
-        if self.depth == 1:
-            gain, _, _ = best_stump(self.codes, self.sums, self.rules.least)
-            cost = min(cost, self.rules.split + max(0.0, cost - gain))
-        self.levels.price[0, [LIMIT, COST]] = cost
-        self.scratch.done[STEPS] = 1
-        self.ended = True
+    def _fill_some(self) -> bool:
+        """Sort the rows by some features, as many as a slice has time for; whether that was all.
+
+        It is all where one split is the deepest tree.
+        """
+        assert self.parts is not None
+        rows = len(self.codes)
+        for _ in range(max(1, _SORTED // rows)):
+            if self._filled < self.rules.features:
+                self._fill(self.parts, self._filled)
+                self._filled += 1
+        if self._filled < self.rules.features:
+            return False
+        self.parts.sums[0] = self.sums
+        self.parts.total[0] = self.sums.sum(axis=0)
+        if self.depth > 1:
+            search.rebuild(self.parts, self._scratch, self.levels)
+            return False
+        price = self.levels.price[0]
+        cost = self.rules.split + max(0.0, price[COST] - self._best_gain)
+        price[[LIMIT, COST]] = min(cost, price[COST])
+        return True
+
+    def _fill(self, parts: Parts, g: int) -> None:
+        """Sort the rows by a feature; the best split of all is what the search begins with."""
+        column, last = self.codes[:, g], np.ones(len(self.codes), np.int64)
+        order = np.argsort(column, kind="stable")
+        last[:-1] = column[order][1:] != column[order][:-1]
+        parts.codes[0, g] = column
+        parts.order[0, g] = 2 * order + last
+        gain, code = best_cut(column[order], self.sums[order], self.rules.least)
+        if gain > self._best_gain:
+            self._best_gain = gain
+            if self.levels.frame[0, PHASE] == START:
+                self.levels.tries[0, 0] = g, code
 
     @property
     def achieved(self) -> float:
         """Cost of the best tree."""
-        cost = float(self.levels.price[0, COST])
-        return math.ldexp(min(cost, leaf_of(self.sums)), self.unit)
+        return math.ldexp(float(self.levels.price[0, COST]), self.unit)
 
     @property
     def proven(self) -> float:
@@ -209,7 +225,7 @@ class SquaresEngine:
     @property
     def iterations(self) -> int:
         """Batches of cuts, and parts begun with."""
-        return int(self.scratch.done[STEPS])
+        return int(self._done[STEPS])
 
     @property
     def nodes(self) -> int:
@@ -219,19 +235,36 @@ class SquaresEngine:
     @property
     def passes(self) -> int:
         """Passes over the rows of a part in the order of a feature."""
-        return int(self.scratch.done[1])
+        return int(self._done[PASSES])
 
     @property
     def bytes(self) -> int:
         """Memory of all arrays."""
-        groups = (self.parts, self.levels, self.scratch)
-        return self.sums.nbytes + sum(array.nbytes for group in groups for array in group)
+        own = self.sums.nbytes + sum(array.nbytes for array in self.levels)
+        return own if self.parts is None else own + self._part_bytes
+
+    @property
+    def _part_bytes(self) -> int:
+        """Memory of the arrays of the rows, before they are made."""
+        (rows, width), features, levels = (
+            self.sums.shape,
+            self.rules.features,
+            len(self.levels.code),
+        )
+        return int(levels * (8 * rows * (features + width) + 8 * width) + 5 * rows)
 
     def fold(self) -> None:
         """Nothing is left to fold: the bounds in the queue are those known."""
 
     def grow(self, limit: int | None) -> bool:
-        """Twice the room for cuts; False if that would exceed the limit."""
+        """Make the arrays of the rows, or twice the room for cuts, if the limit allows."""
+        if self.parts is None:
+            if limit is not None and self.bytes + self._part_bytes > limit:
+                return False
+            rows, width = self.sums.shape
+            self.parts = new_parts(len(self.levels.code), self.rules.features, rows, width)
+            self._scratch = new_scratch(rows, width)._replace(done=self._done)
+            return True
         more = sum(array.nbytes for array in self.levels)
         if limit is not None and self.bytes + more > limit:
             return False
@@ -286,10 +319,10 @@ class SquaresEngine:
             name: array[:, : used[name]] if name in used else array
             for name, array in self.levels._asdict().items()
         }
-        # The parts follow from the cuts above them.
+        # The rows of a level follow from the cuts above it.
         return {
             **kept,
-            "count": self.scratch.done,
+            "done": self._done,
             "ended": np.array([self.ended]),
             ROOM: np.array([self.levels.code.shape[1]], np.int64),
             "rules": np.array([*self.rules, self.depth]),
@@ -298,7 +331,7 @@ class SquaresEngine:
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
-        names = {*self.levels._fields, "count", "ended", ROOM, "rules", "problem"}
+        names = {*self.levels._fields, "done", "ended", ROOM, "rules", "problem"}
         if set(state) != names or str(state["problem"]) != self.digest:
             raise InputError("the state is that of another problem or of another solver")
         if state["rules"].tolist() != np.array([*self.rules, self.depth]).tolist():
@@ -311,8 +344,7 @@ class SquaresEngine:
                 if saved.dtype != array.dtype:
                     raise ValueError
                 array[tuple(slice(0, size) for size in saved.shape)] = saved
-            self.scratch.done[:] = state["count"]
+            self._done[:] = state["done"]
             self.ended = bool(state["ended"][0])
-            search.rebuild(self.parts, self.scratch, self.levels)
         except (IndexError, TypeError, ValueError):
             raise InputError("the state's arrays do not fit; it is damaged") from None

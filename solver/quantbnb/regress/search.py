@@ -194,7 +194,7 @@ def _begin(parts: Parts, rules: Rules, s: Levels, level: int) -> None:
     s.frame[FOUND] = -1
     leaf = leaf_cost(parts.total[level], rules.outputs)
     s.price[LEAF] = leaf
-    s.price[COST] = INFINITE
+    s.price[COST] = INFINITE  # until a tree is found that costs less than the limit
     for i in range(len(s.tree)):
         s.tree[i, 0] = s.tree[i, 1] = -1
     if leaf < s.price[LIMIT]:

@@ -33,22 +33,35 @@ def best_stump(codes: Codes, sums: Floats, least: float) -> tuple[float, int, in
         Rows of at most this code are on the left; −1, −1 if there is none.
     """
     best, found, at = 0.0, -1, -1
-    total = sums.sum(axis=0)
     for g in range(codes.shape[1]):
         order = np.argsort(codes[:, g], kind="stable")
-        sorted_codes = codes[order, g]
-        ends = np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1])
-        if not len(ends):
-            continue
-        left = sums[order].cumsum(axis=0)[ends]
-        weight, rest = left[:, 0], total[0] - left[:, 0]
-        moment = left[:, 1:-2] * total[0] - total[1:-2] * weight[:, None]
-        gains = (moment**2).sum(axis=1) / (weight * rest) / total[0]
-        gains[(weight < least) | (rest < least)] = 0.0
-        i = int(gains.argmax())
-        if gains[i] > best:
-            best, found, at = float(gains[i]), g, int(sorted_codes[ends[i]])
+        gain, code = best_cut(codes[order, g], sums[order], least)
+        if gain > best:
+            best, found, at = gain, g, code
     return best, found, at
+
+
+def best_cut(codes: Codes, sums: Floats, least: float) -> tuple[float, int]:
+    """The cut of a feature of the least squared error: decrease, and code; (0, −1) without one.
+
+    Parameters
+    ----------
+    codes : (rows,)
+        In ascending order.
+    sums : (rows, width)
+        In the same order.
+    """
+    ends = np.flatnonzero(codes[1:] != codes[:-1])
+    if not len(ends):
+        return 0.0, -1
+    running = sums[:, :-2].cumsum(axis=0)
+    total, left = running[-1], running[ends]
+    weight, rest = left[:, 0], total[0] - left[:, 0]
+    moment = left[:, 1:] * total[0] - total[1:] * weight[:, None]
+    gains = (moment**2).sum(axis=1) / (weight * rest) / total[0]
+    gains[(weight < least) | (rest < least)] = 0.0
+    i = int(gains.argmax())
+    return (float(gains[i]), int(codes[ends[i]])) if gains[i] > 0 else (0.0, -1)
 
 
 def nearest_middle(codes: Codes, code: int) -> int:

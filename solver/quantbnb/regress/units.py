@@ -72,21 +72,21 @@ def new_targets(values: Floats, weights: NDArray[np.int64]) -> Targets:
     n, m = values.shape
     w = weights.astype(np.float64)
     total = float(int(weights.sum()))
-    centre = np.array([math.fsum(w * column) / total for column in values.T])
+    centre = np.array([float((w * column).sum()) / total for column in values.T])
     y = values - np.clip(centre, values.min(axis=0), values.max(axis=0))
     largest = float(np.abs(y).max())
     if largest == 0.0:
         return Targets(np.column_stack((w, np.zeros((n, m + 2)))), 0, 0.0)
-    k = _EXACT_BITS - math.frexp(max(math.fsum(w * np.abs(column)) for column in y.T))[1]
+    k = _EXACT_BITS - math.frexp(float((w[:, None] * np.abs(y)).sum(axis=0).max()))[1]
     exact = math.frexp(largest)[1] + k >= _FEWEST_BITS
     if not exact:
         k = _EXACT_BITS - math.frexp(largest)[1]
     scaled = np.ldexp(y, k)
     whole = np.rint(scaled)
     first, second = _weighted_squares(whole, w)
-    squared_error = math.fsum(first)
+    squared_error = float(first.sum())
     # Centring has rounded as well, by half a unit in the last place of the difference.
-    moved = math.sqrt(math.fsum(w * ((whole - scaled) ** 2).sum(axis=1)))
+    moved = math.sqrt(float((w[:, None] * (whole - scaled) ** 2).sum()))
     moved += _UNIT * math.sqrt(squared_error)
     rounded = (8 * math.sqrt(total / w.min()) + 2 * m + 16) * _UNIT * squared_error
     if not exact:
@@ -104,7 +104,7 @@ def _weighted_squares(whole: Floats, w: Floats) -> tuple[Floats, Floats]:
         square, error = _product(column, column)
         product, rest = _product(square, w)
         parts.append((product, rest + error * w))
-    most = math.fsum(float(product.sum()) for product, _ in parts)
+    most = sum(float(product.sum()) for product, _ in parts)
     grid = math.frexp(most)[1] - _EXACT_BITS + 1
     first, second = np.zeros(len(w)), np.zeros(len(w))
     for product, rest in parts:

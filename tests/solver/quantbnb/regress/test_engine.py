@@ -257,7 +257,11 @@ def test_memory_limit_is_met() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(3000, 30)), rng.normal(size=(3000, 1))
     search = engine_of(x, y, np.ones(3000, np.int64), depth=2)
+    assert search.step(50, -1) == FULL
+    assert not search.grow(search.bytes + 3000 * 30 * 8)
+    assert search.grow(None)
     room = search.bytes
+    assert room > 3000 * 30 * 8
     while search.step(50, -1) != FULL:
         assert search.bytes == room
     assert not search.grow(room + 1)
