@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which colour-blind people can tell apart: for lines, and as pale fills.
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#8A6D00", "#3B8EC2", "#444444")
 CLASS_FILLS = ("#DCEBF5", "#FBE4D5", "#D8F0E7", "#F3DEF0", "#F5EDC8", "#E3F1FA", "#E6E6E6")
+# Of numbers: from the smallest leaf's to the largest leaf's; black is readable on both.
+LEAST_FILL, MOST_FILL = (0xF4, 0xF8, 0xFC), (0x9F, 0xC8, 0xE4)
 QUESTION_FILL, QUESTION_LINE, LINE, INK, FAINT = (
     "#FFFFFF",
     "#5A6472",
@@ -78,7 +80,7 @@ def export_dot(tree: Tree, *, merge: bool = False) -> str:
         if node.children:
             text, fill = node.question, QUESTION_FILL
         else:
-            text, fill = f"{node.label}\n{node.outcome}", _cycle(CLASS_FILLS, node)
+            text, fill = f"{node.label}\n{node.outcome}", _fill(node)
         lines.append(f"  n{position} [label={_quoted(text)}, fillcolor={_quoted(fill)}];")
         following = position + 1
         for child in node.children:
@@ -95,8 +97,17 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _cycle(colours: tuple[str, ...], node: Outline) -> str:
-    return colours[node.label_index % len(colours)]
+def _fill(node: Outline) -> str:
+    """The colour of a leaf: its class's, or the darker the larger its number."""
+    if not node.outputs:
+        return CLASS_FILLS[node.label_index % len(CLASS_FILLS)]
+    ends = zip(LEAST_FILL, MOST_FILL, strict=True)
+    return "#" + "".join(f"{round(low + node.shade * (high - low)):02X}" for low, high in ends)
+
+
+def _border(node: Outline) -> str:
+    place = 0 if node.outputs else node.label_index
+    return CLASS_COLOURS[place % len(CLASS_COLOURS)]
 
 
 def export_svg(tree: Tree, *, merge: bool = False, title: str = "Decision tree") -> str:
@@ -137,11 +148,7 @@ def _svg_line(box: Box) -> str:
 
 def _svg_box(box: Box) -> str:
     node = box.node
-    fill, line = (
-        (QUESTION_FILL, QUESTION_LINE)
-        if node.children
-        else (_cycle(CLASS_FILLS, node), _cycle(CLASS_COLOURS, node))
-    )
+    fill, line = (QUESTION_FILL, QUESTION_LINE) if node.children else (_fill(node), _border(node))
     base = box.y + 4
     text = [f"<g><title>{escape(_tooltip(node))}</title>"]
     if box.answer:
@@ -229,8 +236,8 @@ def _plot_box(ax: Axes, box: Box) -> None:
             box.width,
             BOX,
             boxstyle=f"round,pad=0,rounding_size={round_by}",
-            facecolor=QUESTION_FILL if node.children else _cycle(CLASS_FILLS, node),
-            edgecolor=QUESTION_LINE if node.children else _cycle(CLASS_COLOURS, node),
+            facecolor=QUESTION_FILL if node.children else _fill(node),
+            edgecolor=QUESTION_LINE if node.children else _border(node),
             linewidth=1,
         )
     )

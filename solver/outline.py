@@ -5,11 +5,15 @@ Text, DOT, SVG and matplotlib all draw this, so that they cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
 
+from solver.digits import significant, telling
 from solver.nodetests import CategoryTest, NodeTest
-from solver.tree import Tree
+from solver.tree import Node, Tree
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,22 @@ class Outline:
     question : str
         The column asked for; empty at a leaf.
     label : str
-        The predicted class.
+        The predicted class, or the predicted numbers.
     label_index : int
-        Its position among the tree's classes.
+        Its position among the tree's classes; of regression that of the numbers among those of
+        the leaves, from the smallest up.
     weight : int
         Training weight that reaches the node.
-    wrong : int
-        Part of it with another class than the predicted one.
+    wrong : int or Fraction
+        Part of it with another class than the predicted one; of regression the squared error.
     leaves : int
         Leaves of the tree that this outcome stands for: more than 1 where merged, 0 at a split.
     children : tuple of Outline
+    outputs : int
+        How many numbers regression predicts; 0 for classification.
+    shade : float
+        Of regression with one output, where the number stands from the smallest leaf's, 0, to the
+        largest leaf's, 1.
     """
 
     condition: str
@@ -43,17 +53,28 @@ class Outline:
     label: str
     label_index: int
     weight: int
-    wrong: int
+    wrong: int | Fraction
     leaves: int
     children: tuple[Outline, ...] = ()
+    outputs: int = 0
+    shade: float = 0.0
 
     @property
     def outcome(self) -> str:
-        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``."""
+        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``.
+
+        Of regression how far their targets are from the mean, ``120 rows, ± 3.2``: the standard
+        deviation. With several outputs the root of the mean squared error of all, ``RMSE 3.2``.
+        """
         if not self.weight:
             return "no rows"
         rows = f"{self.weight:,} row{'s' if self.weight != 1 else ''}"
-        return f"{rows}, {self.wrong:,} wrong" if self.wrong else rows
+        if not self.wrong:
+            return rows
+        if self.outputs:
+            spread = math.sqrt(self.wrong / (self.weight * self.outputs))
+            return f"{rows}, {'±' if self.outputs == 1 else 'RMSE'} {significant(spread, 3)}"
+        return f"{rows}, {self.wrong:,} wrong"
 
 
 def outline(tree: Tree, *, merge: bool = False) -> Outline:
@@ -65,27 +86,50 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
     merge : bool
         Show the leaves of one multiway split that predict the same class as one outcome.
     """
+    foretell = _numbers(tree) if tree.outputs else _label(tree)
 
     def build(position: int, condition: str, answer: str) -> Outline:
         node = tree.nodes[position]
-        weight = sum(node.counts)
-        parts = (
-            str(tree.classes[node.prediction]),
-            node.prediction,
-            weight,
-            weight - node.counts[node.prediction],
-        )
+        label, index, shade = foretell(node)
+        parts = label, index, sum(node.counts), node.errors
         if node.feature is None:
-            return Outline(condition, answer, "", *parts, leaves=1)
+            return Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
         test = tree.tests[node.feature]
         children = tuple(
             build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
         )
         if merge and len(children) > 2:
             children = _merged(test, children)
-        return Outline(condition, answer, test.column, *parts, leaves=0, children=children)
+        return Outline(
+            condition, answer, test.column, *parts, 0, children, len(tree.outputs), shade
+        )
 
     return build(0, "", "")
+
+
+_Foretell: TypeAlias = Callable[[Node], tuple[str, int, float]]
+"""What a node predicts: in words, its place among all predictions, and its shade."""
+
+
+def _label(tree: Tree) -> _Foretell:
+    return lambda node: (str(tree.classes[node.prediction]), node.prediction, 0.0)
+
+
+def _numbers(tree: Tree) -> _Foretell:
+    """Predictions of regression, with enough digits to tell the leaves apart."""
+    values = [node.value for node in tree.nodes if node.is_leaf]
+    shows = [telling(column) for column in zip(*values, strict=True)]
+    places = {value: place for place, value in enumerate(sorted(set(values)))}
+    low, high = min(values)[0], max(values)[0]
+
+    def foretell(node: Node) -> tuple[str, int, float]:
+        texts = [show(number) for show, number in zip(shows, node.value, strict=True)]
+        named = (f"{name} {text}" for name, text in zip(tree.outputs, texts, strict=True))
+        label = texts[0] if len(texts) == 1 else ", ".join(named)
+        shade = (node.value[0] - low) / (high - low) if len(texts) == 1 and high > low else 0.0
+        return label, places.get(node.value, -1), shade
+
+    return foretell
 
 
 def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:

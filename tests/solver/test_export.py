@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from fractions import Fraction
 
 import pytest
 
@@ -125,3 +126,64 @@ def test_plot_draws_on_given_axes() -> None:
     axes = figure.subplots()
     assert plot_tree(leaf(), ax=axes) is figure
     assert [text.get_text() for text in axes.texts] == ["no", "8 rows, 1 wrong"]
+
+
+def regression(outputs: tuple[str, ...] = ("strength",), scale: float = 1.0) -> Tree:
+    """Age cut twice; the middle leaf has two rows of one target."""
+    values = [(20.0,), (10.0,), (40.0,), (39.5,), (41.0,)]
+    errors = [Fraction(4000), Fraction(90), Fraction(12), Fraction(0), Fraction(9, 2)]
+    weights = [13, 10, 3, 2, 1]
+    children = [(1, 2), (), (3, 4), (), ()]
+    features = [0, None, 1, None, None]
+    nodes = tuple(
+        Node((weight,), 0, feature, below, tuple(v * scale for v in value * len(outputs)), error)
+        for weight, feature, below, value, error in zip(
+            weights, features, children, values, errors, strict=True
+        )
+    )
+    tests = {0: ThresholdTest("age", 30.5), 1: ThresholdTest("age", 44.0)}
+    return Tree(nodes, tests, (), {"age": ColumnSpec("number")}, ", ".join(outputs), outputs)
+
+
+def test_leaves_of_regression_show_mean_rows_and_spread() -> None:
+    assert export_text(regression()).splitlines() == [
+        "age ≤ 30.5: 10.0 (10 rows, ± 3.00)",
+        "age > 30.5",
+        "|   age ≤ 44: 39.5 (2 rows)",
+        "|   age > 44: 41.0 (1 row, ± 2.12)",
+    ]
+    assert export_text(regression(scale=1000.0)).splitlines()[0].startswith("age ≤ 30.5: 10,000 (")
+
+
+def test_several_outputs_are_named() -> None:
+    first = export_text(regression(("strength", "cost"))).splitlines()[0]
+    assert first == "age ≤ 30.5: strength 10.0, cost 10.0 (10 rows, RMSE 2.12)"
+
+
+def test_pictures_of_regression_are_the_darker_the_larger_the_number() -> None:
+    tree = regression()
+    picture = ET.fromstring(export_svg(tree))
+    fills = {rect.get("fill") for rect in picture.iter(f"{SVG}rect")}
+    assert {"#F4F8FC", "#9FC8E4", "#FFFFFF"} <= fills
+    assert len(fills) == 4
+    titles = [title.text for title in picture.iter(f"{SVG}title")]
+    assert "> 30.5" not in titles
+    assert "age ≤ 30.5: predicts 10.0 (10 rows, ± 3.00)" in titles
+    assert 'label="39.5\\n2 rows"' in export_dot(tree)
+    assert plot_tree(tree).axes[0].texts[0].get_text() == "age"
+
+
+def test_leaves_of_one_multiway_split_with_equal_means_are_merged() -> None:
+    nodes = (
+        Node((6,), 0, 0, (1, 2, 3, 4), (1.0,), Fraction(9)),
+        Node((2,), 0, value=(1.0,), squared_error=Fraction(2)),
+        Node((2,), 0, value=(2.5,), squared_error=Fraction(1)),
+        Node((2,), 0, value=(-0.5,), squared_error=Fraction(0)),
+        Node((0,), 0, value=(1.0,), squared_error=Fraction(0)),
+    )
+    tree = Tree(nodes, {0: ODOR}, (), {"odor": ColumnSpec("category")}, "y", ("y",))
+    assert export_text(tree, merge=True).splitlines() == [
+        "odor in {almond, missing}: 1.00 (2 rows, ± 1.00)",
+        "odor = foul: 2.50 (2 rows, ± 0.707)",
+        "odor = none: -0.50 (2 rows)",
+    ]
