@@ -108,10 +108,13 @@ class Greedy(NamedTuple):
     grow : callable
         A tree within the scope, from the problem, the prices, the scope, and a function that says
         when time is up.
+    at_once : bool
+        Whether to grow it before the search where splits are free, and it may be all one needs.
     """
 
     compile: Callable[[], float]
     grow: Callable[[Problem, Any, Scope, Callable[[], bool]], Shape]
+    at_once: bool = True
 
 
 class Offer(NamedTuple):
@@ -193,7 +196,7 @@ class Search:
 
     def run(self, watch: Watch) -> Status:
         """Search until the optimum is proven or a limit is met."""
-        if self.lam == 0:
+        if self.lam == 0 and self.greedy.at_once:
             self._offer_greedy()
         iterations, next_snapshot = 16, watch.interval
         while (status := self._ended(watch)) is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -96,10 +95,10 @@ def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[
     return np.unique(nearest)
 
 
-def midpoint(below: float, above: float) -> float:
-    """A number t with below ≤ t < above: their middle, where floats have one."""
+def midpoints(below: NDArray[np.float64], above: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers t with below ≤ t < above: their middles, where floats have one."""
     middle = below / 2 + above / 2
-    return middle if below <= middle < above else below
+    return np.where((below <= middle) & (middle < above), middle, below)
 
 
 def threshold_tests(
@@ -117,8 +116,7 @@ def threshold_tests(
 
 def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     """All cuts of a column; missing values as in :func:`threshold_tests`."""
-    values = numbers.values.tolist()
-    thresholds = [midpoint(low, high) for low, high in pairwise(values)]
+    values = np.asarray(numbers.values, np.float64)
     upper_is_larger = 2 * numbers.below[:-1] < (numbers.below[-1] if len(values) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    return Scale(column, np.array(thresholds, dtype=np.float64), missing, unit)
+    return Scale(column, midpoints(values[:-1], values[1:]), missing, unit)

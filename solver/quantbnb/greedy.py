@@ -102,4 +102,5 @@ def greedy_tree(
     return grower.grow(np.arange(len(rows)), 0)[1]
 
 
-GREEDY = Greedy(lambda: 0.0, greedy_tree)
+# The search begins with a tree that is hardly worse, in less time.
+GREEDY = Greedy(lambda: 0.0, greedy_tree, at_once=False)
