@@ -353,6 +353,15 @@ class Problem:
         feature, code = self.tests.locate(test)
         return (self.codes[:, feature] > code).astype(np.int32)
 
+    def cut_number(self, feature: int, code: int) -> int:
+        """The position in ``tests`` of what sends codes up to ``code`` of a feature into branch 0;
+        a feature that is not ordered has its own test only."""
+        return self.tests.first[feature] + code if isinstance(self.tests, CutTests) else feature
+
+    def locate_cut(self, number: int) -> tuple[int, int]:
+        """The feature and the code of a cut, see :meth:`cut_number`."""
+        return self.tests.locate(number) if isinstance(self.tests, CutTests) else (number, 0)
+
     @property
     def n_features(self) -> int:
         """Number of features after constant and duplicate ones were dropped."""

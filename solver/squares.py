@@ -24,6 +24,32 @@ LARGEST_TARGET = 1e100
 
 _MANTISSA = 53
 
+_LARGEST_SCALE = 400
+
+
+def in_unit_range(
+    values: NDArray[np.float64], weights: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], int]:
+    """Targets as heuristics take them: centred, and times 2ᵏ, so that they are at most 1.
+
+    No square of theirs overflows, and few digits are lost. Squared errors are 4ᵏ times those of
+    the targets, up to rounding.
+
+    Parameters
+    ----------
+    values : array of float64, shape (rows, outputs)
+    weights : array of int64, shape (rows,)
+
+    Returns
+    -------
+    values : array of float64, shape (rows, outputs)
+    k : int
+    """
+    centred = values - np.average(values, axis=0, weights=weights)
+    k = -int(np.frexp(np.abs(centred).max(initial=0.0))[1])
+    k = min(k, _LARGEST_SCALE)  # 4ᵏ is a float as well
+    return np.ldexp(centred, k), k
+
 
 class Moments:
     """Sums of the targets of any rows, exactly.

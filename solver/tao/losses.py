@@ -69,16 +69,15 @@ class SquaredErrors:
 
     Notes
     -----
-    Sums of n terms of one sign are wrong by at most n units in the last place of the sum, relative.
-    The tolerance is well above that, so that no move can be taken back and forth without end.
+    Give it targets :func:`solver.squares.in_unit_range`. Sums of n terms of one sign are wrong by
+    at most n units in the last place, relative; the tolerance is well above that, so that no move
+    can be taken back and forth without end.
     """
 
     def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:
         self.weights = weights
-        # The distances are the same from everywhere; near 0 they lose the fewest digits.
-        mean = np.average(values, axis=0, weights=weights)
-        self._values: NDArray[np.float64] = values - mean
-        spread = float((self._values**2).sum(axis=1) @ weights)
+        self._values = values
+        spread = self.fit(np.arange(len(values)))[1]
         self.tolerance = max(1e-12, 1e-15 * len(values)) * spread
 
     def fit(self, rows: Rows) -> tuple[NDArray[np.float64], float]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -11,13 +13,13 @@ from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
 from solver.cart import Cart
-from solver.exact import Prices
+from solver.exact import Prices, objective
 from solver.limits import Limits
 from solver.problem import Problem
-from solver.scorer import score
 from solver.solution import Solution, Status, TracePoint
-from solver.tao.alternation import Alternation, Cut
-from solver.tao.losses import Misclassified
+from solver.squares import in_unit_range
+from solver.tao.alternation import Alternation, Cut, Pricing
+from solver.tao.losses import Losses, Misclassified, SquaredErrors
 from solver.tree import Shape, Tree, shape_of
 
 
@@ -43,7 +45,10 @@ class Tao(Solver):
     version: ClassVar[str] = f"1, {Cart.version}"
     summary: ClassVar[str] = "CART's tree, improved node by node (TAO); no proof"
     traits: ClassVar[Traits] = Traits(
-        features=frozenset({"binary"}), limits=frozenset({"depth", "min_leaf_size"}), proves=False
+        features=frozenset({"binary", "continuous"}),
+        limits=frozenset({"depth", "min_leaf_size"}),
+        proves=False,
+        tasks=frozenset({"classification", "regression"}),
     )
     options: ClassVar[Mapping[str, Option]] = Cart.options
 
@@ -69,46 +74,57 @@ class Tao(Solver):
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
         if start is not None and _keeps(start, limits):
             shapes.append(shape_of(start))
-        best: Alternation | None = None
-        passes, trace = 0, []
-        for shape in shapes:
-            tree = _plant(problem, lam, limits, shape)
+        trees = [_plant(problem, lam, limits, shape) for shape in shapes]
+        passes = 0
+        for tree in trees:
             is_changing = True
             while is_changing:
                 is_changing = tree.improve(is_over) and not is_over()
                 passes += 1
-            if best is None or (tree.cost, tree.splits[0]) < (best.cost, best.splits[0]):
-                best = tree
-        assert best is not None
-        found = problem.grow(best.shape(lambda cut: cut.feature))
-        points = score(problem, found, lam)
+        best = min(trees, key=lambda tree: (tree.cost, tree.splits[0]))
+        found = problem.grow(best.shape(lambda cut: problem.cut_number(*cut)))
+        reached = objective(found.errors, found.splits, problem.total_weight, lam)
         seconds = time.perf_counter() - began
-        trace.append(TracePoint(seconds, float(points.objective), None))
         return Solution(
             tree=found,
             status=Status.HEURISTIC,
             lam=lam,
-            objective=points.objective,
+            objective=reached,
             lower_bound=None,
-            errors=points.errors,
+            errors=found.errors,
             total_weight=problem.total_weight,
             seconds=seconds,
             solver=self.name,
             version=self.version,
             iterations=passes,
-            trace=tuple(trace),
+            trace=(TracePoint(seconds, float(reached), None),),
+            tolerance=problem.tolerance,
         )
 
 
+@dataclass(frozen=True)
+class _FloatPrices:
+    """Of regression: ``squared error + split·splits``, in float64."""
+
+    split: float
+
+    def cost(self, errors: float, splits: int) -> float:
+        """Errors and splits together."""
+        return errors + self.split * splits
+
+
 def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alternation:
-    tree = Alternation(
-        problem.codes,
-        problem.arities,
-        Misclassified(problem.counts),
-        Prices.plain(lam, problem.total_weight),
-        limits.min_leaf_size or 0,
-    )
-    tree.plant(shape, lambda number: Cut(number, 0))
+    losses: Losses
+    prices: Pricing
+    if problem.values is None:
+        losses, prices = Misclassified(problem.counts), Prices.plain(lam, problem.total_weight)
+    else:
+        weights = problem.counts[:, 0]
+        targets, k = in_unit_range(problem.values, weights)
+        losses = SquaredErrors(targets, weights)
+        prices = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
+    tree = Alternation(problem.codes, problem.arities, losses, prices, limits.min_leaf_size or 0)
+    tree.plant(shape, lambda number: Cut(*problem.locate_cut(number)))
     return tree
 
 

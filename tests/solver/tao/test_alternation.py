@@ -37,7 +37,7 @@ class Made:
         self.prices: Any
         if is_regression:
             values = rng.normal(size=(self.n_rows, rng.randint(1, 3))) + self.codes[:, :1]
-            self.losses = SquaredErrors(values, self.weights)
+            self.losses = SquaredErrors(values - values.mean(axis=0), self.weights)
             self.prices = Floats(float(lam) * self.weights.sum())
         else:
             counts = np.zeros((self.n_rows, 3), np.int64)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
 from solver import Limits, Problem, solve
 from solver.base import Watch
 from solver.pruning import prunings
+from solver.scorer import score
 from tests.strategies import random_table
 
 
@@ -38,6 +41,50 @@ def test_it_may_be_better_than_cart_and_is_never_proven() -> None:
         better += tao.errors < cart.errors
         assert tao.lower_bound is None
     assert better >= 1
+
+
+def numbers(seed: int, is_regression: bool) -> Problem:
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(120, 3)).round(1)
+    noise = rng.normal(size=120)
+    y = X[:, 0] * X[:, 1] + 0.3 * noise + 100
+    frame = pd.DataFrame(X, columns=list("abc"))
+    if is_regression:
+        both = frame.assign(y=y, z=noise)
+        return Problem.from_table(both, ["y", "z"], "continuous", task="regression")
+    return Problem.from_table(frame.assign(y=np.digitize(y, [99, 101])), "y", "continuous")
+
+
+@pytest.mark.parametrize("is_regression", [False, True], ids=["classes", "numbers"])
+def test_on_numbers_it_is_at_times_better_than_cart(is_regression: bool) -> None:
+    better = 0
+    for seed in range(10):
+        problem = numbers(seed, is_regression)
+        for lam, limits in [(0, Limits(depth=2)), ("0.02", Limits(depth=3, min_leaf_size=9))]:
+            cart, tao = (solve(problem, lam, name, limits) for name in ("cart", "tao"))
+            slack = problem.tolerance
+            assert tao.objective <= cart.objective + slack
+            better += tao.objective < cart.objective - slack
+            points = score(problem, tao.tree, tao.lam)
+            assert (points.errors, points.objective) == (tao.errors, tao.objective)
+            assert tao.depth <= (limits.depth or 0)
+            sizes = [sum(node.counts) for node in tao.tree.nodes if node.is_leaf]
+            assert min(sizes) >= (limits.min_leaf_size or 0)
+            assert tao.tolerance == slack
+    assert better >= 3
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(depth=2)])
+def test_the_equivalent_conversion_gives_trees_as_good(limits: Limits) -> None:
+    """A cut is a feature of the encoding ``thresholds``; ties may be broken in another way."""
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    frame = X.assign(y=y)
+    for name in ("cart", "tao"):
+        cuts, features = (
+            solve(Problem.from_table(frame, "y", encoding), 0, name, limits)
+            for encoding in ("continuous", "thresholds")
+        )
+        assert cuts.errors == features.errors
 
 
 def test_a_start_may_be_better_than_cart() -> None:
