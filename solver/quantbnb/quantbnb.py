@@ -14,6 +14,7 @@ from solver.errors import InputError, UnsupportedError
 from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.quantbnb.columns import Columns
 from solver.quantbnb.engine import DEEPEST, QuantEngine
 from solver.quantbnb.greedy import GREEDY
 from solver.quantbnb.paper.begin import begin
@@ -137,15 +138,16 @@ class QuantBnB(Solver):
         if limits.bytes is None:
             limits = replace(limits, bytes=half_of_memory())
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
-        search = Search(problem, lam, limits, make, greedy)
+        columns = Columns.of(problem)
+        search = Search(columns.problem, lam, limits, make, greedy)
         if start is not None:
-            search.offer(problem.grow(shape_of(start)))
-        status = search.run(watch)
+            search.offer(columns.problem.grow(shape_of(columns.inwards(start))))
+        status = search.run(columns.watch(watch))
         search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
         solution = search.solution(status, self.name, self.version)
         if isinstance(search.engine, PaperEngine):
             solution.extra.update(search.engine.extra)
-        return solution
+        return replace(solution, tree=columns.outwards(solution.tree))
 
     @classmethod
     def warm_up(cls) -> None:
