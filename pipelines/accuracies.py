@@ -62,8 +62,10 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
 
 def _usable(results: pd.DataFrame) -> pd.DataFrame:
     """The runs on all training rows that have a tree, with the depth they were limited to."""
-    given = results["validation"].map(lambda text: (json.loads(text) or {}).get("kind") == "given")
-    runs = results[(results["fold"].isna() | given) & results["errors"].notna()]
+    # No map of a column: one of few values is read as categories, and stays one.
+    given = [(json.loads(text) or {}).get("kind") == "given" for text in results["validation"]]
+    whole = results["fold"].isna() | pd.Series(given, results.index, dtype=bool)
+    runs = results[whole & results["errors"].notna()]
     depths = [
         json.loads(limits).get("depth", json.loads(options).get("depth"))
         for limits, options in zip(runs["limits"], runs["solver_options"], strict=True)

@@ -86,6 +86,8 @@ def _validation(text: str) -> str:
     data = json.loads(text)
     if not data:
         return "none: trees are trained and scored on the same rows"
+    if data["kind"] == "given":
+        return "the rows that each table calls its test rows are held out"
     extra = (", stratified" if data.get("stratify") else "") + f", seed {data.get('seed')}"
     if data["kind"] == "kfold":
         return f"{data['folds']}-fold cross-validation{extra}"

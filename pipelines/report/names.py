@@ -12,6 +12,7 @@ import pandas as pd
 from pipelines.labels import telling_options
 from pipelines.report import stairs
 from pipelines.report.columns import firsts, groups, labelled, spread
+from solver.base import STRUCTURAL_LIMITS
 from solver.solution import Status
 from sweep.keys import BUDGETS
 
@@ -92,7 +93,7 @@ def label_rows(
         # A row without its path, whatever the reason, is one of its λ only.
         exact &= frame["path"].notna().to_numpy() | ~ok
         added["ok"] = ok
-        shape = frame.assign(shape=labelled(frame, ["limits"], _shape))
+        shape = frame.assign(shape=labelled(frame, ["limits", "solver_options"], _shape))
         added["problem"] = groups(shape, [*_PROBLEM, "shape"])
     return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
 
@@ -116,7 +117,8 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
     return {"lam_key": spread(keys, numbers), "lam_text": spread(texts, whole)}
 
 
-def _shape(limits: str) -> str:
-    """The limits that change which trees are allowed."""
-    kept = {k: v for k, v in _options(limits).items() if k not in BUDGETS}
+def _shape(limits: str, options: str) -> str:
+    """The limits that change which trees are allowed; ``quantbnb`` has an option of depth."""
+    own = {k: v for k, v in _options(options).items() if k in STRUCTURAL_LIMITS}
+    kept = {k: v for k, v in {**own, **_options(limits)}.items() if k not in BUDGETS}
     return json.dumps(kept, sort_keys=True)

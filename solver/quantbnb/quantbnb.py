@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
-from solver.errors import InputError, UnsupportedError
+from solver.errors import InputError
 from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
@@ -129,10 +129,6 @@ class QuantBnB(Solver):
             parts = problem.codes, problem.counts, problem.arities
             return QuantEngine(*parts, prices, scope, problem.digest, state)
 
-        if problem.values is not None and self.settings["mode"] == "paper":
-            raise UnsupportedError(
-                f"mode paper of solver {self.name!r} does classification only; use mode fast"
-            )
         if limits.depth is None:
             limits = replace(limits, depth=self.settings["depth"])
         if limits.bytes is None:

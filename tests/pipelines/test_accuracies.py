@@ -71,7 +71,8 @@ def test_mdlp_and_cart_stand_beside_and_folds_do_not_count(tmp_path: Path) -> No
         run(91, solver="cart", lower_bound=None),
         run(93, encoding="mdlp", solver="cart", lower_bound=None),
     ]
-    (record,) = reproduce(as_frame(rows), published(tmp_path, "toy,92.5,")).to_dict("records")
+    frame = as_frame(rows).astype({"validation": "category", "solver": "category"})
+    (record,) = reproduce(frame, published(tmp_path, "toy,92.5,")).to_dict("records")
     assert record["our_percent"] == "92.500"
     assert record["mdlp_percent"] == pytest.approx(92.3)
     assert record["cart_percent"] == pytest.approx(90.9)

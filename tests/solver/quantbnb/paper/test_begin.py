@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Limits, Problem, Status, get_solver
+from solver import InputError, Limits, Problem, Status, get_solver, regularization_path
 from solver.quantbnb import QuantBnB
 from solver.quantbnb.paper.layout import BOUNDS
+from solver.scorer import score
 from tests.solver.test_catalogue import check_against_oracle, check_solution
 from tests.strategies import ordered_tables, prices, structural_limits, tables
 
@@ -71,6 +72,49 @@ def test_it_finds_what_mode_fast_finds(noisy: Problem) -> None:
             paper = QuantBnB(mode="paper").solve(noisy, lam, Limits(depth=depth))
             assert fast.status is paper.status is Status.OPTIMAL
             assert (paper.objective, paper.splits) == (fast.objective, fast.splits)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32),
+    rows=st.integers(2, 30),
+    depth=st.integers(0, 3),
+    outputs=st.integers(1, 2),
+    bound=st.sampled_from(BOUNDS),
+    lam=st.sampled_from(["0", "0.001", "0.03", "0.2"]),
+)
+def test_regression_is_that_of_mode_fast(
+    seed: int, rows: int, depth: int, outputs: int, bound: str, lam: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 8, (rows, 3))
+    problem = Problem.from_codes(
+        codes,
+        rng.normal(size=(rows, outputs)) + (codes[:, :1] > 3),
+        weights=rng.integers(1, 4, rows),
+        task="regression",
+        ordered=True,
+        target_name=[f"y{i}" for i in range(outputs)],
+    )
+    limits = Limits(depth=depth)
+    fast = QuantBnB().solve(problem, Fraction(lam), limits)
+    paper = QuantBnB(mode="paper", bound=bound).solve(problem, Fraction(lam), limits)
+    assert fast.status is paper.status is Status.OPTIMAL
+    assert abs(fast.objective - paper.objective) <= fast.tolerance + paper.tolerance
+    assert paper.lower_bound is not None
+    assert paper.lower_bound <= fast.objective
+    points = score(problem, paper.tree, Fraction(lam))
+    assert (points.errors, points.objective) == (paper.errors, paper.objective)
+
+
+def test_a_path_has_the_same_breakpoints_as_in_mode_fast(noisy: Problem) -> None:
+    limits = Limits(depth=2)
+    fast, paper = (
+        regularization_path(noisy, "0.001", solver="quantbnb", limits=limits, mode=mode)
+        for mode in ("fast", "paper")
+    )
+    assert paper.status is Status.OPTIMAL
+    assert (paper.lams, paper.losses, paper.splits) == (fast.lams, fast.losses, fast.splits)
 
 
 def test_extra_tells_what_table_3_compares(noisy: Problem) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver import Limits, Problem, Status, UnsupportedError
+from solver import Limits, Problem, Status
 from solver.base import Snapshot, Watch
 from solver.exact import objective
 from solver.scorer import score
@@ -133,8 +133,3 @@ def test_smallest_leaf() -> None:
     assert min(sizes) >= 300
     free = solver.solve(problem, 0, solver="quantbnb", limits=Limits(depth=2))
     assert free.objective <= solution.objective
-
-
-def test_mode_paper_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="mode paper"):
-        solver.solve(hard_problem(20), 0, solver="quantbnb", mode="paper")
