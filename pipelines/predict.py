@@ -15,12 +15,30 @@ import pandas as pd
 from solver.columns import ColumnSpec
 from solver.errors import InputError
 from solver.tree import Tree
+from sweep.quality import test_quality
 
 
 class Accuracy(NamedTuple):
     """How many of the rows with a known label a tree gets right."""
 
     right: int
+    known: int
+
+
+class Fit(NamedTuple):
+    """How well a tree predicts the numbers of a column on the rows where they are known.
+
+    Parameters
+    ----------
+    r2 : float or None
+        None where all these rows have one number.
+    rmse : float
+        In the column's unit.
+    """
+
+    column: str
+    r2: float | None
+    rmse: float
     known: int
 
 
@@ -99,7 +117,9 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd.DataFrame:
-    """The predicted label of each row, in the order of the rows.
+    """The predicted label of each row, in the order of the rows, or its number.
+
+    With several outputs there is a column ``prediction(name)`` for each.
 
     Parameters
     ----------
@@ -113,14 +133,42 @@ def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd
     Raises
     ------
     InputError
-        If a column that the tree reads is missing or cannot be read.
+        If a column that the tree reads is missing or cannot be read, or regression is asked for
+        frequencies.
     """
+    if proba and tree.outputs:
+        raise InputError("the tree predicts numbers, which have no frequencies; leave out --proba")
+    if len(tree.outputs) > 1:
+        names = [f"prediction({name})" for name in tree.outputs]
+        return pd.DataFrame(tree.predict(frame), columns=names)
     table = pd.DataFrame({"prediction": tree.predict(frame)})
     if proba:
         shares = tree.predict_proba(frame)
         for position, label in enumerate(tree.classes):
             table[f"p({label})"] = shares[:, position]
     return table
+
+
+def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fit]:
+    """Compare predicted numbers with those targets that the table has.
+
+    Raises
+    ------
+    InputError
+        If a target holds no numbers.
+    """
+    fits = []
+    for position, name in enumerate(tree.outputs):
+        if name not in frame.columns:
+            continue
+        truth = ColumnSpec("number").read(frame[name])
+        known = np.isfinite(truth)
+        if known.any():
+            guesses = table.iloc[:, position].to_numpy(np.float64)
+            pair = guesses[known, None], truth[known, None]
+            found = test_quality(*pair, "regression")
+            fits.append(Fit(name, found["test_r2"], found["test_rmse"], int(known.sum())))
+    return fits
 
 
 def measure_accuracy(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> Accuracy | None:

@@ -47,7 +47,8 @@ def search_identity(
 
 def _digest(problem: Problem) -> str:
     found = hashlib.sha256(repr((problem.tests, problem.classes, problem.codes.shape)).encode())
-    for array in (problem.codes, problem.counts, problem.arities):
+    targets = () if problem.values is None else (problem.values,)
+    for array in (problem.codes, problem.counts, problem.arities, *targets):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from solver.path import Path as LamPath
 from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
+from solver.tree import Task
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
 
 
@@ -35,8 +36,9 @@ class Request:
     lam : str
         λ, see :func:`solver.exact.as_lambda`; ``k/n`` is k over the number of rows. Of a path, the
         smallest one.
-    target : str, optional
-        Needed where the data do not know it.
+    target : str or sequence of str, optional
+        Needed where the data do not know it. Regression may have several.
+    task : {"classification", "regression"}
     columns : mapping
         How columns are read, by name.
     separator : str, optional
@@ -53,7 +55,8 @@ class Request:
 
     data: str
     lam: str
-    target: str | None = None
+    target: str | Sequence[str] | None = None
+    task: Task = "classification"
     encoding: str = "onehot"
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = "branches"
@@ -155,16 +158,19 @@ def read_lambda(text: str, n_rows: int) -> Fraction:
 
 def make_problem(request: Request) -> Problem:
     """Load and encode; errors as :func:`solve_request`."""
-    fields: dict[str, Any] = {"columns": dict(request.columns)}
-    for name in ("target", "separator"):
-        if getattr(request, name) is not None:
-            fields[name] = getattr(request, name)
+    fields: dict[str, Any] = {"columns": dict(request.columns), "task": request.task}
+    if request.target is not None:
+        named = isinstance(request.target, str)
+        fields["target"] = request.target if named else list(request.target)
+    if request.separator is not None:
+        fields["separator"] = request.separator
     dataset = load_dataset(request.data, **fields)
     frame, weights = _take_weights(dataset, request.weights)
     return Problem.from_table(
         frame,
-        dataset.target,
+        dataset.targets,
         request.encoding,
+        task=dataset.task,
         weights=weights,
         columns=dataset.columns,
         **request.encoding_options,
@@ -175,8 +181,8 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     frame = dataset.frame
     if name is None:
         return frame, None
-    if name not in frame.columns or name == dataset.target:
-        known = ", ".join(c for c in frame.columns if c != dataset.target)
+    if name not in frame.columns or name in dataset.targets:
+        known = ", ".join(c for c in frame.columns if c not in dataset.targets)
         raise InputError(
             f"dataset {dataset.name!r} has no column {name!r} for the weights; it has: {known}"
         )

@@ -28,6 +28,12 @@ def significant(value: float, digits: int = 4) -> str:
     return plain_number(value, digits - 1 - power)
 
 
+def share(value: float, digits: int = 4) -> str:
+    """A share such as R²; what is short of 1 is never rounded up to it."""
+    text = f"{value:.{digits}f}"
+    return f"{1 - 10**-digits:.{digits}f}" if value < 1 and float(text) == 1 else text
+
+
 def telling(values: Iterable[float]) -> Callable[[float], str]:
     """A way to write some numbers, all alike, that tells different ones apart.
 

@@ -38,6 +38,7 @@ def solvers() -> None:
                 name,
                 solver.version,
                 ", ".join(sorted(traits.features)),
+                ", ".join(sorted(traits.tasks)),
                 "any" if traits.max_classes is None else f"up to {traits.max_classes}",
                 ", ".join(sorted(traits.limits)) or "none",
                 "yes" if traits.proves else "no",
@@ -45,7 +46,17 @@ def solvers() -> None:
             )
         )
     print_table(
-        ("solver", "version", "features", "classes", "tree limits", "proves", "what it is"), rows
+        (
+            "solver",
+            "version",
+            "features",
+            "tasks",
+            "classes",
+            "tree limits",
+            "proves",
+            "what it is",
+        ),
+        rows,
     )
     options = [
         (f"{name} {key}", option.default, _allowed(option.allowed), option.doc)
@@ -69,8 +80,11 @@ def encodings() -> None:
     rows = []
     for name, encoding in ENCODINGS.items():
         numbers = "as categories" if encoding.fit_cuts is None else "cut"
-        rows.append((name, encoding.feature_kind, numbers, encoding.summary))
-    print_table(("encoding", "features", "numbers", "what it is"), rows)
+        if encoding.keeps_numbers:
+            numbers = "kept, cut by the solver"
+        tasks = "classification" if encoding.uses_classes else "classification, regression"
+        rows.append((name, encoding.feature_kind, numbers, tasks, encoding.summary))
+    print_table(("encoding", "features", "numbers", "tasks", "what it is"), rows)
     options = [
         (f"{name} {key}", option.default, f"{option.minimum} or more", option.doc)
         for name, encoding in ENCODINGS.items()

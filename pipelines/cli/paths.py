@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,18 +74,39 @@ def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any
 
 
 def _show_steps(found: LamPath) -> None:
-    headers = "λ from", "exact", "to", "exact", "splits", "leaves", "depth", "errors", "loss"
+    size = "splits", "leaves", "depth"
+    if found.steps[-1].tree.outputs:
+        # Exact breakpoints of regression are fractions of a hundred digits.
+        headers = ["λ from", "to", *size, "loss", "RMSE", "R²"]
+        print_table([*headers, "proven"], (_numbers(found, step) for step in found.steps))
+        return
+    headers = ["λ from", "exact", "to", "exact", *size, "errors", "loss"]
     print_table([*headers, "proven"], (_row(found, step) for step in found.steps))
 
 
 def _row(found: LamPath, step: Step) -> list[str]:
     end = ("∞", "") if step.end is None else (_decimal(step.end), str(step.end))
-    tree = step.tree
     return [
-        _decimal(step.start), str(step.start), *end, str(step.splits), str(tree.leaves),
-        str(tree.depth), str(step.errors), _decimal(Fraction(step.errors, found.total_weight)),
+        _decimal(step.start), str(step.start), *end, *_size(step), str(step.errors),
+        _decimal(Fraction(step.errors) / found.total_weight), "yes" if step.proven else "no",
+    ]  # fmt: skip
+
+
+def _numbers(found: LamPath, step: Step) -> list[str]:
+    """A step of regression."""
+    from solver.digits import share, significant
+
+    loss = Fraction(step.errors) / found.total_weight
+    rmse = math.sqrt(loss / len(step.tree.outputs))
+    return [
+        _decimal(step.start), "∞" if step.end is None else _decimal(step.end), *_size(step),
+        _decimal(loss), significant(rmse), share(float(1 - step.errors / found.leaf_errors)),
         "yes" if step.proven else "no",
     ]  # fmt: skip
+
+
+def _size(step: Step) -> list[str]:
+    return [str(step.splits), str(step.tree.leaves), str(step.tree.depth)]
 
 
 def _decimal(value: Fraction) -> str:
@@ -105,6 +127,8 @@ def _proof(found: LamPath) -> str:
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
     if found.status is Status.OPTIMAL:
+        if found.steps[-1].tree.outputs:
+            return "optimal: at no λ has any tree a smaller objective, but for rounding of floats"
         return "optimal: at no λ has any tree a smaller objective (gap 0)"
     proven = sum(step.proven for step in found.steps)
     # The gap is largest at a breakpoint: between them the path is straight, the bound concave.

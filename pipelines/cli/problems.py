@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from solver import Path, Problem, Solution
 
 _PAIR = "KEY=VALUE"
+_REGRESSION = "say --task regression"
 
 
 def _check_separator(
@@ -37,7 +38,18 @@ separator_option = click.option(
 
 _OPTIONS = (
     click.option(
-        "--target", metavar="COLUMN", help="Column to predict, where DATA does not know it."
+        "--target",
+        "targets",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column to predict, where DATA does not know it. Regression may have several.",
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["classification", "regression"]),
+        default="classification",
+        show_default=True,
+        help="Whether to predict labels, or numbers with the least squared error.",
     ),
     click.option("--encoding", default="onehot", show_default=True, metavar="NAME"),
     click.option("--solver", default="branches", show_default=True, metavar="NAME"),
@@ -78,9 +90,11 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
     """The request that a command's arguments make."""
     from pipelines.single import Request
 
+    targets = given["targets"]
     return Request(
         data=data,
-        target=given["target"],
+        target=None if not targets else targets[0] if len(targets) == 1 else targets,
+        task=given["task"],
         lam=lam,
         encoding=given["encoding"],
         encoding_options=read_options(given["encoding_options"], "--encoding-option"),
@@ -110,6 +124,7 @@ def remedies_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         message = re.sub(r"columns: \{([^{}:]+): (\w+)\}", r"--column \1=\2", str(error))
+        message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
         raise InputError(message) from None
 
 
@@ -122,6 +137,7 @@ def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
         "n_rows": problem.n_rows,
         "n_features": problem.n_features,
         "n_classes": problem.n_classes,
+        "task": problem.task,
         "weight_scale": problem.weight_scale,
     }
 
@@ -131,7 +147,8 @@ def show_problem(request: Request, problem: Problem) -> None:
     click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
     if request.weights is not None:
         times = f" × {problem.weight_scale}" if problem.weight_scale > 1 else ""
-        click.echo(f"Rows and errors are counted by their weight, {request.weights!r}{times}.")
+        what = "errors" if problem.task == "classification" else "squared errors"
+        click.echo(f"Rows and {what} are counted by their weight, {request.weights!r}{times}.")
 
 
 def _about(name: str, problem: Problem) -> str:
@@ -140,7 +157,7 @@ def _about(name: str, problem: Problem) -> str:
     parts = [
         f"{name}, {problem.encoding}: {count(problem.n_rows, 'row')}",
         count(problem.n_features, "feature"),
-        count(problem.n_classes, "class"),
+        count(problem.n_classes, "class") if problem.classes else f"regression of {problem.target}",
     ]
     if dropped:
         parts.append(f"{count(dropped, 'constant or duplicate feature')} dropped")

@@ -84,18 +84,34 @@ def _show(request: Request, problem: Problem, solution: Solution) -> None:
 
 def _lines(solution: Solution) -> list[tuple[str, str]]:
     """What is known about a solution, one labelled line each."""
-    loss = f"{solution.errors}/{solution.total_weight}"
-    cost = f"{loss} wrong + λ {solution.lam} × {count(solution.splits, 'split')}"
-    objective = f"{float(solution.objective):.6g} = {solution.objective} ({cost})"
     leaves = "1 leaf" if solution.leaves == 1 else f"{solution.leaves} leaves"
     shape = f"{count(solution.splits, 'split')}, {leaves}, depth {solution.depth}"
     return [
-        ("objective", objective),
+        ("objective", _objective(solution)),
         ("proof", _proof(solution)),
-        ("accuracy", f"{float(solution.accuracy):.4f} on these rows"),
+        _quality(solution),
         ("tree", shape),
         ("search", show_effort(solution)),
     ]
+
+
+def _objective(solution: Solution) -> str:
+    """What is minimised, and what it is made of. Exact figures of regression are long: JSON has
+    them."""
+    value, splits = float(solution.objective), count(solution.splits, "split")
+    if solution.tree.outputs:
+        loss = f"{float(solution.loss):.6g} squared error a row"
+        return f"{value:.6g} ({loss} + λ {solution.lam} × {splits})"
+    loss = f"{solution.errors}/{solution.total_weight} wrong"
+    return f"{value:.6g} = {solution.objective} ({loss} + λ {solution.lam} × {splits})"
+
+
+def _quality(solution: Solution) -> tuple[str, str]:
+    if solution.tree.outputs:
+        from solver.digits import share, significant
+
+        return "fit", f"R² {share(solution.r2)}, RMSE {significant(solution.rmse)} on these rows"
+    return "accuracy", f"{float(solution.accuracy):.4f} on these rows"
 
 
 def _proof(solution: Solution) -> str:
@@ -105,6 +121,9 @@ def _proof(solution: Solution) -> str:
     if solution.lower_bound is None or solution.gap is None:
         return f"{solution.status}: nothing is proven"
     if solution.status is Status.OPTIMAL:
+        if solution.tree.outputs:
+            within = f"{float(solution.tolerance):.2g}, the rounding of floats"
+            return f"optimal: no tree has an objective smaller by more than {within}"
         return "optimal: no tree has a smaller objective (gap 0)"
     bound, gap = float(solution.lower_bound), float(solution.gap)
     return f"{solution.status}: no tree has an objective below {bound:.6g} (gap {gap:.3g})"
@@ -123,16 +142,18 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     """Predict the rows of a table with a stored tree, as CSV.
 
     TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
-    if it has the target, the accuracy goes to stderr.
+    if it has the target, the accuracy goes to stderr, or R² and RMSE.
     """
     from pipelines.predict import (
         check_writable,
         load_tree,
         measure_accuracy,
+        measure_fit,
         predict_table,
         write_table,
     )
     from pipelines.single import read_frame
+    from solver.digits import share, significant
 
     model = load_tree(tree)
     if out is not None:
@@ -143,11 +164,12 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
         write_table(table, out)
     else:
         table.to_csv(sys.stdout, index=False)
-    accuracy = measure_accuracy(model, frame, table)
+    for fit in measure_fit(model, frame, table):
+        r2 = "not defined" if fit.r2 is None else share(fit.r2)
+        rows = f"{fit.known} rows of column {fit.column!r}"
+        click.echo(f"R² {r2}, RMSE {significant(fit.rmse)}: {rows}", err=True)
+    accuracy = None if model.outputs else measure_accuracy(model, frame, table)
     if accuracy is not None and accuracy.known:
-        share = accuracy.right / accuracy.known
-        click.echo(
-            f"accuracy {share:.4f}: {accuracy.right} of {accuracy.known} rows as in column "
-            f"{model.target!r}",
-            err=True,
-        )
+        right, known = accuracy
+        rows = f"{right} of {known} rows as in column {model.target!r}"
+        click.echo(f"accuracy {right / known:.4f}: {rows}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.digits import significant, telling
+from solver.digits import share, significant, telling
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,14 @@ from solver.digits import significant, telling
 )
 def test_significant_digits_keep_all_before_the_point(value: float, text: str) -> None:
     assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1, "1.0000"), (0.99999, "0.9999"), (0.99985, "0.9999"), (0, "0.0000"), (-1.5, "-1.5000")],
+)
+def test_a_share_is_not_rounded_up_to_one(value: float, text: str) -> None:
+    assert share(value) == text
 
 
 @pytest.mark.parametrize(
