@@ -14,7 +14,12 @@ from solver.solution import Solution, Status
 from solver.tree import Node, Tree
 
 if TYPE_CHECKING:
-    from solver.estimators import BranchesClassifier, OSDTClassifier
+    from solver.estimators import (
+        BranchesClassifier,
+        OSDTClassifier,
+        QuantBnBClassifier,
+        QuantBnBRegressor,
+    )
 
 __all__ = [
     "ENCODINGS",
@@ -27,6 +32,8 @@ __all__ = [
     "OSDTClassifier",
     "Path",
     "Problem",
+    "QuantBnBClassifier",
+    "QuantBnBRegressor",
     "Snapshot",
     "Solution",
     "Status",
@@ -45,7 +52,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The estimators, when they are asked for: scikit-learn takes a second to import."""
-    if name in ("BranchesClassifier", "OSDTClassifier"):
+    if name.endswith(("Classifier", "Regressor")) and name in __all__:
         from solver import estimators
 
         return getattr(estimators, name)

@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators of sparse trees have in common: all but their solver."""
+"""What the scikit-learn estimators of sparse trees have in common: all but solver and task."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from solver.catalogue import regularization_path, solve
 from solver.columns import Override
@@ -31,18 +26,22 @@ from solver.limits import Limits
 from solver.path import Path
 from solver.problem import Problem
 from solver.solution import Status
+from solver.tree import Task
 
 _AUTO = ("quantiles", {"k": 8})
 
 
-class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
-    """The classification tree of least training loss + λ·splits, by some solver.
+class SparseTree(BaseEstimator):
+    """The tree of least training loss + λ·splits, by some solver.
 
     A subclass names its solver, says which options it gets, and documents the parameters; those
     of this class are described in :class:`solver.BranchesClassifier`.
     """
 
     _solver: ClassVar[str]
+    _task: ClassVar[Task] = "classification"
+    _remedy: ClassVar[str] = "or use fewer bins (encoding_options={'k': …})"
+    """What else helps where a limit has ended the search."""
 
     def __init__(
         self,
@@ -52,7 +51,6 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         encoding_options: Mapping[str, Any] | None,
         columns: Mapping[str, Override] | None,
         max_depth: int | None,
-        max_splits: int | None,
         min_leaf_size: float | None,
         time_limit: float | None,
         memory_limit: int | None,
@@ -64,7 +62,6 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         self.encoding_options = encoding_options
         self.columns = columns
         self.max_depth = max_depth
-        self.max_splits = max_splits
         self.min_leaf_size = min_leaf_size
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -81,6 +78,18 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
             If a parameter cannot be one; the solver checks the values.
         """
 
+    @abstractmethod
+    def _read_target(self, frame: pd.DataFrame, y: Any) -> NDArray[Any]:
+        """What is to be predicted: labels, or numbers of shape (rows, outputs)."""
+
+    def _number_target(self, target: NDArray[Any]) -> NDArray[Any]:
+        """The target as a problem takes it."""
+        return target
+
+    def _labels(self) -> list[Any]:
+        """The labels, in the order of their numbers."""
+        return []
+
     def _surplus(self, lam: Fraction) -> Fraction:
         """What ``objective_`` is above loss + λ·splits, for every tree."""
         return Fraction(0)
@@ -94,7 +103,7 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
             An array must be numeric, NaN for a missing number. A DataFrame may also have text,
             booleans, pandas categories and dates.
         y : array-like of shape (n_samples,)
-            Labels of any kind.
+            Labels of any kind. Of a regressor numbers, of shape (n_samples, n_outputs) as well.
         sample_weight : array-like of shape (n_samples,), optional
             Whole numbers and short decimals count exactly, by a common factor that makes them
             whole. Others are rounded to multiples of their sum / 2³² (of a larger part where λ
@@ -102,7 +111,7 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        SparseTreeClassifier
+        SparseTree
             Itself.
 
         Raises
@@ -115,41 +124,20 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         ConvergenceWarning
             If a limit ended the search before the proof.
         """
-        frame, labels = self._validate(X, y)
+        frame = self._read(X, reset=True, y=y)
+        target = self._read_target(frame, y)
         lam, least = self._read_lams()
         options = self._options()
         weights, smallest = whole_weights(sample_weight, frame, least, self.min_leaf_size)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        frame, codes, weights = frame[weights > 0], codes[weights > 0], weights[weights > 0]
-        encoding, how = self.encoding, self.encoding_options or {}
-        if encoding == "auto":
-            encoding, how = _AUTO[0], {**_AUTO[1], **how}
-        self.encoder_ = fit_encoder(
-            encoding,
-            frame,
-            codes,
-            n_classes=len(self.classes_),
-            columns=self.columns,
-            weights=weights,
-            **how,
-        )
-        problem = Problem.from_codes(
-            self.encoder_.transform(frame),
-            codes,
-            weights=weights,
-            arities=[test.arity for test in self.encoder_.tests],
-            tests=self.encoder_.tests,
-            classes=self.classes_.tolist(),
-            columns=self.encoder_.columns,
-            target_name=str(getattr(y, "name", None) or "target"),
-            encoding=encoding,
-        )
+        numbers = self._number_target(target)
+        frame, numbers, weights = frame[weights > 0], numbers[weights > 0], weights[weights > 0]
+        problem = self._encode(frame, numbers, weights, _target_names(y))
         limits = Limits(
             seconds=self.time_limit,
             bytes=self.memory_limit,
             nodes=self.node_limit,
             depth=self.max_depth,
-            splits=self.max_splits,
+            splits=getattr(self, "max_splits", None),  # a limit that not every solver has
             min_leaf_size=smallest,
         )
         self.__dict__.pop("lam_path_", None)  # of an earlier fit
@@ -166,6 +154,40 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         self.status_ = self.solution_.status
         self._warn_unless_proven()
         return self
+
+    def _encode(
+        self,
+        frame: pd.DataFrame,
+        numbers: NDArray[Any],
+        weights: NDArray[np.int64],
+        names: str | tuple[str, ...],
+    ) -> Problem:
+        """Fit the encoding, and build the problem."""
+        encoding, how = self.encoding, self.encoding_options or {}
+        if encoding == "auto":
+            encoding, how = _AUTO[0], {**_AUTO[1], **how}
+        labels = self._labels()
+        self.encoder_ = fit_encoder(
+            encoding,
+            frame,
+            numbers if labels else np.zeros(len(frame), np.int64),
+            n_classes=len(labels),
+            columns=self.columns,
+            weights=weights,
+            **how,
+        )
+        return Problem.from_codes(
+            self.encoder_.transform(frame),
+            numbers,
+            weights=weights,
+            arities=[test.arity for test in self.encoder_.tests],
+            tests=self.encoder_.tests,
+            classes=labels,
+            columns=self.encoder_.columns,
+            target_name=names,
+            encoding=encoding,
+            task=self._task,
+        )
 
     def regularization_path(
         self,
@@ -223,32 +245,6 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
             )
         return lam, least
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row: the majority at its leaf, the first label at a tie.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-        """
-        ends = self.apply(X)
-        predictions = np.array([node.prediction for node in self.tree_.nodes])
-        return np.asarray(self.classes_[predictions[ends]])
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of every class in the training weight of each row's leaf.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        check_is_fitted(self)
-        return self.tree_.predict_proba(self._read(X, reset=False))
-
     def apply(self, X: Any) -> NDArray[np.int64]:
         """The position in ``tree_.nodes`` of the node at which each row ends.
 
@@ -268,17 +264,6 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         """Leaves of the tree."""
         check_is_fitted(self)
         return self.tree_.leaves
-
-    def _validate(self, X: Any, y: Any) -> tuple[pd.DataFrame, NDArray[Any]]:
-        """The rows as a table, and the labels."""
-        frame = self._read(X, reset=True, y=y)
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(frame, labels)
-        missing = pd.isna(labels)
-        if missing.any():
-            raise InputError(f"y contains NaN in {missing.sum()} rows; every row needs a label")
-        check_classification_targets(labels)
-        return frame, labels
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
         """Rows as a table with the names of the fit; scikit-learn's checks are done on the way."""
@@ -304,18 +289,17 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         if status is Status.OPTIMAL:
             return
         ended = f"the search ended by its {status.replace('_', ' ')}"
-        remedy = "or use fewer bins (encoding_options={'k': …})"
         if self.lam_min is None:
             gap = self.solution_.gap
             assert gap is not None
             message = (
                 f"{ended}; the objective {float(self.objective_):.6g} is at most "
-                f"{float(gap):.6g} above the optimum; raise the limit, λ, {remedy}"
+                f"{float(gap):.6g} above the optimum; raise the limit, λ, {self._remedy}"
             )
         else:
             steps = self.lam_path_.proven
             proven = f"{steps.sum()} of {len(steps)} steps of the λ-path are proven"
-            message = f"{ended}; {proven}; raise the limit, lam_min, {remedy}"
+            message = f"{ended}; {proven}; raise the limit, lam_min, {self._remedy}"
             if status is Status.STOPPED:  # and nobody can stop it
                 message = f"{proven}; the others need weights of fewer digits"
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
@@ -325,6 +309,13 @@ class SparseTreeClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _target_names(y: Any) -> str | tuple[str, ...]:
+    """The names of the target, or of several of them, where it has any."""
+    if isinstance(y, pd.DataFrame):
+        return tuple(map(str, y.columns))
+    return str(getattr(y, "name", None) or "target")
 
 
 def _as_bunch(path: Path) -> Bunch:

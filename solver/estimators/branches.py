@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from solver.columns import Override
-from solver.estimators.base import SparseTreeClassifier
+from solver.estimators.tasks import SparseTreeClassifier
 
 
 class BranchesClassifier(SparseTreeClassifier):
@@ -117,13 +117,13 @@ class BranchesClassifier(SparseTreeClassifier):
             encoding_options=encoding_options,
             columns=columns,
             max_depth=max_depth,
-            max_splits=max_splits,
             min_leaf_size=min_leaf_size,
             time_limit=time_limit,
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
         )
+        self.max_splits = max_splits
         self.mode = mode
 
     def _options(self) -> dict[str, Any]:

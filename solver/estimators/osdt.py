@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from solver.columns import Override
 from solver.errors import InputError
-from solver.estimators.base import SparseTreeClassifier
+from solver.estimators.tasks import SparseTreeClassifier
 from solver.osdt.engine import BOUNDS
 
 
@@ -117,13 +117,13 @@ class OSDTClassifier(SparseTreeClassifier):
             encoding_options=encoding_options,
             columns=columns,
             max_depth=max_depth,
-            max_splits=max_splits,
             min_leaf_size=min_leaf_size,
             time_limit=time_limit,
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
         )
+        self.max_splits = max_splits
         self.policy = policy
         self.init = init
         self.penalty = penalty

@@ -40,7 +40,7 @@ def _starts(folder: Path) -> list[int]:
 
 
 def _wait_for_states(drive: Drive, number: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(list((drive.out / "states").glob("*.parquet"))) < number:
         assert time.monotonic() < deadline
         time.sleep(0.1)
