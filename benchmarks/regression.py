@@ -136,7 +136,7 @@ def growth(given: argparse.Namespace) -> None:
     x, y = read(given.data, "casp")
     order = np.random.default_rng(0).permutation(len(y))
     series = [
-        [("casp", x[order[:n]], y[order[:n]]) for n in (2286, 4573, 9146, 18292, len(y))],
+        [("casp", x[rows], y[rows]) for rows in (order[: len(y) // k] for k in (16, 8, 4, 2, 1))],
     ]
     for name in given.sets:
         x, y = read(given.data, name)

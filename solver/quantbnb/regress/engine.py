@@ -179,7 +179,9 @@ class SquaresEngine:
                 self._filled += 1
         if self._filled < self.rules.features:
             return False
-        self.parts.sums[0] = self.sums
+        outputs = self.rules.outputs
+        self.parts.sums[0] = self.sums[:, : outputs + 1]
+        self.parts.squares[0] = self.sums[:, outputs + 1 :]
         self.parts.total[0] = self.sums.sum(axis=0)
         if self.depth > 1:
             search.rebuild(self.parts, self._scratch, self.levels)
@@ -261,9 +263,9 @@ class SquaresEngine:
         if self.parts is None:
             if limit is not None and self.bytes + self._part_bytes > limit:
                 return False
-            rows, width = self.sums.shape
-            self.parts = new_parts(len(self.levels.code), self.rules.features, rows, width)
-            self._scratch = new_scratch(rows, width)._replace(done=self._done)
+            rows, features, outputs = len(self.sums), self.rules.features, self.rules.outputs
+            self.parts = new_parts(len(self.levels.code), features, rows, outputs)
+            self._scratch = new_scratch(rows, outputs)._replace(done=self._done)
             return True
         more = sum(array.nbytes for array in self.levels)
         if limit is not None and self.bytes + more > limit:

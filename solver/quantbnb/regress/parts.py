@@ -30,10 +30,11 @@ def halve(
     old_codes, new_codes = parts.codes[level], parts.codes[level + 1]
     old_order, new_order = parts.order[level], parts.order[level + 1]
     old_sums, new_sums = parts.sums[level], parts.sums[level + 1]
+    old_squares, new_squares = parts.squares[level], parts.squares[level + 1]
     total, moved = parts.total[level + 1], scratch.moved
     width, features = old_sums.shape[1], old_codes.shape[0]
     kept = 0
-    for q in range(width):
+    for q in range(width + 2):
         total[q] = 0.0
     for row in range(rows):
         moved[row] = -1
@@ -42,6 +43,9 @@ def halve(
             for q in range(width):
                 new_sums[kept, q] = old_sums[row, q]
                 total[q] += old_sums[row, q]
+            for q in range(2):
+                new_squares[kept, q] = old_squares[row, q]
+                total[width + q] += old_squares[row, q]
             kept += 1
     for g in range(features):
         for row in range(rows):
@@ -116,6 +120,41 @@ def mark(
 
 
 @outlined
+def _sum_sides(parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int) -> None:
+    """Sums of both sides of the marked cuts, and what they cost as leaves."""
+    totals, squares, total = scratch.totals, scratch.squares, parts.total[level]
+    outputs = rules.outputs
+    width = outputs + 1
+    sum_lanes(scratch.bits, rows, parts.sums[level], width, totals[0])
+    sum_lanes(scratch.bits, rows, parts.squares[level], 2, squares)
+    for k in range(LANES):
+        for side in range(2):
+            if side == 1:
+                for q in range(width):
+                    totals[1, q, k] = total[q] - totals[0, q, k]
+                for q in range(2):
+                    squares[q, k] = total[width + q] - squares[q, k]
+            square = 0.0
+            for q in range(1, width):
+                square += totals[side, q, k] * totals[side, q, k]
+            leaf = (squares[0, k] - square / max(totals[side, 0, k], 1.0)) + squares[1, k]
+            scratch.leaf[side, k] = scratch.cost[side, k] = max(0.0, leaf)
+
+
+@inlined
+def _most_promising(rules: Rules, scratch: Scratch, lanes: int, each: Floats) -> int:
+    """The feature whose bounds of the halves are the least in sum."""
+    best, found = np.inf, 0
+    for g in range(rules.features):
+        bounds = 0.0
+        for k in range(lanes):
+            bounds += each[scratch.point[k], 0, g] + each[scratch.point[k], 1, g]
+        if bounds < best:
+            best, found = bounds, g
+    return found
+
+
+@outlined
 def evaluate(
     parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, lanes: int,
     each: Floats, low: Floats,
@@ -136,22 +175,12 @@ def evaluate(
     ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if that is less than
     its cap. A feature that is known to do no better than that is passed over.
     """
-    totals, total, outputs = scratch.totals, parts.total[level], rules.outputs
-    width = len(total)
-    sum_lanes(scratch.bits, rows, parts.sums[level], width, totals[0])
-    for k in range(LANES):
-        for side in range(2):
-            if side == 1:
-                for q in range(width):
-                    totals[1, q, k] = total[q] - totals[0, q, k]
-            square = 0.0
-            for q in range(1, outputs + 1):
-                square += totals[side, q, k] * totals[side, q, k]
-            leaf = totals[side, outputs + 1, k] - square / max(totals[side, 0, k], 1.0)
-            leaf = max(0.0, leaf + totals[side, outputs + 2, k])
-            scratch.leaf[side, k] = scratch.cost[side, k] = leaf
+    _sum_sides(parts, rules, scratch, level, rows)
     relaxed = 1 if rules.least > 1.0 else 0
-    for g in range(rules.features):
+    first = _most_promising(rules, scratch, lanes, each)
+    for turn in range(rules.features):
+        # The one first of which least is known lowers the costs that others have to beat.
+        g = first if turn == 0 else turn - 1 if turn <= first else turn
         wanted = False
         for k in range(lanes):
             for side in range(2):

@@ -54,15 +54,19 @@ class Parts(NamedTuple):
     order : int32 (levels, features, rows)
         ``2 · row + last`` in ascending order of the feature's codes; ``last`` is 1 where the next
         row has another code, or there is none.
-    sums : (levels, rows, width)
-        Of every row its weight w, w·Y of every output, and w·|Y|² in two parts: on grids on which
-        their sums are exact, see :mod:`solver.quantbnb.regress.units`.
-    total : (levels, width)
+    sums : (levels, rows, 1 + outputs)
+        Of every row its weight w and w·Y of every output: see
+        :class:`solver.quantbnb.regress.units.Targets`.
+    squares : (levels, rows, 2)
+        w·|Y|² in two parts. They stand apart, so that what a sweep reads stays in the cache.
+    total : (levels, outputs + 3)
+        Sums over the part's rows of both.
     """
 
     codes: NDArray[np.int32]
     order: NDArray[np.int32]
     sums: Floats
+    squares: Floats
     total: Floats
 
 
@@ -97,7 +101,8 @@ class Scratch(NamedTuple):
 
     bits: NDArray[np.uint8]  # (rows,): bit k: the row is on the left of cut k
     moved: NDArray[np.int32]  # (rows,): number of a row in the half, −1: in the other one
-    totals: Floats  # (2, width, LANES)
+    totals: Floats  # (2, 1 + outputs, LANES): of the lanes and of their complements
+    squares: Floats  # (2, LANES)
     gains: Floats  # (2, 2, LANES): feasible and relaxed, by side
     sums: Floats  # (2, 1 + outputs, LANES)
     cost: Floats  # (2, LANES): best cost of the halves
@@ -113,13 +118,14 @@ class Scratch(NamedTuple):
 STEPS, PASSES, TOP = range(3)
 
 
-def new_parts(levels: int, features: int, rows: int, width: int) -> Parts:
+def new_parts(levels: int, features: int, rows: int, outputs: int) -> Parts:
     """Empty parts."""
     return Parts(
         np.zeros((levels, features, rows), np.int32),
         np.zeros((levels, features, rows), np.int32),
-        np.zeros((levels, rows, width)),
-        np.zeros((levels, width)),
+        np.zeros((levels, rows, 1 + outputs)),
+        np.zeros((levels, rows, 2)),
+        np.zeros((levels, 3 + outputs)),
     )
 
 
@@ -160,14 +166,15 @@ def grown(levels: Levels) -> Levels:
     return larger
 
 
-def new_scratch(rows: int, width: int) -> Scratch:
+def new_scratch(rows: int, outputs: int) -> Scratch:
     """Room for one batch."""
     return Scratch(
         np.zeros(rows, np.uint8),
         np.zeros(rows, np.int32),
-        np.zeros((2, width, LANES)),
+        np.zeros((2, 1 + outputs, LANES)),
+        np.zeros((2, LANES)),
         np.zeros((2, 2, LANES)),
-        np.zeros((2, width, LANES)),
+        np.zeros((2, 1 + outputs, LANES)),
         np.zeros((2, LANES)),
         np.zeros((2, LANES)),
         np.zeros((2, LANES)),
