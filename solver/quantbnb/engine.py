@@ -24,6 +24,7 @@ from solver.quantbnb.state import (
     OPENING,
     PHASE,
     QUEUED,
+    RELAX,
     START,
     Ints,
     Levels,
@@ -95,7 +96,7 @@ class QuantEngine:
         digest: str = "",
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.codes, self.counts, self.digest = codes, counts, digest
+        self.codes, self.counts, self.prices, self.digest = codes, counts, prices, digest
         self.arities = [int(arity) for arity in arities]
         self.rows, self.classes = np.nonzero(counts)
         weights = counts[self.rows, self.classes]
@@ -141,8 +142,8 @@ class QuantEngine:
         levels = new_levels(len(self.arities), number, points)
         levels.tries[:] = -1
         levels.tree[:] = -1
-        frame = START, self.depth, self.leaf, self.leaf
-        levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF]] = frame
+        frame = START, self.depth, self.leaf, self.leaf, self.rules.min_leaf
+        levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF, RELAX]] = frame
         return levels
 
     def _compile(self) -> float:

@@ -12,6 +12,17 @@ The interval of the least bound is cut in its middle until no bound is below the
 hold as well when the first split of the part is bound to be by one feature, with splits allowed
 that leave all rows on one side: so bounds are kept for every such feature, and most of them need
 not be looked at again when an interval is cut.
+
+Where leaves must have a least weight m, let OPT(S, k) be the least cost of a tree on S whose
+leaves have the weight k or more. Of a tree on S with leaves of m, rows of weight w taken from S
+leave one with leaves of m - w, and rows added one with leaves of m. So with k = m less the weight
+between a and b::
+
+    cost(t) >= OPT(left of a, k) + OPT(right of b, k)
+    OPT(left of t, k) >= OPT(left of b, k) - price · weight between t and b
+
+A threshold is therefore bounded for trees with leaves that fall short of m by as much as its
+interval weighs (:attr:`Levels.relax`), while only trees with leaves of m count as found.
 """
 
 from __future__ import annotations
@@ -34,6 +45,7 @@ from solver.quantbnb.state import (
     PICK,
     POINTS,
     QUEUED,
+    RELAX,
     SIDE,
     START,
     TRIED,
@@ -49,6 +61,7 @@ from solver.quantbnb.state import (
     Table,
 )
 from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
+from solver.scope import INFINITE
 
 GOES_ON, ENDED, FULL = range(3)
 POINT, EMPTY, NOTHING = range(3)
@@ -57,7 +70,7 @@ POINT, EMPTY, NOTHING = range(3)
 @inlined
 def _view(s: Levels, i: int) -> Level:
     return Level(
-        s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.each[i], s.guess[i],
+        s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.relax[i], s.each[i], s.guess[i],
         s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
         s.frame[i], s.tree[i], s.halves[i], s.caps, s.relaxed,
     )  # fmt: skip
@@ -134,6 +147,10 @@ def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: i
     high = s.below[b] - max(1, near_b // rules.error + 1)
     if low > high:
         return -1
+    relax = s.frame[RELAX]
+    low, high = max(low, relax), min(high, s.below[1] - relax)
+    if low > high:
+        return -1
     low, high = max(low, rules.min_leaf), min(high, s.below[1] - rules.min_leaf)
     if low > high:
         # None is allowed, but what they cost counts for parts of more rows, where one may be.
@@ -159,6 +176,12 @@ def _new_point(
     s.below[at] = below
     since = rules.error * (below - s.below[a])
     until = rules.error * (s.below[b] - below)
+    s.relax[at, 0] = max(1, s.frame[RELAX] - (s.below[b] - below))
+    s.relax[at, 1] = max(1, s.frame[RELAX] - (below - s.below[a]))
+    if s.relax[b, 0] > s.relax[at, 0]:
+        until = INFINITE
+    if s.relax[a, 1] > s.relax[at, 1]:
+        since = INFINITE
     for g in range(table.sizes[0]):
         s.each[at, 0, g] = max(s.each[a, 0, g], s.each[b, 0, g] - until)
         s.each[at, 1, g] = max(s.each[b, 1, g], s.each[a, 1, g] - since)
@@ -179,6 +202,7 @@ def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
     s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
     s.code[0], s.below[0] = 0, 0
     for side in range(2):
+        s.relax[0, side] = s.relax[1, side] = s.frame[RELAX]
         s.least[0, side] = s.paid[0, side] = 0
         s.guess[0, side, 0] = s.guess[0, side, 1] = -1
         for g in range(table.sizes[0]):
@@ -323,7 +347,7 @@ def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) ->
         s.caps[side] = limit - s.least[at, 1 - side]
     evaluate(
         table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
-        s.guess[at],
+        s.relax[at], s.guess[at],
     )  # fmt: skip
     for side in range(2):
         s.least[at, side] = max(s.least[at, side], s.relaxed[side])
@@ -361,6 +385,7 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
     child.frame[PHASE] = START
     child.frame[LIMIT] = s.frame[CAP]
     child.frame[DEPTH] = s.frame[DEPTH] - 1
+    child.frame[RELAX] = s.relax[at, side]
     for g in range(table.sizes[0]):
         child.lower[g] = s.each[at, side, g]
     for i in range(2):

@@ -98,7 +98,7 @@ class Levels(NamedTuple):
 
     All arrays have the level as first axis; level 0 is the root. A *point* is a threshold that
     has been evaluated: all rows with a smaller code go to the left. Points 0 and 1 have all rows
-    on one side. Costs of points are lower bounds, of trees with leaves of any size.
+    on one side. Costs of points are lower bounds, of trees with leaves of the weight ``relax``.
     """
 
     code: Ints  # (levels, points)
@@ -106,6 +106,7 @@ class Levels(NamedTuple):
     below: Ints  # (levels, points) weight of the rows to the left
     least: Ints  # (levels, points, 2) lower bounds on the costs of the left and the right part
     paid: Ints  # (levels, points, 2) costs of their best allowed trees, exact where they matter
+    relax: Ints  # (levels, points, 2) least weight of a leaf in the trees that are bounded
     each: Ints  # (levels, points, 2, features) the same by the feature of the part's first split
     guess: Ints  # (levels, points, 2, 2) feature and code of the part's best first split; −1: none
     feature: Ints  # (levels, intervals)
@@ -130,6 +131,7 @@ class Level(NamedTuple):
     below: Ints
     least: Ints
     paid: Ints
+    relax: Ints
     each: Ints
     guess: Ints
     feature: Ints
@@ -148,8 +150,8 @@ class Level(NamedTuple):
 
 (
     PHASE, POINTS, INTERVALS, QUEUED, LIMIT, FOUND, FOUND_CODE, TRIED, A, B, AT, FEATURE, TURN,
-    SIDE, CAP, BOUND, DEPTH, LEAF, FIELDS,
-) = range(19)  # fmt: skip
+    SIDE, CAP, BOUND, DEPTH, LEAF, RELAX, FIELDS,
+) = range(20)  # fmt: skip
 START, OPENING, PICK, CHILD = range(4)
 
 
@@ -190,7 +192,8 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
     """Shapes of the arrays of :class:`Levels`."""
     p, intervals, nodes = features, 2 * points + features, 2 ** (levels + 1) - 1
     shapes: list[tuple[int, ...]] = [
-        (points,), (points,), (points,), (points, 2), (points, 2), (points, 2, p), (points, 2, 2),
+        (points,), (points,), (points,), (points, 2), (points, 2), (points, 2),
+        (points, 2, p), (points, 2, 2),
         (intervals,), (intervals,), (intervals, 2), (intervals,), (p,), (p,), (2, 2), (FIELDS,),
         (nodes, 2), (2, nodes, 2),
     ]  # fmt: skip

@@ -146,11 +146,13 @@ def _look_inside(
 
 @inlined
 def _allowed(
-    table: Table, rules: Rules, part: Part, scratch: Sweep, feature: int, side: int, block: int
+    table: Table, min_leaf: int, part: Part, scratch: Sweep, feature: int, side: int, block: int
 ) -> np.uint64:
     """The rows of a block behind which both leaves have the least weight."""
+    if min_leaf <= 1:
+        return ALL
     classes, blocks = table.sizes[2], table.sizes[1] // BLOCK
-    before, until, most = 0, 0, -rules.min_leaf
+    before, until, most = 0, 0, -min_leaf
     for k in range(classes):
         at = k * blocks + block
         whole = feature * classes * blocks + at
@@ -164,10 +166,10 @@ def _allowed(
         before += since
         until += end
         most += scratch.totals[side * classes + k]
-    if before >= rules.min_leaf and until <= most:
+    if before >= min_leaf and until <= most:
         return ALL
     allowed = ZERO
-    if until >= rules.min_leaf and before <= most:
+    if until >= min_leaf and before <= most:
         word = scratch.words[block]
         if side == 1:
             word = ~word
@@ -176,7 +178,7 @@ def _allowed(
             here = ONE << np.uint64(i)
             if word & here != ZERO:
                 before += table.weights[feature, block * BLOCK + i]
-            if rules.min_leaf <= before <= most:
+            if min_leaf <= before <= most:
                 allowed |= here
     return allowed
 
@@ -192,6 +194,7 @@ def evaluate(
     known: Ints,
     caps: Ints,
     relaxed: Ints,
+    relax: Ints,
     guess: Ints,
 ) -> None:
     """Best stumps of both parts of a split.
@@ -204,7 +207,9 @@ def evaluate(
         In: cost from which on a part is of no interest. Out: cost of its best stump or leaf, or a
         lower bound that is at least the cap. The stump's leaves have the least weight.
     relaxed : (2,)
-        Out: lower bounds on the costs of the best stump or leaf, with leaves of any size.
+        Out: lower bounds on the costs of the best stump or leaf, with leaves of the weight
+        ``relax`` or more.
+    relax : (2,)
     guess : (2, 2)
         Out: feature of the best stump, where it is better than the cap and a leaf; else −1.
     """
@@ -272,18 +277,22 @@ def evaluate(
             unseen = max(scratch.out[side], scratch.out[2 + side])
             if unseen > best:
                 unseen = scratch.out[side]
+                if rules.min_leaf > 1:
+                    unseen = most[side]
                 for b in range(blocks):
                     bound = scratch.bounds[side * blocks + b]
                     if bound > best:
                         scratch.evaluations[2] += 1
-                        allowed = ALL
-                        if rules.min_leaf > 1:
-                            allowed = _allowed(table, rules, part, scratch, g, side, b)
+                        allowed = _allowed(table, rules.min_leaf, part, scratch, g, side, b)
+                        wider = allowed
+                        if allowed != ALL:
+                            wider = _allowed(table, relax[side], part, scratch, g, side, b)
                         found = 0
                         if allowed != ZERO:
                             found = _look_inside(table, part, scratch, g, side, b, allowed)
-                        if allowed == ALL:
-                            bound = found
+                        bound = found
+                        if wider != allowed:
+                            bound = _look_inside(table, part, scratch, g, side, b, wider)
                         if found > best:
                             best = found
                             guess[side, 0] = g

@@ -138,31 +138,77 @@ def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
     n, classes = int(rng.integers(400, 3000)), int(rng.integers(2, 6))
     x = np.floor(rng.random((n, 2)) ** 2 * rng.integers(3, 9))
     y = np.where(rng.random(n) < 0.4, rng.integers(0, classes, n), (x.sum(axis=1) * 7) % classes)
-    y = y.astype(np.int64)
-    # A column of noise keeps the rows apart; without it all that are equal are one.
-    few, many = Rows(x, y), Rows(np.column_stack((x, np.zeros(n))), y)
-    best = _least_depth2(x, y, min_leaf)
-    for rows in (few, many):
-        engine = solved(rows, 2, Fraction(0), min_leaf)
-        errors, _, _, smallest = rows.look(engine.shape())
-        assert engine.achieved // rows.prices().error == errors == best
-        assert smallest >= min_leaf
+    rows = Rows(x, y.astype(np.int64))
+    prices = rows.prices()
+    best = least_of_cuts(rows, 2, prices.error, prices.split, min_leaf)
+    for times in (1, 50):
+        engine = repeated(rows, times, 2, Fraction(0), min_leaf)
+        assert run(engine).achieved // engine.prices.error == best // prices.error * times
 
 
-def _least_depth2(x: NDArray[np.float64], y: Ints, min_leaf: int) -> int:
-    def errors(rows: NDArray[np.bool_]) -> int:
-        return int(rows.sum() - np.bincount(y[rows], minlength=1).max(initial=0))
+def least_of_cuts(rows: Rows, depth: int, error: int, split: int, min_leaf: int) -> int:
+    """As :func:`tests.naive.least_numeric_cost`, for many rows and few different numbers."""
+    arities = rows.arities.tolist()
+    cuts = [rows.codes[:, f] <= c for f, arity in enumerate(arities) for c in range(arity - 1)]
+    known: dict[tuple[bytes, int], int] = {}
 
-    def least(rows: NDArray[np.bool_], depth: int) -> int:
-        best = errors(rows)
-        for mask in masks if depth else []:
-            parts = rows & mask, rows & ~mask
-            if min(part.sum() for part in parts) >= min_leaf:
-                best = min(best, sum(least(part, depth - 1) for part in parts))
-        return best
+    def least(part: NDArray[np.bool_], depth: int) -> int:
+        key = part.tobytes(), depth
+        if key not in known:
+            totals = rows.counts[part].sum(axis=0)
+            known[key] = error * int(totals.sum() - totals.max())
+            for cut in cuts if depth else []:
+                both = part & cut, part & ~cut
+                if min(rows.counts[side].sum() for side in both) >= min_leaf:
+                    cost = split + sum(least(side, depth - 1) for side in both)
+                    known[key] = min(known[key], cost)
+        return known[key]
 
-    masks = [x[:, f] < v for f in range(x.shape[1]) for v in np.unique(x[:, f])]
-    return least(np.ones(len(y), bool), 2)
+    return least(np.ones(len(rows.codes), bool), depth)
+
+
+def repeated(
+    rows: Rows, times: int, depth: int, lam: Fraction, min_leaf: int, spread: int = 1, **more: Any
+) -> QuantEngine:
+    """A search of the same rows, each several times, and with gaps between the codes."""
+    codes = np.repeat(rows.codes * spread, times, axis=0)
+    counts = np.repeat(rows.counts, times, axis=0)
+    totals = counts.sum(axis=0)
+    total, leaf_errors = int(totals.sum()), int(totals.sum() - totals.max())
+    prices = Prices.build(lam, total, leaf_errors, len(codes) - 1)
+    scope = Scope(1, depth, min_leaf * times, 2)
+    return QuantEngine(codes, counts, rows.arities * spread, prices, scope, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
+    """All at once: many rows, weights, λ, leaf sizes, few and many codes, states."""
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        depth = int(rng.choice([1, 2, 2, 3]))
+        p, values = int(rng.integers(1, 5 - depth)), int(rng.choice([2, 3, 5]))
+        n, classes = int(rng.integers(5, 1500)), int(rng.choice([1, 2, 3, 7, 30]))
+        x = rng.integers(0, values, (n, p))
+        y = np.where(rng.random(n) < 0.5, rng.integers(0, classes, n), 7 * x.sum(axis=1) % classes)
+        rows = Rows(x.astype(float), y, rng.integers(1, rng.choice([2, 4, 100]), n))
+        lam = int(rng.choice([0, 0, 1, 8])) * Fraction(1, int(rng.choice([2000, 200, 40])))
+        min_leaf = max(1, rows.total // int(rng.choice([10**9, 50, 10, 6, 4, 3])))
+        times, spread = int(rng.choice([1, 7, 30])), int(rng.choice([1, 1, 50_000]))
+        given = rows, times, depth, lam, min_leaf, spread
+        engine = repeated(*given)
+        while (outcome := engine.step(int(rng.integers(1, 40)), -1)) != PROVEN:
+            if outcome == FULL:
+                assert engine.grow(None)
+            engine.fold()
+            assert engine.proven <= engine.achieved
+            if rng.random() < 0.1:
+                saved = {name: array.copy() for name, array in engine.state().items()}
+                engine = repeated(*given, state=saved)
+        engine.fold()
+        prices = engine.prices
+        best = least_of_cuts(rows, depth, prices.error * times, prices.split, min_leaf)
+        assert engine.proven == engine.achieved == best
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 32_766, 33_000])
