@@ -24,7 +24,8 @@ from solver.quantbnb.paper.layout import (
     all_boxes,
     new_answers,
 )
-from solver.quantbnb.paper.search import Found, PaperSearch
+from solver.quantbnb.paper.search import PaperSearch
+from solver.quantbnb.paper.shallow import Found
 from solver.quantbnb.paper.trees import Priced, priced
 from solver.tree import Shape
 

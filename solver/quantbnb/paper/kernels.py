@@ -132,17 +132,28 @@ def spaced_cut(low: int, high: int, at: int, pieces: int) -> int:
 
 
 @inlined
-def terms(rules: Rules, rows: int, low: int, high: int) -> int:
-    """Terms of the minimum in the lower bound of an interval of cuts.
+def terms(rules: Rules, rows: int, inside: int, width: int) -> int:
+    """Terms of the minimum in the lower bound of an interval [a, b] of cuts.
 
-    For W1 the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``, with the interval that
-    is bounded as [a, b] and its rows as n.
+    Parameters
+    ----------
+    rows, inside : int
+        Rows in all, and between the cuts a and b.
+    width : int
+        ``b − a``.
+
+    Notes
+    -----
+    For W1 they are the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``. It takes all
+    values of a feature for different (Lemma 4.3); where they are not, its own program counts
+    b − a in rows, which keeps the effort linear in n, and so does this. No more than there are
+    rows: pieces without a row say nothing.
     """
     if rules.bound == W0:
         return 1
-    width = high - low
     if rules.bound == W1:
-        return max(1, min(width, 6 * rows * rules.pieces // (10 * width)))
+        spread = 6 * rows * rules.pieces // (10 * max(inside, 1))
+        return max(1, min(spread, width, inside))
     return width + 1
 
 
@@ -188,15 +199,15 @@ def bound_part(
         lower(rules, boxes, answers, box, part, scratch.below[part], scratch.above[part + 1])
         return
     feature, exact = boxes.feature[box], rules.bound == L2
+    if term == 0 and not exact:
+        keep_middle(table, scratch, order, boxes, box, low, high)
     if rules.bound == W1:
-        pieces = terms(rules, order.shape[1], low, high)
+        pieces = terms(rules, order.shape[1], scratch.middle_size[0], high - low)
         first = spaced_cut(low, high, term, pieces)
         last = spaced_cut(low, high, term + 1, pieces)
     else:
         first = low + term
         last = first
-    if term == 0 and not exact:
-        keep_middle(table, scratch, order, boxes, box, low, high)
     rows = order if exact else scratch.middle
     size = order.shape[1] if exact else scratch.middle_size[0]
     for f in range(order.shape[0]):
@@ -281,7 +292,7 @@ def evaluate(
             table, rules, scratch, stats, order, boxes, answers, box, part, first, last, term
         )
         cursor[2] += 1
-        if cursor[2] == terms(rules, order.shape[1], first, last):
+        if cursor[2] == terms(rules, order.shape[1], scratch.middle_size[0], last - first):
             cursor[1] += 1
             cursor[2] = 0
     return True

@@ -1,46 +1,21 @@
-"""The search of the paper: alive sets of boxes, narrowed from iteration to iteration.
+"""The search of the paper, for trees of any depth.
 
-Depth 2 is Algorithm 1, depth 3 Appendix C. From depth 4 on it is Algorithm 1 with trees of the
-depth below in the place of stumps, bounded by W0. Every search is a generator that rests where a
-slice ends.
+Depth 3 is Appendix C. From depth 4 on it is Algorithm 1 with the best trees of the depth below in
+the place of stumps, bounded by W0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.layout import (
-    ITERATIONS,
-    Answers,
-    Boxes,
-    Costs,
-    Flags,
-    Ints,
-    Rules,
-    Scratch,
-    Table,
-    all_boxes,
-    joined,
-    new_answers,
-    new_scratch,
-    spaced,
-)
-from solver.tree import Shape
-
-_CHUNK_BYTES = 2**22
-
-
-class Found(NamedTuple):
-    """The best tree known, and what it costs; no shape: nothing better than that cost."""
-
-    cost: float
-    shape: Shape | None
+from solver.quantbnb.paper.layout import Boxes, Costs, Ints, all_boxes, joined, spaced
+from solver.quantbnb.paper.narrowing import least_after, narrowed, pruned
+from solver.quantbnb.paper.shallow import Found, Report, ShallowSearch, Work, unheard
 
 
 class Wide(NamedTuple):
@@ -81,80 +56,21 @@ class Side(NamedTuple):
         return min(self.leaf, float(self.narrowed.bound.min(initial=math.inf)))
 
     @property
+    def parts(self) -> tuple[Boxes, Costs, Costs]:
+        """The parts of the boxes with their lower bounds by feature."""
+        return self.narrowed, self.lefts, self.rights
+
+    @property
     def nbytes(self) -> int:
         """Memory of all arrays."""
         return self.narrowed.nbytes + self.lefts.nbytes + self.rights.nbytes
 
 
-Work = Generator[None, None, Found]
-Report = Callable[[Found, float], None]
-
-
-def _unheard(found: Found, bound: float) -> None:
-    """Nobody wants to know how a search inside another goes."""
-
-
-class PaperSearch:
-    """The searches of all depths on one table.
-
-    Parameters
-    ----------
-    table : Table
-    arities : array of shape (features,)
-    rules : Rules
-
-    Attributes
-    ----------
-    budget : int
-        Iterations left in this slice.
-    allowed : int
-        Bytes that the boxes may take; a search that needs more sets ``full`` and rests.
-    """
-
-    def __init__(self, table: Table, arities: NDArray[np.int64], rules: Rules) -> None:
-        self.table, self.rules, self.arities = table, rules, arities
-        self.first_cut = np.cumsum(np.maximum(arities - 1, 0)) - np.maximum(arities - 1, 0)
-        self.order: Ints = np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
-        self.scratch: Scratch = new_scratch(table, rules.pieces)
-        self.stats = np.zeros(4, np.int64)
-        self.generations: list[int] = []
-        self.budget = 0
-        self.held = 0
-        self.most_held = 0
-        self.allowed = 2**24
-        self.full = False
-        # A smallest weight of leaves that no row keeps alone: exact costs of fewer rows are then
-        # no bound on those of more.
-        self._relaxes = rules.min_leaf > table.weights.min(initial=math.inf)
-
-    @property
-    def fixed_bytes(self) -> int:
-        """Memory of what neither grows nor shrinks."""
-        return sum(array.nbytes for array in (*self.table, *self.scratch, self.order))
-
-    def greedy(self, order: Ints, depth: int) -> Found:
-        """A first tree: the best stump, then those of its sides; what does not pay is a leaf.
-
-        In regression this is CART.
-        """
-        relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
-        leaf = Found(alone, -1 if alone < math.inf else None)
-        tree = np.zeros(2, np.int64)
-        if depth == 0 or relaxed <= self.rules.split or relaxed == 0.0:
-            return leaf
-        kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
-        feature, cut = tree.tolist()
-        if feature < 0:
-            return leaf
-        left = self.greedy(self._below(order, feature, cut), depth - 1)
-        right = self.greedy(self._beyond(order, feature, cut), depth - 1)
-        cost = self.rules.split + left.cost + right.cost
-        if cost >= leaf.cost or left.shape is None or right.shape is None:
-            return leaf
-        return Found(cost, (self._number(feature, cut), (left.shape, right.shape)))
+class PaperSearch(ShallowSearch):
+    """Searches of all depths on one table; see :class:`ShallowSearch`."""
 
     def solve(
-        self, order: Ints, depth: int, cutoff: float = math.inf, report: Report = _unheard
+        self, order: Ints, depth: int, cutoff: float = math.inf, report: Report = unheard
     ) -> Work:
         """The best tree of at most this depth on some rows, if it costs less than ``cutoff``.
 
@@ -180,99 +96,6 @@ class PaperSearch:
             return (yield from self._deep(order, depth, best, report))
         return best
 
-    def _rest(self, more: int) -> Generator[None, None, None]:
-        """Wait until there is room for so many more bytes."""
-        while self.fixed_bytes + self.held + more > self.allowed:
-            self.full = True
-            yield
-        self.held += more
-        self.most_held = max(self.most_held, self.held)
-
-    def _stump(self, order: Ints, best: Found) -> Work:
-        """Depth 1, directly."""
-        while self.budget <= 0:
-            yield
-        self.budget -= 1
-        tree = np.zeros(2, np.int64)
-        cost = kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
-        if cost >= best.cost:
-            return best
-        return Found(cost, (self._number(int(tree[0]), int(tree[1])), (-1, -1)))
-
-    def _number(self, feature: int, cut: int) -> int:
-        return int(self.first_cut[feature]) + cut
-
-    def _shape(self, boxes: Boxes, answers: Answers, at: int) -> Shape:
-        """The best tree seen of a box."""
-        cut, f1, c1, f2, c2 = answers.tree[at].tolist()
-        left: Shape = -1 if f1 < 0 else (self._number(f1, c1), (-1, -1))
-        right: Shape = -1 if f2 < 0 else (self._number(f2, c2), (-1, -1))
-        return self._number(int(boxes.feature[at]), cut), (left, right)
-
-    def _chunks(self, boxes: Boxes) -> list[Boxes]:
-        """Boxes in portions whose answers take little memory; a portion is one step."""
-        features, s = len(self.arities), self.rules.pieces
-        size = max(1, min(256, _CHUNK_BYTES // (16 * max(features, 1) * s)))
-        return [boxes.take(slice(at, at + size)) for at in range(0, boxes.size, size)]
-
-    def _evaluate(
-        self, order: Ints, boxes: Boxes, bounding: bool
-    ) -> Generator[None, None, Answers]:
-        """Upper and lower bounds of boxes on some rows, see :func:`kernels.evaluate`."""
-        answers = new_answers(boxes.size, len(self.arities), self.rules.pieces)
-        yield from self._rest(answers.nbytes)
-        cursor = np.zeros(3, np.int64)
-        while True:
-            done = int(self.stats[ITERATIONS])
-            finished = kernels.evaluate(
-                self.table,
-                self.rules,
-                self.scratch,
-                self.stats,
-                order,
-                boxes,
-                answers,
-                cursor,
-                bounding,
-                self.budget,
-            )
-            self.budget -= int(self.stats[ITERATIONS]) - done
-            if finished:
-                self.held -= answers.nbytes
-                return answers
-            yield
-
-    def _better(self, boxes: Boxes, answers: Answers, best: Found) -> Found:
-        """The best tree after some boxes were looked at; the first at a tie."""
-        at = int(np.argmin(answers.value))
-        if answers.value[at] >= best.cost:
-            return best
-        return Found(float(answers.value[at]), self._shape(boxes, answers, at))
-
-    def shallow(self, order: Ints, boxes: Boxes, best: Found, report: Report = _unheard) -> Work:
-        """Algorithm 1: the best of boxes of trees of depth 2, if it costs less than ``best``."""
-        alive = boxes
-        while alive.size:
-            following: list[Boxes] = []
-            if report is not _unheard:
-                self.generations.append(alive.size)
-            chunks = self._chunks(alive)
-            for at, part in enumerate(chunks):
-                chunk = part.take(part.bound <= best.cost)
-                if not chunk.size:
-                    continue
-                answers = yield from self._evaluate(order, chunk, True)
-                best = self._better(chunk, answers, best)
-                # What is left of a small box has been looked at as a whole.
-                large = chunk.high - chunk.low > self.rules.pieces
-                kept = narrowed(chunk, answers, self.rules.pieces, best.cost, large)[0]
-                yield from self._rest(kept.nbytes)
-                following.append(kept)
-                report(best, _least_bound([*chunks[at + 1 :], *following], best.cost))
-            self.held -= alive.nbytes if alive is not boxes else 0
-            alive = joined(following, len(self.arities))
-        return best
-
     def _wide(self, order: Ints, best: Found, report: Report) -> Work:
         """Appendix C: the best tree of depth 3, if it costs less than ``best``."""
         children = all_boxes(self.arities)
@@ -282,9 +105,11 @@ class PaperSearch:
         ]
         while alive:
             following: list[Wide] = []
-            if report is not _unheard:
+            if report is not unheard:
                 self.generations.append(len(alive))
+            waiting, least = least_after([wide.bound for wide in alive]), math.inf
             for at, wide in enumerate(alive):
+                known = len(following)
                 if wide.bound <= best.cost:
                     if wide.high - wide.low <= self.rules.pieces:
                         best = yield from self._examine(order, wide, best)
@@ -292,8 +117,8 @@ class PaperSearch:
                         best = yield from self._narrow(order, wide, best, following)
                 if wide.left is not children:
                     self.held -= wide.left.nbytes + wide.right.nbytes
-                bounds = [other.bound for other in (*alive[at + 1 :], *following)]
-                report(best, min([best.cost, *bounds]))
+                least = min([least, *(part.bound for part in following[known:])])
+                report(best, min(best.cost, waiting[at], least))
             alive = following
         return best
 
@@ -317,12 +142,15 @@ class PaperSearch:
         return best
 
     def _child(self, order: Ints, boxes: Boxes, cutoff: float) -> Work:
-        """The best leaf or tree of depth 2 in some boxes, if it costs less than ``cutoff``."""
+        """The best leaf or tree of depth 2 in some boxes, if it costs less than ``cutoff``.
+
+        Their bounds hold: they are of rows that are all among these.
+        """
         _, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
         best = Found(alone, -1) if alone < cutoff else Found(cutoff, None)
         if best.cost <= self.rules.split:
             return best
-        return (yield from self.shallow(order, boxes._replace(bound=0 * boxes.bound), best))
+        return (yield from self.shallow(order, boxes, best))
 
     def _narrow(self, order: Ints, wide: Wide, best: Found, out: list[Wide]) -> Work:
         """Split the root's interval and narrow what its children may be (Proposition C.1)."""
@@ -336,13 +164,13 @@ class PaperSearch:
         for cut in reversed(cuts):
             rows = self._below(order, wide.feature, cut)
             side = yield from self._side(rows, wide.left, most, cut < cuts[-1])
-            most = min(most, side.best.cost)
+            most = min(most, self._reachable(side))
             lefts.insert(0, side)
         most = best.cost - price
         for cut in cuts:
             rows = self._beyond(order, wide.feature, cut)
             side = yield from self._side(rows, wide.right, most, cut > cuts[0])
-            most = min(most, side.best.cost)
+            most = min(most, self._reachable(side))
             rights.append(side)
         for cut, left, right in zip(cuts, lefts, rights, strict=True):
             cost = price + left.best.cost + right.best.cost
@@ -355,12 +183,19 @@ class PaperSearch:
             if price + sum(bounds) > best.cost:
                 continue
             spare = best.cost - price
-            phi1 = _prune(left, min(lefts[j + 1].best.cost, spare - bounds[1]))
-            phi2 = _prune(right, min(rights[j].best.cost, spare - bounds[0]))
+            phi1 = pruned(*left.parts, min(self._reachable(lefts[j + 1]), spare - bounds[1]))
+            phi2 = pruned(*right.parts, min(self._reachable(rights[j]), spare - bounds[0]))
             yield from self._rest(phi1.nbytes + phi2.nbytes)
             out.append(Wide(wide.feature, cuts[j], cuts[j + 1], phi1, phi2, price + sum(bounds)))
         self.held -= sum(side.nbytes for side in (*lefts, *rights))
         return best
+
+    def _reachable(self, side: Side) -> float:
+        """What the best tree on fewer rows than a side's costs at most.
+
+        Unless its leaves may get too small there.
+        """
+        return math.inf if self._relaxes else side.best.cost
 
     def _side(
         self, order: Ints, boxes: Boxes, most: float, bounding: bool
@@ -369,7 +204,8 @@ class PaperSearch:
         relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
         best = Found(alone, -1)
         parts, lefts, rights = [], [], []
-        for chunk in self._chunks(boxes):
+        # Their bounds are of rows that are all among these, and hold.
+        for chunk in self._chunks(boxes.take(boxes.bound <= most)):
             answers = yield from self._evaluate(order, chunk, bounding)
             best = self._better(chunk, answers, best)
             if bounding:
@@ -395,8 +231,9 @@ class PaperSearch:
         alive = [(f, 0, int(self.arities[f]) - 2, 0.0) for f in features]
         while alive:
             following: list[tuple[int, int, int, float]] = []
-            if report is not _unheard:
+            if report is not unheard:
                 self.generations.append(len(alive))
+            waiting, least = least_after([bound for *_, bound in alive]), math.inf
             for at, (feature, low, high, bound) in enumerate(alive):
                 if bound > best.cost:
                     continue
@@ -413,85 +250,12 @@ class PaperSearch:
                         shape = self._number(feature, cut), (left.shape, right.shape)
                         best = Found(cost, shape)
                 for j in range(0 if small else s):
-                    least = price + found[j][0].cost + found[j + 1][1].cost
+                    bound = price + found[j][0].cost + found[j + 1][1].cost
                     if self._relaxes:
-                        least = 0.0
-                    if least <= best.cost:
-                        following.append((feature, cuts[j], cuts[j + 1], least))
-                pending = [other[3] for other in (*alive[at + 1 :], *following)]
-                report(best, min([best.cost, *pending]))
+                        bound = 0.0
+                    if bound <= best.cost:
+                        following.append((feature, cuts[j], cuts[j + 1], bound))
+                        least = min(least, bound)
+                report(best, min(best.cost, waiting[at], least))
             alive = following
         return best
-
-    def _below(self, order: Ints, feature: int, cut: int) -> Ints:
-        """The rows up to a cut, sorted by each feature."""
-        inside = self.table.codes[feature] <= cut
-        return _selected(order, inside)
-
-    def _beyond(self, order: Ints, feature: int, cut: int) -> Ints:
-        """The rows beyond a cut, sorted by each feature."""
-        inside = self.table.codes[feature] > cut
-        return _selected(order, inside)
-
-
-def narrowed(
-    boxes: Boxes, answers: Answers, pieces: int, most: float, which: Flags
-) -> tuple[Boxes, Costs, Costs]:
-    """The parts of boxes that may hold a tree of at most some cost, with what each part may be.
-
-    Parameters
-    ----------
-    boxes, answers : Boxes, Answers
-        A box of at most ``pieces + 1`` cuts stays whole.
-    pieces : int
-        The paper's ``s``.
-    most : float
-        The cost.
-    which : array of shape (boxes,)
-        The boxes to look at.
-
-    Returns
-    -------
-    boxes : Boxes
-        Each with its lower bound; their children split on the features kept (14), (15).
-    lefts, rights : array of shape (boxes, features)
-        The lower bounds by feature of either child.
-    """
-    s, features = pieces, boxes.left.shape[1]
-    cuts = spaced(boxes.low, boxes.high, s)
-    lows, highs = cuts[:, :-1].copy(), cuts[:, 1:].copy()
-    small = boxes.high - boxes.low <= s
-    lows[small, 0], highs[small, 0] = boxes.low[small], boxes.high[small]
-    lefts = answers.left.reshape(-1, features)
-    rights = answers.right.reshape(-1, features)
-    left = (lefts <= most) & np.isfinite(lefts)
-    right = (rights <= most) & np.isfinite(rights)
-    kept = np.flatnonzero(left.any(axis=1) & right.any(axis=1) & np.repeat(which, s))
-    parts = Boxes(
-        feature=np.repeat(boxes.feature, s)[kept],
-        low=lows.ravel()[kept].astype(np.int32),
-        high=highs.ravel()[kept].astype(np.int32),
-        left=left[kept],
-        right=right[kept],
-        bound=lefts[kept].min(axis=1, initial=math.inf),
-    )
-    return parts, lefts[kept], rights[kept]
-
-
-def _prune(side: Side, most: float) -> Boxes:
-    """The boxes of a child that may hold a tree of at most some cost (48), (49)."""
-    left, right = side.lefts <= most, side.rights <= most
-    left &= np.isfinite(side.lefts)
-    right &= np.isfinite(side.rights)
-    boxes = side.narrowed._replace(left=left, right=right)
-    return boxes.take(np.flatnonzero(left.any(axis=1) & right.any(axis=1)))
-
-
-def _least_bound(parts: list[Boxes], most: float) -> float:
-    """The least lower bound of boxes, at most that of the best tree."""
-    return min([most, *(float(part.bound.min(initial=math.inf)) for part in parts)])
-
-
-def _selected(order: Ints, inside: Flags) -> Ints:
-    """Some rows, still sorted by each feature."""
-    return np.ascontiguousarray(order[inside[order]].reshape(len(order), -1))

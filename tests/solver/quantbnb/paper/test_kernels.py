@@ -20,7 +20,7 @@ from solver.quantbnb.paper.layout import (
     tabulate_classes,
     tabulate_squares,
 )
-from solver.quantbnb.paper.search import narrowed
+from solver.quantbnb.paper.narrowing import narrowed
 
 THOROUGH = settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -208,10 +208,14 @@ def test_the_iteration_of_appendix_a(example):
 
 
 def test_the_terms_of_w1_are_those_of_the_paper():
-    """s' = floor(0.6·n·s/(b − a)), and no more than b − a."""
+    """s' = floor(0.6·n·s/(b − a)), with b − a counted in rows, and no more than there are cuts."""
     terms = kernels.terms.py_func  # type: ignore[attr-defined]
     rules = Rules(1.0, 0.0, 1.0, 3, BOUNDS.index("w1"))
-    assert terms(rules, 900, 0, 300) == 5
-    assert terms(rules, 900, 100, 200) == 16
-    assert terms(rules, 900, 0, 10) == 10
-    assert terms(rules, 10, 0, 300) == 1
+    assert terms(rules, 900, 300, 300) == 5
+    assert terms(rules, 900, 100, 100) == 16
+    assert terms(rules, 900, 300, 4) == 4
+    assert terms(rules, 900, 10, 10) == 10
+    assert terms(rules, 900, 900, 300) == 1
+    assert terms(rules, 10, 0, 5) == 1
+    assert terms(rules, 100, 2, 50) == 2
+    assert terms(rules._replace(bound=BOUNDS.index("w2")), 900, 300, 4) == 5
