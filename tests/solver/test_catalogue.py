@@ -54,6 +54,8 @@ def _variants() -> list[Any]:
             for value in option.allowed or ():
                 if kind.name == "osdt" and name in BOUNDS:
                     continue  # without a bound it sees far too much; it has tests of its own
+                if kind.name == "tao" and name in SOLVERS["cart"].options:
+                    continue  # it hands them to CART
                 if kind.name == "quantbnb":
                     continue  # mode paper takes too long at any depth; it has tests of its own
                 if value != option.default:

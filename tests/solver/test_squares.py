@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from solver import InputError, Problem, Tree
 from solver.pruning import prunings
 from solver.scorer import score, score_rows
-from solver.squares import Moments
+from solver.squares import Moments, in_unit_range
 
 NUMBERS = st.floats(-1e100, 1e100) | st.sampled_from([0.0, -0.0, 5e-324, 1 / 3, 1e9 + 0.1, 1e-200])
 
@@ -39,6 +39,17 @@ def test_moments_are_sums_of_fractions(data: st.DataObject) -> None:
         assert mean == float(exact)
         error += sum((w * (v - Fraction(mean)) ** 2 for w, v in pairs), Fraction(0))
     assert moments.squared_error(rows, means) == error
+
+
+@pytest.mark.parametrize("unit", [1e-100, 3.0, 1e100])
+def test_targets_in_unit_range(unit: float) -> None:
+    values = unit * np.array([[1.0, 7.0], [2.0, 7.0], [4.0, 7.0]])
+    scaled, k = in_unit_range(values, np.array([2, 1, 1]))
+    assert 0.5 <= np.abs(scaled).max() <= 1
+    back = np.ldexp(scaled, -k)
+    assert back / unit == pytest.approx(np.array([[-1, 0], [0, 0], [2, 0]]), abs=1e-14)
+    same, _ = in_unit_range(np.full((2, 1), unit), np.array([1, 1]))
+    assert same.tolist() == [[0.0], [0.0]]
 
 
 def regression(**options: Any) -> Problem:
