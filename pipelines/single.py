@@ -38,7 +38,8 @@ class Request:
         smallest one.
     target : str or sequence of str, optional
         Needed where the data do not know it. Regression may have several.
-    task : {"classification", "regression"}
+    task : {"classification", "regression"}, optional
+        By default what a built-in dataset is for, else classification.
     columns : mapping
         How columns are read, by name.
     separator : str, optional
@@ -56,7 +57,7 @@ class Request:
     data: str
     lam: str
     target: str | Sequence[str] | None = None
-    task: Task = "classification"
+    task: Task | None = None
     encoding: str = "onehot"
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = "branches"
@@ -158,7 +159,9 @@ def read_lambda(text: str, n_rows: int) -> Fraction:
 
 def make_problem(request: Request) -> Problem:
     """Load and encode; errors as :func:`solve_request`."""
-    fields: dict[str, Any] = {"columns": dict(request.columns), "task": request.task}
+    fields: dict[str, Any] = {"columns": dict(request.columns)}
+    if request.task is not None:
+        fields["task"] = request.task
     if request.target is not None:
         named = isinstance(request.target, str)
         fields["target"] = request.target if named else list(request.target)

@@ -167,7 +167,9 @@ def as_markdown() -> str:
 
 def _plain(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
-        return "list of struct"
+        return f"list of {_plain(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return "struct"
     return (
         str(kind)
         .replace("timestamp[us, tz=UTC]", "timestamp (µs, UTC)")

@@ -47,9 +47,7 @@ _OPTIONS = (
     click.option(
         "--task",
         type=click.Choice(["classification", "regression"]),
-        default="classification",
-        show_default=True,
-        help="Whether to predict labels, or numbers with the least squared error.",
+        help="Whether to predict labels (by default), or numbers with the least squared error.",
     ),
     click.option("--encoding", default="onehot", show_default=True, metavar="NAME"),
     click.option("--solver", default="branches", show_default=True, metavar="NAME"),

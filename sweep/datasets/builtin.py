@@ -1,6 +1,6 @@
 """The datasets that need neither a file nor a network.
 
-Seven come from their published definitions, four with scikit-learn. The target column is called
+Seven come from their published definitions, five with scikit-learn. The target column is called
 ``target`` in all of them.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from solver.tree import Task
 from sweep.datasets.rules import CAR, NURSERY, car_rule, nursery_rule
 
 TARGET = "target"
@@ -31,6 +32,7 @@ class Builtin:
     ----------
     name : str
     rows, features, classes : int
+        Of regression there are no classes.
     source : str
         One line: what it is and where it comes from.
     make : callable
@@ -43,6 +45,11 @@ class Builtin:
     classes: int
     source: str
     make: Callable[[], pd.DataFrame]
+
+    @property
+    def task(self) -> Task:
+        """``classification`` or ``regression``."""
+        return "classification" if self.classes else "regression"
 
 
 def _table(features: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
@@ -122,6 +129,14 @@ def _bundled(name: str) -> Callable[[], pd.DataFrame]:
     return make
 
 
+def _diabetes() -> pd.DataFrame:
+    import sklearn.datasets
+
+    bunch = sklearn.datasets.load_diabetes(as_frame=True, scaled=False)
+    table: pd.DataFrame = bunch.data.assign(**{TARGET: bunch.target})
+    return table
+
+
 BUILTINS: dict[str, Builtin] = {
     builtin.name: builtin
     for builtin in (
@@ -162,6 +177,11 @@ BUILTINS: dict[str, Builtin] = {
         Builtin(
             "digits", 1797, 64, 10, "handwritten digits of 8 × 8 pixels (scikit-learn)",
             _bundled("digits"),
+        ),
+        Builtin(
+            "diabetes", 442, 10, 0,
+            "progress of diabetes in a year, a number, by ten measurements (scikit-learn)",
+            _diabetes,
         ),
     )
 }  # fmt: skip

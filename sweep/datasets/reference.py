@@ -87,6 +87,11 @@ class DatasetRef(BaseModel):
                 raise ValueError("separator is for a dataset with a path")
             if self.origin not in BUILTINS and not self.origin.startswith(PREFIX):
                 raise ValueError(unknown_name(self.origin))
+            if self.origin in BUILTINS and self.target is None:
+                task = BUILTINS[self.origin].task
+                if "task" in self.model_fields_set and self.task != task:
+                    raise ValueError(f"the built-in dataset {self.origin!r} is for {task}")
+                object.__setattr__(self, "task", task)
         elif self.source is not None:
             raise ValueError("a dataset has a path or a source, not both; leave one out")
         if isinstance(self.target, list) and self.task == "classification":

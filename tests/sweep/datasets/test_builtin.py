@@ -21,6 +21,7 @@ DIGESTS = {
     "wine": "ea704f9647ab5c4ad348bd3fc1d69da048454be2edea6fa800ea633340ee91ce",
     "breast-cancer": "3b76ce068992bcd05318feb184eb14c36831170f7925f9fa8eb182b59884560f",
     "digits": "f33106650a9d4ac66cb4f0820d96b328df71e755eadecd372b60904e57825c81",
+    "diabetes": "e934ab2e0bbffe16559a8de85741bb5bb6199b1edac62d0d5edd2aebfc3790c3",
 }
 PUBLISHED = {
     "tic-tac-toe": "tic-tac-toe",
