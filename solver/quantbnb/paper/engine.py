@@ -170,7 +170,7 @@ class PaperEngine:
         """Go on for so many iterations; see :meth:`solver.search.Engine.step`."""
         if self._ended or self.achieved <= enough:
             return PROVEN
-        self.search.budget = iterations
+        self.search.refresh(iterations)
         try:
             next(self._work)
         except StopIteration as end:
@@ -244,6 +244,7 @@ def _compile(table: Table, arities: NDArray[np.int64], rules: Rules) -> float:
             answers,
             counts,
             True,
+            0,
             0,
         )
     )

@@ -12,6 +12,7 @@ import math
 from solver.jit import inlined, kernel
 from solver.quantbnb.paper.layout import (
     BOXES,
+    EFFORT,
     ITERATIONS,
     L2,
     ROWS,
@@ -49,6 +50,7 @@ def side(
     n = gather(table, rows, size, feature, low, high, scratch.ids)
     stats[STUMPS] += 1
     stats[ROWS] += n
+    stats[EFFORT] += n + size
     return stump(table, rules, scratch, n, child)
 
 
@@ -242,6 +244,7 @@ def evaluate(
     cursor: Counts,
     bounding: bool,
     iterations: int,
+    enough: int,
 ) -> bool:
     """Bound boxes of trees of depth 2 on some rows: Steps 1 and 2 of Algorithm 1.
 
@@ -257,6 +260,8 @@ def evaluate(
         Whether lower bounds are wanted too.
     iterations : int
         Cuts and terms that may be weighed now.
+    enough : int
+        Begin with none of them once ``stats[EFFORT]`` is so much.
 
     Returns
     -------
@@ -273,7 +278,7 @@ def evaluate(
             cursor[0] += 1
             cursor[1] = 0
             continue
-        if iterations <= 0:
+        if iterations <= 0 or stats[EFFORT] >= enough:
             return False
         iterations -= 1
         stats[ITERATIONS] += 1
@@ -322,6 +327,7 @@ def best_stump(
         gather(table, order[f], size, f, -1, _ALL, scratch.ids)
         stats[STUMPS] += 1
         stats[ROWS] += size
+        stats[EFFORT] += 2 * size
         _, _, _, allowed, cut = stump(table, rules, scratch, size, f)
         cost = rules.split + rules.error * allowed
         if cost < best:

@@ -17,8 +17,9 @@ BOUNDS = ("w0", "w1", "w2", "l2")
 """The lower bounds of Section 3.2, from the cheapest to the tightest (Lemma 3.2)."""
 W0, W1, W2, L2 = range(4)
 
-ITERATIONS, BOXES, STUMPS, ROWS = range(4)
-"""What is counted: cuts and pieces weighed, boxes taken up, ``L1(I, f)`` computed, rows read."""
+ITERATIONS, BOXES, STUMPS, ROWS, EFFORT = range(5)
+"""What is counted: cuts and terms weighed, boxes taken up, ``L1(I, f)`` computed and the rows read
+for them; and the effort, of which a slice has only so much: all rows that were looked at."""
 
 
 class Table(NamedTuple):

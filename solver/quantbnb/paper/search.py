@@ -129,6 +129,7 @@ class PaperSearch(ShallowSearch):
         few values would else bring the children with all their cuts.
         """
         for cut in range(wide.low, wide.high + 1):
+            yield from self._pause()
             left = yield from self._child(
                 self._below(order, wide.feature, cut), wide.left, best.cost - self.rules.split
             )
@@ -162,12 +163,14 @@ class PaperSearch(ShallowSearch):
         # From the most rows to the fewest: the upper bound on more rows prunes on fewer.
         most = best.cost - price
         for cut in reversed(cuts):
+            yield from self._pause()
             rows = self._below(order, wide.feature, cut)
             side = yield from self._side(rows, wide.left, most, cut < cuts[-1])
             most = min(most, self._reachable(side))
             lefts.insert(0, side)
         most = best.cost - price
         for cut in cuts:
+            yield from self._pause()
             rows = self._beyond(order, wide.feature, cut)
             side = yield from self._side(rows, wide.right, most, cut > cuts[0])
             most = min(most, self._reachable(side))
@@ -242,6 +245,7 @@ class PaperSearch(ShallowSearch):
                 cuts = range(low, high + 1) if small else spaced(*ends, s)[0].tolist()
                 found: list[tuple[Found, Found]] = []
                 for cut in cuts:
+                    yield from self._pause()
                     left = yield from self.solve(self._below(order, feature, cut), depth - 1)
                     right = yield from self.solve(self._beyond(order, feature, cut), depth - 1)
                     found.append((left, right))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.layout import (
+    EFFORT,
     ITERATIONS,
     Answers,
     Boxes,
@@ -27,6 +28,7 @@ from solver.quantbnb.paper.narrowing import least_after, narrowed
 from solver.tree import Shape
 
 _CHUNK_BYTES = 2**22
+_SLICE_EFFORT = 2**21  # rows looked at: about 20 ms
 
 
 class Found(NamedTuple):
@@ -66,9 +68,10 @@ class ShallowSearch:
         self.first_cut = np.cumsum(np.maximum(arities - 1, 0)) - np.maximum(arities - 1, 0)
         self.order: Ints = np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
         self.scratch: Scratch = new_scratch(table, rules.pieces)
-        self.stats = np.zeros(4, np.int64)
+        self.stats = np.zeros(5, np.int64)
         self.generations: list[int] = []
         self.budget = 0
+        self.enough = 0
         self.held = 0
         self.most_held = 0
         self.allowed = 2**24
@@ -103,6 +106,16 @@ class ShallowSearch:
             return leaf
         return Found(cost, (self._number(feature, cut), (left.shape, right.shape)))
 
+    def refresh(self, iterations: int) -> None:
+        """Begin a slice of so many iterations, of which each may take very little or very long."""
+        self.budget = iterations
+        self.enough = int(self.stats[EFFORT]) + _SLICE_EFFORT
+
+    def _pause(self) -> Generator[None, None, None]:
+        """Wait for the next slice if this one has nothing left."""
+        while self.budget <= 0 or self.stats[EFFORT] >= self.enough:
+            yield
+
     def _rest(self, more: int) -> Generator[None, None, None]:
         """Wait until there is room for so many more bytes."""
         while self.fixed_bytes + self.held + more > self.allowed:
@@ -113,8 +126,7 @@ class ShallowSearch:
 
     def _stump(self, order: Ints, best: Found) -> Work:
         """Depth 1, directly."""
-        while self.budget <= 0:
-            yield
+        yield from self._pause()
         self.budget -= 1
         tree = np.zeros(2, np.int64)
         cost = kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
@@ -158,6 +170,7 @@ class ShallowSearch:
                 cursor,
                 bounding,
                 self.budget,
+                self.enough,
             )
             self.budget -= int(self.stats[ITERATIONS]) - done
             if finished:
@@ -200,15 +213,13 @@ class ShallowSearch:
 
     def _below(self, order: Ints, feature: int, cut: int) -> Ints:
         """The rows up to a cut, sorted by each feature."""
-        inside = self.table.codes[feature] <= cut
-        return _selected(order, inside)
+        return self._selected(order, self.table.codes[feature] <= cut)
 
     def _beyond(self, order: Ints, feature: int, cut: int) -> Ints:
         """The rows beyond a cut, sorted by each feature."""
-        inside = self.table.codes[feature] > cut
-        return _selected(order, inside)
+        return self._selected(order, self.table.codes[feature] > cut)
 
-
-def _selected(order: Ints, inside: Flags) -> Ints:
-    """Some rows, still sorted by each feature."""
-    return np.ascontiguousarray(order[inside[order]].reshape(len(order), -1))
+    def _selected(self, order: Ints, inside: Flags) -> Ints:
+        """Some rows, still sorted by each feature."""
+        self.stats[EFFORT] += order.size
+        return np.ascontiguousarray(order[inside[order]].reshape(len(order), -1))

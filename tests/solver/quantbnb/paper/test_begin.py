@@ -28,8 +28,8 @@ QUICK = settings(
 def noisy() -> Problem:
     """Labels that depth 2 explains badly."""
     rng = np.random.default_rng(4)
-    codes = rng.integers(0, 80, (300, 5))
-    target = (codes[:, 0] // 20 + codes[:, 1] // 30 + rng.integers(0, 2, 300)) % 3
+    codes = rng.integers(0, 40, (150, 4))
+    target = (codes[:, 0] // 10 + codes[:, 1] // 15 + rng.integers(0, 2, 150)) % 3
     return Problem.from_codes(codes, target, ordered=True)
 
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from solver.errors import InputError
 from solver.exact import Prices, SquaredPrices
 from solver.quantbnb.paper.engine import FULL, PROVEN, RUNNING, PaperEngine
-from solver.quantbnb.paper.layout import BOUNDS, tabulate_classes, tabulate_squares
+from solver.quantbnb.paper.layout import BOUNDS, EFFORT, tabulate_classes, tabulate_squares
 from tests import naive
 
 THOROUGH = settings(
@@ -163,6 +163,13 @@ def test_slices_do_not_change_the_search(bound, depth):
     assert whole.extra == sliced.extra
     assert whole.shape() == sliced.shape()
     assert whole.iterations == sliced.iterations > 100
+
+
+def test_a_slice_ends_when_its_iterations_take_long():
+    engine = classifier(*random_classes(3, 3000, 6, 900, 3), depth=3, bound="l2")
+    read = int(engine.search.stats[EFFORT])
+    assert engine.step(10**9, -1) == RUNNING
+    assert 2**21 <= engine.search.stats[EFFORT] - read < 2**22
 
 
 def test_a_tighter_bound_takes_up_fewer_boxes():

@@ -45,13 +45,14 @@ def bounded(table, rules, box, rows=None):
         table,
         rules,
         new_scratch(table, rules.pieces),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
         order.astype(np.int32),
         boxes,
         answers,
         np.zeros(3, np.int64),
         True,
         10**9,
+        2**60,
     )
     assert done
     return boxes, answers
