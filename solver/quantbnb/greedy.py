@@ -15,6 +15,8 @@ from solver.scope import Scope
 from solver.search import Greedy
 from solver.tree import Shape
 
+_SPARSE = 8  # as many codes a row make it worth while to leave out those that are not there
+
 
 @dataclass
 class _Grower:
@@ -23,12 +25,14 @@ class _Grower:
     Parameters
     ----------
     codes : (features, rows)
+    arities : (features,)
     classes, weights : (rows,)
     out_of_time : callable
         From then on only leaves are added.
     """
 
     codes: NDArray[np.int32]
+    arities: NDArray[np.int32]
     classes: NDArray[np.int64]
     weights: Ints
     first_cut: Ints
@@ -56,26 +60,31 @@ class _Grower:
     def _best_cut(self, rows: Ints, totals: Ints) -> tuple[int, int]:
         """Feature, and the largest code on the left; −1 if there is none."""
         best, found, total = -1.0, (-1, -1), int(totals.sum())
+        classes, weights = self.classes[rows], self.weights[rows].astype(float)
+        groups = [np.flatnonzero(classes == label) for label in np.flatnonzero(totals)]
         for feature in range(len(self.codes)):
             if self.out_of_time():
                 return -1, -1
-            order = np.argsort(self.codes[feature, rows], kind="stable")
-            codes = self.codes[feature, rows[order]]
-            classes, weights = self.classes[rows[order]], self.weights[rows[order]]
-            left = np.cumsum(weights)[:-1]
+            codes, size = self.codes[feature, rows], int(self.arities[feature])
+            values = None
+            if size > _SPARSE * len(rows):
+                values, codes = np.unique(codes, return_inverse=True)
+                size = len(values)
+            held = np.flatnonzero(np.bincount(codes, minlength=size))
+            # Sums of whole numbers, which are exact.
+            left = np.bincount(codes, weights, size).cumsum()[held[:-1]]
             fits = np.minimum(left, total - left) >= self.scope.min_leaf
-            places = np.flatnonzero((codes[1:] != codes[:-1]) & fits)
-            if not len(places):
+            if not fits.any():
                 continue
-            purity = np.zeros(len(places))
-            below, above = left[places].astype(float), (total - left[places]).astype(float)
-            for label in np.flatnonzero(totals):
-                mine = np.cumsum(np.where(classes == label, weights, 0))[places].astype(float)
-                purity += mine**2 / below + (totals[label] - mine) ** 2 / above
-            at = int(purity.argmax())
+            purity = np.zeros(len(left))
+            for group in groups:
+                mine = np.bincount(codes[group], weights[group], size).cumsum()
+                rest = mine[-1] - mine[held[:-1]]
+                purity += mine[held[:-1]] ** 2 / left + rest**2 / (total - left)
+            at = int(np.where(fits, purity, -1.0).argmax())
             if purity[at] > best:
-                low, high = int(codes[places[at]]), int(codes[places[at] + 1])
-                best, found = float(purity[at]), (feature, (low + high - 1) // 2)
+                pair = held[at : at + 2] if values is None else values[held[at : at + 2]]
+                best, found = float(purity[at]), (feature, (int(pair.sum()) - 1) // 2)
         return found
 
 
@@ -92,6 +101,7 @@ def greedy_tree(
     rows, classes = np.nonzero(problem.counts)
     grower = _Grower(
         np.ascontiguousarray(problem.codes[rows].T),
+        problem.arities,
         classes,
         problem.counts[rows, classes],
         np.concatenate(([0], np.cumsum(problem.arities - 1))),

@@ -21,7 +21,7 @@ class Table(NamedTuple):
     ----------
     ranks : (features · features · rows,)
         ``ranks[(f·p + g)·N + i]``: code of feature ``f`` in the ``i``-th row in the order of
-        feature ``g``. Rows are padded to whole groups of blocks with the largest code.
+        feature ``g``. Rows are padded to whole groups of blocks with a larger code.
     weights : (features, rows)
         Weight of the ``i``-th row in the order of a feature; 0 of the padding.
     starts : (values + features,)

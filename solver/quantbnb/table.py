@@ -55,6 +55,8 @@ def _fill(
         at = (f * p + g) * padded
         for i in range(n):
             table.ranks[at + i] = codes[f, order[i]]
+        for i in range(n, padded):
+            table.ranks[at + i] = table.offsets[f + 1] - table.offsets[f] - 1
     own = (g * p + g) * padded
     for i in range(n):
         row, block = order[i], i // BLOCK
@@ -114,7 +116,7 @@ def new_table(arities: Sequence[int], sizes: Sequence[int]) -> Table:
     offsets = np.cumsum([0, *(arity + 1 for arity in arities)])
     kind = rank_type(arities)
     return Table(
-        np.full(p * p * padded, np.iinfo(kind).max, kind),
+        np.empty(p * p * padded, kind),  # memory that is not touched here costs no time
         np.zeros((p, padded), np.int64),
         np.zeros(offsets[-1], np.int64),
         offsets,
