@@ -14,6 +14,7 @@ from pipelines.report.answer import Answer
 from pipelines.report.checks import failure_groups
 from pipelines.report.comparison import rank
 from pipelines.report.material import Material
+from pipelines.report.quality import is_regression, test_words, train_words
 from pipelines.report.results import Results, label_results, load_results
 from pipelines.report.write import gather
 
@@ -90,7 +91,9 @@ def _table(*columns: str, left: int = 1, title: str) -> Table:
 
 def _answers(material: Material) -> Table:
     tested = material.results.validated
-    accuracy = "test accuracy" if tested else "train accuracy"
+    rows = material.results.rows
+    what = "quality" if is_regression(rows) else "accuracy"
+    accuracy = f"test {what}" if tested else f"train {what}"
     table = _table("dataset", "take", "λ", accuracy, "leaves", "proof", left=2, title="Answers")
     for answer in material.answers[:_MOST]:
         table.add_row(*map(Text, _answer_cells(answer, tested)))
@@ -103,9 +106,7 @@ def _answer_cells(answer: Answer, tested: bool) -> list[str]:
         return [answer.dataset, answer.headline, "", "", "", ""]
     if point is None:
         return [answer.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
-    accuracy = formats.percent(point["test_accuracy" if tested else "train_accuracy"])
-    if tested and formats.is_number(point["test_error"]):
-        accuracy += f" ± {formats.points(point['test_error'])}"
+    accuracy = test_words(point) if tested else train_words(point)
     runs = int(point["runs"])
     proof = "none" if point["heuristic"] == runs else formats.share(point["optimal"], runs)
     leaves = formats.mean_count(point["leaves"])

@@ -11,6 +11,7 @@ from typing import Any
 from solver.envelope import Envelope, Point
 from solver.exact import Errors, objective
 from solver.solution import Solution, Status
+from solver.squares import tolerance_of
 from solver.tree import Tree
 
 
@@ -82,6 +83,12 @@ class Path:
     compile_seconds: float = 0.0
 
     @property
+    def tolerance(self) -> Fraction:
+        """Objectives that differ by no more are taken for equal, see
+        :attr:`solver.problem.Problem.tolerance`."""
+        return tolerance_of(self.leaf_errors, self.total_weight)
+
+    @property
     def lams(self) -> tuple[Fraction, ...]:
         """Where each step begins: ``lam_min``, then the breakpoints."""
         return tuple(step.start for step in self.steps)
@@ -135,9 +142,10 @@ class Path:
         step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
         if step.proven:
             bound = reached
+        closed = bound is not None and reached - bound <= self.tolerance
         return Solution(
             tree=step.tree,
-            status=Status.OPTIMAL if bound == reached else self.status,
+            status=Status.OPTIMAL if closed else self.status,
             lam=lam,
             objective=reached,
             lower_bound=bound,
@@ -150,6 +158,7 @@ class Path:
             iterations=self.iterations,
             nodes=self.nodes,
             peak_bytes=self.peak_bytes,
+            tolerance=self.tolerance,
         )
 
     @cached_property

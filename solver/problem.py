@@ -21,7 +21,7 @@ from solver.exact import integer_weights, weight_scale
 from solver.labels import read_labels, read_targets
 from solver.nodetests import CategoryTest, NodeTest
 from solver.scales import CutTests, Scale
-from solver.squares import TOLERANCE, Moments, check_targets
+from solver.squares import TOLERANCE, Moments, check_targets, tolerance_of
 from solver.tree import Node, Shape, Task, Tree
 
 
@@ -329,9 +329,7 @@ class Problem:
     @cached_property
     def tolerance(self) -> Fraction:
         """Objectives that differ by no more are taken for equal; 0 for classification."""
-        if self.values is None:
-            return Fraction(0)
-        return Fraction(float(TOLERANCE * self.leaf_errors / self.total_weight))
+        return tolerance_of(self.leaf_errors, self.total_weight)
 
     @property
     def feature_kind(self) -> str:

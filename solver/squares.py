@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.exact import Errors
 
 TOLERANCE = Fraction(1, 2**30)
 """Up to this share of the loss of the tree without a split, losses of regression trees are taken
@@ -23,6 +24,20 @@ LARGEST_TARGET = 1e100
 """Squares of larger numbers may overflow in a search."""
 
 _MANTISSA = 53
+
+
+def tolerance_of(leaf_errors: Errors, total_weight: int) -> Fraction:
+    """What objectives of a problem may differ by and are equal; 0 for classification.
+
+    Parameters
+    ----------
+    leaf_errors : int or Fraction
+        Of the tree without a split.
+    """
+    if isinstance(leaf_errors, int):
+        return Fraction(0)
+    return Fraction(float(TOLERANCE * leaf_errors / total_weight))
+
 
 _LARGEST_SCALE = 400
 

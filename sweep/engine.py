@@ -20,6 +20,7 @@ from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
 from sweep.clusters.watch import ClusterWatch
 from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
+from sweep.gaps import largest_gap
 from sweep.hosts import Hosts
 from sweep.interrupt import Interrupts
 from sweep.patience import Patience
@@ -227,7 +228,7 @@ class _Session:
         self.store.add(finished)
         self.ran += len(finished)
         self.failed += pc.sum(pc.is_in(finished.rows["status"], _FAILED)).as_py()
-        gap = pc.max(finished.rows["gap"]).as_py()
+        gap = largest_gap(finished.rows)
         if gap is not None:
             self.worst_gap = max(gap, self.worst_gap or gap)
         self.listener.finished(finished.rows)

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from solver.envelope import Envelope, Point, best_lines
 from solver.exact import Errors
 from sweep.paths import Claimed, objective_at, stored_claims
@@ -19,6 +22,13 @@ from sweep.rows import Checkpoint
 class _Tree(NamedTuple):
     errors: Errors
     splits: int
+
+
+def largest_gap(rows: pa.Table) -> float | None:
+    """The largest gap of some rows; one within the tolerance of regression is none."""
+    closed = pc.less_equal(rows["gap"], pc.fill_null(rows["tolerance"], 0.0))
+    found: float | None = pc.max(pc.if_else(closed, 0.0, rows["gap"])).as_py()
+    return found
 
 
 def worst_gap(steps: Sequence[Claimed], points: Iterable[Point], weight: int) -> Fraction:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.solution import Status
-from sweep.gaps import checkpoint_gap, row_gap
+from sweep.gaps import checkpoint_gap, largest_gap, row_gap
 from sweep.lease import is_live, read_life
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
@@ -98,7 +98,7 @@ def sweep_status(path: Place) -> SweepStatus:
     name = read_manifest(folder)["sweep"]
     live = is_live(folder)
     planned, impossible = _planned(folder)
-    columns = ["key", "status", "gap", "seconds", "attempt", "error"]
+    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error"]
     rows = latest_by_key(Parts(folder).read(columns, _without_texts))
     answers = pc.drop_null(pc.index_in(planned, rows["key"].combine_chunks()))
     done = int(pc.sum(_has_tree(rows).take(answers)).as_py() or 0)
@@ -108,7 +108,7 @@ def sweep_status(path: Place) -> SweepStatus:
     ended = any(Status(s) is Status.STOPPED or Status(s).is_limit for s in statuses)
     open_gaps = _open_gaps(folder)
     gaps = [*open_gaps, *(_path_gaps(folder, planned) if ended else [])]
-    if (most := pc.max(rows["gap"]).as_py()) is not None:
+    if (most := largest_gap(rows)) is not None:
         gaps.append(most)
     states = state_sizes(folder)
     life = read_life(folder)

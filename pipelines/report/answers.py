@@ -13,6 +13,7 @@ import pandas as pd
 from pipelines.report import formats
 from pipelines.report.answer import Answer, lam_words, leaves_words
 from pipelines.report.paths import Path, complete
+from pipelines.report.quality import REGRESSION, is_tested, rmse, slack, test_words
 from pipelines.report.training import by_training
 from pipelines.report.treeruns import PathTree
 
@@ -22,8 +23,8 @@ class _Candidate(NamedTuple):
     point: pd.Series[Any]
 
     @property
-    def accuracy(self) -> float:
-        return float(self.point["test_accuracy"])
+    def score(self) -> float:
+        return float(self.point["test_score"])
 
     @property
     def name(self) -> str:
@@ -40,9 +41,10 @@ class _Candidates:
         points = pd.concat([table[_SHOWN] for table in self._tables], ignore_index=True)
         exact = [bool(path.stairs) for path in paths]
         of = np.repeat(np.arange(len(paths)), [len(table) for table in self._tables])
-        self.accuracy = points["test_accuracy"].to_numpy(float)
+        self.scores = points["test_score"].to_numpy(float)
+        self._slack = slack(self.scores)
         self._solver = np.array([path.solver for path in paths], dtype=object)[of]
-        # Fewest leaves first; then accuracy, proofs, an exact path, the larger λ, and time.
+        # Fewest leaves first; then scores, proofs, an exact path, the larger λ, and time.
         # Time varies from run to run, so it must not choose among the λ of one path.
         self._order = np.lexsort(
             (
@@ -50,13 +52,13 @@ class _Candidates:
                 -points["lam"],
                 ~np.array(exact, bool)[of],
                 -points["optimal"],
-                -self.accuracy,
+                -self.scores,
                 points["leaves"],
             )
         )
 
     def __len__(self) -> int:
-        return len(self.accuracy)
+        return len(self.scores)
 
     def get(self, place: int) -> _Candidate:
         """The candidate at a place."""
@@ -65,30 +67,30 @@ class _Candidates:
         return _Candidate(self._paths[number], self._tables[number].iloc[place - start])
 
     def simplest(self, at_least: float) -> _Candidate:
-        """The simplest of those with a mean accuracy of at least so much."""
-        good = self.accuracy[self._order] >= at_least - 1e-12
+        """The simplest of those with a mean score of at least so much."""
+        good = self.scores[self._order] >= at_least - self._slack
         return self.get(int(self._order[np.argmax(good)]))
 
     def best_of_others(self, solver: str) -> list[_Candidate]:
-        """The most accurate candidate of each other solver."""
+        """The best candidate of each other solver."""
         found = []
         for other in dict.fromkeys(self._solver.tolist()):
             if other != solver:
                 own = np.flatnonzero(self._solver == other)
-                found.append(self.get(int(own[np.argmax(self.accuracy[own])])))
+                found.append(self.get(int(own[np.argmax(self.scores[own])])))
         return found
 
 
-_SHOWN = ["leaves", "test_accuracy", "optimal", "lam", "seconds"]
+_SHOWN = ["leaves", "test_score", "optimal", "lam", "seconds"]
 
 
 def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:
     """The answer for one dataset.
 
     With validation: among all λ, encodings and solvers with all their folds, the best mean test
-    accuracy is found, and of those within one standard error of it the one of fewest leaves is
-    taken. Leaves, as splits of different encodings are not alike: a multiway split is one split
-    with many leaves.
+    accuracy (of regression, the least mean squared error) is found, and of those within one
+    standard error of it the one of fewest leaves is taken. Leaves, as splits of different encodings
+    are not alike: a multiway split is one split with many leaves.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
     candidates = _Candidates(with_trees)
     if len(candidates):
         return _by_validation(dataset, with_trees, candidates)
-    if any(path.table["test_accuracy"].notna().any() for path in with_trees):
+    if any(is_tested(path.table) for path in with_trees):
         return Answer(
             dataset,
             "No answer yet: no λ has all of its folds.",
@@ -114,18 +116,18 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
 
 
 def _by_validation(dataset: str, paths: Sequence[Path], candidates: _Candidates) -> Answer:
-    best = candidates.simplest(float(candidates.accuracy.max()))
+    best = candidates.simplest(float(candidates.scores.max()))
     error = float(best.point["test_error"])
-    slack = 0.0 if math.isnan(error) else error
-    taken = candidates.simplest(best.accuracy - slack)
+    allowed = 0.0 if math.isnan(error) else error
+    taken = candidates.simplest(best.score - allowed)
     reasons = [_accuracy(taken)]
     if taken.path is not best.path or taken.point["lam_key"] != best.point["lam_key"]:
         reasons.append(
-            f"The best mean is {formats.percent(best.accuracy)} ({best.name}, "
+            f"The best mean is {_in_short(best)} ({best.name}, "
             f"{leaves_words(best.point)}); of all that come within one standard error of it, this "
             "is the one of fewest leaves."
         )
-    elif slack:
+    elif allowed:
         reasons.append("No other choice has a better mean, and none within one standard error of "
                        "it has fewer leaves.")  # fmt: skip
     else:
@@ -153,16 +155,20 @@ def _tree_at(path: Path, lam_text: str) -> PathTree:
 
 def _accuracy(taken: _Candidate) -> str:
     p = taken.point
-    spread = ""
-    if formats.is_number(p["test_error"]):
-        spread = f" ± {formats.points(p['test_error'])}"
     runs = int(p["runs"])
     over = f"mean ± standard error over {runs} folds" if runs > 1 else "one held-out part"
     few = "with" if runs == 1 else "with on average"
-    return (
-        f"It gets {formats.percent(p['test_accuracy'])}{spread} of the held-out rows right "
-        f"({over}), {few} {leaves_words(p)} and {formats.mean_count(p['splits'])} splits."
-    )
+    size = f"{few} {leaves_words(p)} and {formats.mean_count(p['splits'])} splits."
+    if p["task"] == REGRESSION:
+        return f"On the held-out rows it has {test_words(p)} ({over}), {size}"
+    return f"It gets {test_words(p)} of the held-out rows right ({over}), {size}"
+
+
+def _in_short(one: _Candidate) -> str:
+    """What validation compares, in the words of the task."""
+    if one.point["task"] == REGRESSION:
+        return f"RMSE {rmse(one.point['test_rmse'])}"
+    return formats.percent(one.point["test_accuracy"])
 
 
 def _proof(taken: _Candidate) -> str:
@@ -195,7 +201,7 @@ def _exactness(taken: _Candidate) -> list[str]:
 def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     """What the other solvers reach at best."""
     parts = [
-        f"{other.path.solver} {formats.percent(other.accuracy)} ({other.path.encoding}, "
+        f"{other.path.solver} {_in_short(other)} ({other.path.encoding}, "
         f"{lam_words(other.point)}, {leaves_words(other.point)})"
         for other in candidates.best_of_others(taken.path.solver)
     ]
@@ -206,7 +212,8 @@ def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> lis
     notes = []
     full = complete(best.path.table)
     at_end = len(full) > 1 and best.point["lam_key"] == full.iloc[-1]["lam_key"]
-    if at_end and best.accuracy < 1 and best.point["lam"] > 0:
+    perfect = 0.0 if best.point["task"] == REGRESSION else 1.0
+    if at_end and best.score < perfect and best.point["lam"] > 0:
         notes.append(
             f"The best mean lies at the end of the {'path' if best.path.stairs else 'grid'} "
             f"({lam_words(best.point)}): smaller λ may be better still."

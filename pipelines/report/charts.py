@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from pipelines.report import quality
 from pipelines.report.axes import LambdaAxis, new_figure, plain_decades
 from pipelines.report.columns import Floats
 from pipelines.report.exactchart import draw_objective, draw_stairs, lambda_axis, spans
@@ -101,13 +102,14 @@ def _objective(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -
 
 
 def _accuracy(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
-    tested = table["test_accuracy"].notna().any()
+    columns = quality.shown(table)
     spread = table["test_spread"].notna().any()
-    axes.set_title("Accuracy" + (" (mean ± standard deviation over folds)" if spread else ""))
-    _series(axes, table, axis, "train_accuracy", colour, "train", spread="train_spread")
-    if tested:
-        _series(axes, table, axis, "test_accuracy", TEST, "test", mark="s", spread="test_spread")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.set_title(columns.title + (" (mean ± standard deviation over folds)" if spread else ""))
+    _series(axes, table, axis, columns.train, colour, "train", spread="train_spread")
+    if table[columns.test].notna().any():
+        _series(axes, table, axis, columns.test, TEST, "test", mark="s", spread="test_spread")
+    if columns.percent:
+        axes.yaxis.set_major_formatter(_PERCENT)
 
 
 def _size(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
@@ -171,14 +173,15 @@ def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[s
     tables = [path.table[path.table["runs"] > 0] for path in paths]
     exact = any(path.stairs for path in paths)
     axis = lambda_axis(paths) if exact else LambdaAxis([lam for t in tables for lam in t["lam"]])
-    tested = any(table["test_accuracy"].notna().any() for table in tables)
+    columns = quality.shown(tables[0])
+    tested = any(table[columns.test].notna().any() for table in tables)
     figure = new_figure(10, 3.6)
     left, right = figure.subplots(1, 2)
     marks, dashes = encoding_marks(encodings), encoding_dashes(encodings)
     for path, table in zip(paths, tables, strict=True):
         mark, dash = marks[path.encoding], dashes[path.encoding]
         colour, name = colours[path.solver], f"{path.encoding}, {path.solver}"
-        column = "test_accuracy" if tested else "train_accuracy"
+        column = columns.test if tested else columns.train
         if path.stairs:
             drawn = spans(path, axis.high)
             values = [float(getattr(span.row, column)) for span in drawn]
@@ -189,8 +192,10 @@ def dataset_chart(paths: list[Path], colours: dict[str, str], encodings: tuple[s
         _series(left, table, axis, "objective", colour, name, mark=mark, dash=dash, hollow=unproven)
         _series(right, table, axis, column, colour, mark=mark, dash=dash)
     left.set_title("Objective (training); hollow: not all proven")
-    right.set_title("Test accuracy (mean over folds)" if tested else "Training accuracy")
-    right.yaxis.set_major_formatter(_PERCENT)
+    name = columns.name
+    right.set_title(f"Test {name} (mean over folds)" if tested else f"Training {name}")
+    if columns.percent:
+        right.yaxis.set_major_formatter(_PERCENT)
     for axes in (left, right):
         axis.prepare(axes)
         if exact:

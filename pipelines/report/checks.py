@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.columns import firsts, groups
+from pipelines.report.formats import is_number
+from pipelines.report.quality import REGRESSION
 from pipelines.report.stairs import at_breakpoints
 from pipelines.report.suspects import suspects
 from solver.solution import Status
@@ -17,7 +19,7 @@ from solver.solution import Status
 _USED = [
     "problem", "ok", "exact", "dataset", "encoding_label", "solver_label", "fold", "lam_exact",
     "lam_text", "status", "objective_exact", "lower_bound_exact", "errors", "total_weight",
-    "splits",
+    "splits", "task", "tolerance",
 ]  # fmt: skip
 
 _FAILURE = ["status", "error", "dataset", "encoding_label", "solver_label", "lam_text"]
@@ -36,6 +38,7 @@ class _Claim(NamedTuple):
     bound: Fraction | None
     loss: Fraction
     splits: int
+    tolerance: Fraction = Fraction(0)
 
 
 def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
@@ -48,6 +51,9 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
     * ``below a proven bound``: a tree is better than what another run proved impossible. As every
       tree has an objective at every λ (loss + λ·splits), bounds of other λ are held against it too,
     * ``own figures``: a run is optimal with a gap, or its objective is below its own bound.
+
+    Figures of regression contradict each other where they differ by more than the tolerance of the
+    searches' floats.
 
     A path cell claims something at each of its breakpoints and wherever it has proven a bound.
 
@@ -67,7 +73,8 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
     rows = at_breakpoints(rows)
     rows = rows.loc[rows["ok"], _USED]
     # Of a million runs hardly any contradict each other: the others are not looked at one by one.
-    rows = rows[rows["problem"].isin(suspects(rows))]
+    numbers = (rows["task"] == REGRESSION).to_numpy(bool)
+    rows = rows[numbers | rows["problem"].isin(suspects(rows[~numbers])).to_numpy(bool)]
     for _, group in rows.groupby("problem", sort=False):
         first = group.iloc[0]
         about = {
@@ -83,6 +90,12 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _claim(row: dict[str, Any]) -> _Claim:
     bound = row["lower_bound_exact"]
+    if row["task"] == REGRESSION:
+        # What the tree gets wrong is checked where rows are stored, and by ``treesweep verify``.
+        splits = int(row["splits"])
+        loss = Fraction(row["objective_exact"]) - Fraction(row["lam_exact"]) * splits
+    else:
+        loss = Fraction(int(row["errors"]), int(row["total_weight"]))
     return _Claim(
         who=row["solver_label"],
         lam=Fraction(row["lam_exact"]),
@@ -90,8 +103,9 @@ def _claim(row: dict[str, Any]) -> _Claim:
         optimal=row["status"] == Status.OPTIMAL.value,
         objective=Fraction(row["objective_exact"]),
         bound=Fraction(bound) if isinstance(bound, str) else None,
-        loss=Fraction(int(row["errors"]), int(row["total_weight"])),
+        loss=loss,
         splits=int(row["splits"]),
+        tolerance=Fraction(row["tolerance"]) if is_number(row["tolerance"]) else Fraction(0),
     )
 
 
@@ -121,7 +135,7 @@ def _own(claims: list[_Claim]) -> list[dict[str, Any]]:
             if c.optimal:
                 says = f"{c.who}: optimal"
                 found.append(_entry("own figures", c.lam_text, says, "no bound", Fraction(0)))
-        elif c.bound > c.objective or (c.optimal and c.bound != c.objective):
+        elif c.bound > c.objective or (c.optimal and c.objective - c.bound > c.tolerance):
             says = f"{c.who}: {'optimal at' if c.optimal else 'objective'} {_shown(c.objective)}"
             own = f"its own lower bound {_shown(c.bound)}"
             found.append(_entry("own figures", c.lam_text, says, own, c.objective - c.bound))
@@ -135,7 +149,7 @@ def _two_optima(claims: list[_Claim]) -> list[dict[str, Any]]:
         if not c.optimal:
             continue
         other = first.setdefault(c.lam, c)
-        if other.objective != c.objective:
+        if abs(other.objective - c.objective) > c.tolerance:
             found.append(
                 _entry(
                     "two optima",
@@ -166,7 +180,7 @@ def _below_bounds(claims: list[_Claim]) -> list[dict[str, Any]]:
             same_run = c is holder
             # An optimum with another objective is told as "two optima" already.
             told = c.lam == lam and c.optimal and holder.optimal
-            if value < holder.bound and not same_run and not told:
+            if value < holder.bound - c.tolerance and not same_run and not told:
                 found.append(
                     _entry(
                         "below a proven bound",

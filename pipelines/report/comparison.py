@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.report.columns import Ints, firsts, groups
+from pipelines.report.columns import Ints, firsts, floats, groups
 from pipelines.report.exactly import Exact, differences, least_of
 from pipelines.report.paths import Path
+from pipelines.report.quality import COLUMNS, open_gap
 from pipelines.report.results import Results
 from solver.solution import Status
 
@@ -18,7 +19,7 @@ _CELL = ["dataset", "encoding_label", "solver_label"]
 
 _COMPARED = [
     "key", "problem", "dataset", "encoding_label", "solver_label", "lam_key", "lam_exact",
-    "objective_exact", "gap",
+    "objective_exact", "gap", "tolerance",
 ]  # fmt: skip
 
 
@@ -27,16 +28,20 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
 
     The best one is the smallest objective that any solver has for the same problem and λ; it need
     not be proven. Added are ``excess`` (float), ``excess_exact`` (a fraction) and ``solvers``, the
-    number of solvers that the row was compared with, itself included.
+    number of solvers that the row was compared with, itself included. Objectives of regression
+    within the tolerance of floats are equal.
     """
     good = rows.loc[rows["ok"], _COMPARED]
     exact = Exact(good["objective_exact"])
     same = groups(good, ["problem", "lam_exact"])
     codes = exact.codes()
     above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
+    equal = above <= np.nan_to_num(floats(good["tolerance"]))
+    above[equal], texts[equal] = 0.0, "0"
     # How many solvers each group has: its pairs of group and solver.
     pair = groups(good.assign(_same=same), ["_same", "solver_label"])
     solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
+    good = good.assign(gap=open_gap(floats(good["gap"]), good))
     return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
 
 
@@ -64,7 +69,7 @@ def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
     kept = [
         "dataset", "encoding", "lam", "lam_text", "solver", "status", "runs", "failed", "expected",
         "optimal", "heuristic", "objective", "objective_exact", "gap_max", "excess", "excess_max",
-        "best", "compared", "splits", "leaves", "train_accuracy", "test_accuracy", "seconds",
+        "best", "compared", "splits", "leaves", "task", "loss", *COLUMNS, "seconds",
         "seconds_max", "iterations", "peak_bytes", "lam_key",
     ]  # fmt: skip
     return table[kept]

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from pipelines.report import quality
 from pipelines.report.axes import LambdaAxis, new_figure
 from pipelines.report.palette import CHOSEN, FAINT, GRID, OPEN, OPEN_LINE, PROVEN, TEST, Dash
 from pipelines.report.paths import Path
@@ -79,7 +80,7 @@ def exact_chart(path: Path, others: Sequence[Path], colours: dict[str, str]) -> 
     drawn = spans(path, axis.high)
     colour = colours[path.solver]
     figure = new_figure(10, 7.4)
-    tested = bool(path.table["test_accuracy"].notna().any())
+    tested = quality.is_tested(path.table)
     heights = (1, 1.3, 0.7) if tested else (1.25, 1, 0.8)
     panels = figure.subplots(3, 1, sharex=True, height_ratios=heights)
     for axes in panels:
@@ -146,7 +147,7 @@ def draw_objective(
     """The objective over λ: mean loss + λ · mean splits, a line on each interval."""
     for span in drawn:
         lams = span.lams()
-        values = 1 - span.row.train_accuracy + lams * span.row.splits
+        values = span.row.loss + lams * span.row.splits
         for x, y, alpha in _pieces(axis.place(lams.tolist()), values, span.last):
             axes.plot(x, y, color=colour, alpha=alpha, linewidth=width, linestyle=dash,
                       solid_capstyle="butt")  # fmt: skip
@@ -194,7 +195,7 @@ def _envelope(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis) -
         lams = sorted({*span.lams().tolist(), *inside})
         low = np.array([_mean_bound(path, lam) for lam in lams])
         x = axis.place(lams)
-        high = 1 - span.row.train_accuracy + np.array(lams) * span.row.splits
+        high = span.row.loss + np.array(lams) * span.row.splits
         axes.fill_between(x, low, high, color="white", alpha=0.75, linewidth=0, zorder=1)
         axes.plot(x, low, color=FAINT, linewidth=1.4, linestyle=(0, (4, 1.5)),
                   label=None if named else "proven lower bound")  # fmt: skip
@@ -207,24 +208,40 @@ def _mean_bound(path: Path, lam: float) -> float:
     return sum(known) / len(known) if len(known) == len(bounds) else float("nan")
 
 
+class _Losses(NamedTuple):
+    """Loss on training and held-out rows, and the standard error of the latter."""
+
+    train: float
+    test: float
+    error: float
+
+
+def _losses(row: Any) -> _Losses:
+    """Shares of rows; of regression roots of mean squared errors."""
+    if row.task == quality.REGRESSION:
+        error = row.test_error / (2 * row.test_rmse) if row.test_rmse else 0.0
+        return _Losses(row.train_rmse, row.test_rmse, error)
+    return _Losses(row.loss, 1 - row.test_accuracy, row.test_error)
+
+
 def _loss(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, colour: str) -> None:
-    rows = [span.row for span in drawn]
-    tested = any(pd.notna(row.test_accuracy) for row in rows)
-    spread = any(pd.notna(row.test_error) for row in rows)
+    losses = [_losses(span.row) for span in drawn]
+    tested = any(pd.notna(loss.test) for loss in losses)
+    spread = any(pd.notna(span.row.test_error) for span in drawn)
     name = "train" if tested else None
-    draw_stairs(axes, drawn, axis, [1 - r.train_accuracy for r in rows], colour, label=name)
-    axes.set_title(
-        "Loss: share of the rows that the tree gets wrong"
-        + (" (held-out rows: mean ± standard error over folds)" if spread else "")
-    )
-    axes.yaxis.set_major_formatter(_PERCENT)
+    draw_stairs(axes, drawn, axis, [loss.train for loss in losses], colour, label=name)
+    numbers = quality.is_regression(path.table)
+    what = "share of the rows that the tree gets wrong"
+    title = "Root mean squared error, in the unit of the target" if numbers else f"Loss: {what}"
+    axes.set_title(title + (" (held-out rows: mean ± standard error over folds)" if spread else ""))
+    if not numbers:
+        axes.yaxis.set_major_formatter(_PERCENT)
     if not tested:
         return
-    test = [1 - row.test_accuracy for row in rows]
-    draw_stairs(axes, drawn, axis, test, TEST, label="held-out")
-    for span in drawn if spread else ():
-        x, mean, error = axis.place([span.start, span.end]), 1 - span.row.test_accuracy, 0.0
-        error = span.row.test_error if pd.notna(span.row.test_error) else 0.0
+    draw_stairs(axes, drawn, axis, [loss.test for loss in losses], TEST, label="held-out")
+    for span, loss in zip(drawn, losses, strict=True) if spread else ():
+        x, mean = axis.place([span.start, span.end]), loss.test
+        error = np.nan_to_num(loss.error)
         axes.fill_between(x, mean - error, mean + error, color=TEST, alpha=0.13, linewidth=0)
 
 
@@ -243,16 +260,16 @@ def _on_top(panels: Sequence[Axes], other: Path, axis: LambdaAxis, colour: str) 
     if other.stairs:
         drawn = spans(other, axis.high)
         draw_objective(panels[0], drawn, axis, colour, width=1.0, label=other.solver)
-        loss = [1 - span.row.train_accuracy for span in drawn]
+        loss = [_losses(span.row).train for span in drawn]
         draw_stairs(panels[1], drawn, axis, loss, colour, width=1.0)
         draw_stairs(panels[2], drawn, axis, [s.row.splits for s in drawn], colour, width=1.0)
         return
     table = other.table[other.table["runs"] > 0]
     x = axis.place(table["lam"].tolist())
     proven = (table["optimal"] == table["runs"]).to_numpy(bool)
-    values = (table["objective"], 1 - table["train_accuracy"], table["splits"])
-    for axes, column in zip(panels, values, strict=True):
-        y = column.to_numpy(float)
+    column = "train_rmse" if quality.is_regression(table) else "loss"
+    for axes, name in zip(panels, ("objective", column, "splits"), strict=True):
+        y = table[name].to_numpy(float)
         for part, face in ((proven, colour), (~proven, "white")):
             axes.plot(x[part], y[part], "o", color=colour, markerfacecolor=face, markersize=4.5,
                       markeredgewidth=1.2, zorder=3)  # fmt: skip

@@ -10,6 +10,7 @@ from pipelines.report import formats
 from pipelines.report.album import Album
 from pipelines.report.changes import Change, find_change
 from pipelines.report.paths import Path
+from pipelines.report.quality import REGRESSION, r2, rmse, test_words
 from pipelines.report.treeruns import PathTree
 from pipelines.report.trees import tree_card
 
@@ -71,24 +72,21 @@ def _validation(path: Path) -> list[str]:
     if path.minimum is None:
         return []
     best = path.point(path.minimum)
-    error = best["test_error"]
     folds = int(best["runs"])
-    least = 1 - best["test_accuracy"]
-    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
     found = [
-        f"Least {'mean ' if folds > 1 else ''}loss on held-out rows: {formats.percent(least)}"
-        f"{spread}, for every λ of the interval {best['lam_text']}."
+        f"Least {'mean ' if folds > 1 else ''}loss on held-out rows: {_held_out(best)}, for every "
+        f"λ of the interval {best['lam_text']}."
     ]
     if path.one_se is not None:
         simple = path.point(path.one_se)
         same = path.one_se == path.minimum
         found.append(
             f"One-standard-error rule: the largest λ with a mean of at most "
-            f"{formats.percent(least + float(error))} are those of "
+            f"{_loss_words(best, best['test_error'] - best['test_score'])} are those of "
             f"{'the same interval' if same else 'the interval ' + str(simple['lam_text'])}"
             + (
                 "." if same else
-                f": {formats.percent(1 - simple['test_accuracy'])} with "
+                f": {_loss_words(simple, -simple['test_score'])} with "
                 f"{formats.mean_count(simple['splits'])} splits instead of "
                 f"{formats.mean_count(best['splits'])}."
             )
@@ -96,11 +94,32 @@ def _validation(path: Path) -> list[str]:
     return found
 
 
+def _held_out(point: Any) -> str:
+    """The loss on held-out rows with its standard error."""
+    if point["task"] == REGRESSION:
+        return test_words(point)
+    error = point["test_error"]
+    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
+    return f"{_loss_words(point, -point['test_score'])}{spread}"
+
+
+def _loss_words(point: Any, loss: float) -> str:
+    """A loss on held-out rows, given minus a score: a share of rows, or an RMSE."""
+    if point["task"] == REGRESSION:
+        return f"RMSE {rmse(math.sqrt(loss))}"
+    return formats.percent(1 + loss)
+
+
 def _step(row: dict[Any, Any]) -> dict[str, Any]:
     start, end = row["lam_start_exact"], row["lam_end_exact"]
     return {str(key): value for key, value in row.items()} | {
         "exact_interval": f"{start} ≤ λ" + (f" < {end}" if isinstance(end, str) else ""),
-        "loss": 1 - row["train_accuracy"],
+        "train_loss": (
+            f"RMSE {rmse(row['train_rmse'])}, R² {r2(row['train_r2'])}"
+            if row["task"] == REGRESSION
+            else formats.percent(row["loss"])
+        ),
+        "test": test_words(row),
         "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report import formats
+from pipelines.report.quality import REGRESSION
 from pipelines.report.results import Results
 from solver.catalogue import SOLVERS
 from sweep.asks import own_options
@@ -49,9 +50,9 @@ def _datasets(results: Results) -> str:
             parts.append(name)
             continue
         n_rows, n_classes = (int(first[column].loc[name]) for column in ("n_rows", "n_classes"))
-        parts.append(
-            f"{name} ({formats.plural(n_rows, 'row')}, {formats.plural(n_classes, 'class')})"
-        )
+        numbers = first["task"].loc[name] == REGRESSION
+        what = "regression" if numbers else formats.plural(n_classes, "class")
+        parts.append(f"{name} ({formats.plural(n_rows, 'row')}, {what})")
     return ", ".join(parts)
 
 
@@ -171,6 +172,10 @@ def train_command(
     parts = ["treesweep", "solve", str(reference.path or reference.origin)]
     for target in reference.targets:
         parts += ["--target", target]
+    if reference.task == REGRESSION:
+        parts += ["--task", REGRESSION]
+    if reference.test is not None:
+        parts += ["--column", f"{next(iter(reference.test))}=drop"]
     for column, kind in kinds.items():
         parts += ["--column", f"{column}={kind}"]
     parts += ["--encoding", row["encoding"]]

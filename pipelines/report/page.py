@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from pipelines.report import formats
+from pipelines.report import formats, quality
 from pipelines.report.ablationpage import PAGE as ABLATIONS
 from pipelines.report.ablationpage import ablation_sections
 from pipelines.report.album import Album
@@ -21,6 +21,7 @@ from pipelines.report.facts import describe_sweep
 from pipelines.report.folder import MOST_LINES
 from pipelines.report.material import Material
 from pipelines.report.palette import solver_colours
+from pipelines.report.quality import REGRESSION, is_regression
 from pipelines.report.results import Results
 from pipelines.report.scalingchart import scaling_chart
 from pipelines.report.sections import answer_card, dataset_section
@@ -91,6 +92,8 @@ def _environment() -> jinja2.Environment:
     for name in ("objective", "short", "percent", "points", "seconds", "size",
                  "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formats, name)
+    for name in ("r2", "rmse", "test_words", "train_words"):
+        environment.filters[name] = getattr(quality, name)
     environment.globals["plural"] = formats.plural
     environment.globals["status_words"] = status_words
     return environment
@@ -102,6 +105,8 @@ def _shared(material: Material) -> dict[str, Any]:
     return {
         "title": material.results.name,
         "validated": material.results.validated,
+        "numbers": is_regression(material.results.rows),
+        "labels": not bool((material.results.rows["task"] == REGRESSION).all()),
         "has_paths": any(path.stairs for path in material.paths),
         "is_large": material.is_large,
         "colours": solver_colours(material.results.solvers),

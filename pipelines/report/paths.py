@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from pipelines import crossval
+from pipelines.report import quality
 from pipelines.report.points import CELL, Points, make_points
 from pipelines.report.results import Results
 from pipelines.report.stairs import Stairs, at_intervals, read_stairs
@@ -35,8 +36,9 @@ class Path:
     fold_trees : dict
         For each chosen λ (its key) all trees that the folds found there, the most common first.
     minimum, one_se : str or None
-        Key of the λ of best mean test accuracy, and of the largest λ within one standard error of
-        it; None without validation or where no λ has all its folds.
+        Key of the λ of best mean test accuracy (of regression, of least mean squared error), and
+        of the largest λ within one standard error of it; None without validation or where no λ has
+        all its folds.
     grid : DataFrame
         The same at single λ only: those that other cells of the dataset were run at.
     stairs : tuple of Stairs
@@ -212,7 +214,7 @@ def _choice(stairs: Sequence[Stairs], planned: int) -> _Choice:
 
 def complete(table: pd.DataFrame) -> pd.DataFrame:
     """The λ at which every planned run was scored on held-out rows."""
-    return table[table["test_accuracy"].notna() & (table["runs"] == table["expected"])]
+    return table[table["test_score"].notna() & (table["runs"] == table["expected"])]
 
 
 def choose(table: pd.DataFrame) -> tuple[str | None, str | None]:
@@ -224,8 +226,10 @@ def choose(table: pd.DataFrame) -> tuple[str | None, str | None]:
     full = complete(table)
     if full.empty:
         return None, None
-    best = full[full["test_accuracy"] >= full["test_accuracy"].max() - 1e-12].iloc[0]
+    scores = full["test_score"]
+    slack = quality.slack(scores)
+    best = full[scores >= scores.max() - slack].iloc[0]
     if math.isnan(best["test_error"]):
         return str(best["lam_key"]), None
-    within = full[full["test_accuracy"] >= best["test_accuracy"] - best["test_error"] - 1e-12]
+    within = full[scores >= best["test_score"] - best["test_error"] - slack]
     return str(best["lam_key"]), str(within.iloc[0]["lam_key"])

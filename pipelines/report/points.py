@@ -12,24 +12,27 @@ from numpy.typing import NDArray
 
 from pipelines.report.columns import Groups, Ints, codes_of, firsts, floats, groups
 from pipelines.report.exactly import mean_texts
+from pipelines.report.quality import REGRESSION, open_gap, root, scores
 from solver.solution import Status
 
 CELL = ["dataset", "encoding_label", "solver_label"]
 
 _NUMBERS = (
-    "objective", "gap", "train_accuracy", "test_accuracy", "splits", "leaves", "depth", "seconds",
-    "iterations", "peak_bytes",
+    "objective", "gap", "loss", "train_accuracy", "test_accuracy", "train_r2", "test_r2",
+    "train_rmse", "test_rmse", "splits", "leaves", "depth", "seconds", "iterations", "peak_bytes",
 )  # fmt: skip
 
 
 _USED = (
-    *CELL, "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status", "repeat",
-    "fold", "objective_exact", "lower_bound_exact", "errors", "total_weight", "tree", *_NUMBERS,
+    *CELL, "task", "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status",
+    "repeat", "fold", "objective_exact", "lower_bound_exact", "tolerance", "errors",
+    "total_weight", "tree",
+    *_NUMBERS,
 )  # fmt: skip
 
 _TEXTS = (
-    "dataset", "encoding", "solver", "lam_key", "lam_text", "lam_start_exact", "lam_end_exact",
-    "status", "objective_exact", "lower_bound_exact",
+    "dataset", "encoding", "solver", "task", "lam_key", "lam_text", "lam_start_exact",
+    "lam_end_exact", "status", "objective_exact", "lower_bound_exact",
 )  # fmt: skip
 
 
@@ -63,7 +66,9 @@ def make_points(rows: pd.DataFrame) -> Points:
     """The points of all cells (dataset, encoding and solver) of some rows.
 
     On an exact path (``lam_end_exact`` is a column) each is an interval of λ. The column
-    ``expected`` is the number of runs that are there.
+    ``expected`` is the number of runs that are there. ``test_score`` is what validation compares,
+    see :mod:`pipelines.report.quality`; ``test_error`` is its standard error. Spreads are standard
+    deviations of accuracies, of regression of R².
     """
     rows, points, count = _in_order(rows)
     over = Groups(points, count)
@@ -73,6 +78,7 @@ def make_points(rows: pd.DataFrame) -> Points:
         "dataset": first["dataset"].array,
         "encoding": first["encoding_label"].array,
         "solver": first["solver_label"].array,
+        "task": first["task"].array,
         "lam": over.mean(floats(rows["lam"])),
         "lam_key": first["lam_key"].array,
         "lam_text": first["lam_text"].array,
@@ -150,14 +156,20 @@ def _statuses(rows: pd.DataFrame, over: Groups) -> dict[str, Any]:
 def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[str, Any]:
     """Means and extremes of the runs with a tree."""
     values = {name: np.where(ok, floats(rows[name]), np.nan) for name in _NUMBERS}
+    values["gap"] = open_gap(values["gap"], rows)
     good = Groups(over.numbers[ok], over.count)
     exact, bound = (
         mean_texts(rows.loc[ok, f"{name}_exact"], good.numbers, over.count)
         for name in ("objective", "lower_bound")
     )
     low = np.array([np.nan if text is None else float(Fraction(text)) for text in bound], float)
-    tests = over.tally(np.isfinite(values["test_accuracy"]))
-    spread = over.deviation(values["test_accuracy"])
+    numbers = (rows["task"] == REGRESSION).to_numpy(bool)
+    score = scores(values, numbers)
+    tests = over.tally(np.isfinite(score))
+    shares = {
+        part: np.where(numbers, values[f"{part}_r2"], values[f"{part}_accuracy"])
+        for part in ("train", "test")
+    }
     most = {name: over.most(values[name]) for name in ("gap", "depth", "seconds", "peak_bytes")}
     mean = {name: over.mean(values[name]) for name in _NUMBERS}
     return {
@@ -168,11 +180,17 @@ def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[st
         "lower_bound": low,
         "lower_bound_exact": bound,
         "gap_max": np.where(np.isnan(low), np.nan, most["gap"]),
+        "loss": mean["loss"],
         "train_accuracy": mean["train_accuracy"],
-        "train_spread": over.deviation(values["train_accuracy"]),
+        "train_r2": mean["train_r2"],
+        "train_rmse": root(over.mean(values["train_rmse"] ** 2)),
+        "train_spread": over.deviation(shares["train"]),
         "test_accuracy": mean["test_accuracy"],
-        "test_spread": spread,
-        "test_error": spread / np.sqrt(np.maximum(tests, 1)),
+        "test_r2": mean["test_r2"],
+        "test_rmse": root(over.mean(values["test_rmse"] ** 2)),
+        "test_spread": over.deviation(shares["test"]),
+        "test_score": over.mean(score),
+        "test_error": over.deviation(score) / np.sqrt(np.maximum(tests, 1)),
         "splits": mean["splits"],
         "splits_min": over.least(values["splits"]),
         "splits_max": over.most(values["splits"]),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipelines.report import stairs
+from pipelines.report import quality, stairs
 from pipelines.report.columns import floats
 from pipelines.report.names import label_encodings, label_rows, label_solvers
 from pipelines.report.tables import read_plan_columns, read_rows
@@ -41,6 +41,7 @@ class Results:
         * ``lam_key``: equal for what is one λ of the sweep; ``2/n`` is one λ over all folds,
         * ``lam_text``: λ as it is shown,
         * ``problem``: equal where objectives can be compared exactly, apart from λ,
+        * ``task``, ``loss``: those of the store, also where its version had none,
         * ``ok``: whether the run gave a tree,
         * ``exact``: whether it is the run of a path cell, which stands for all λ from its own up.
     missing : DataFrame
@@ -93,7 +94,7 @@ class Results:
     @property
     def validated(self) -> bool:
         """Whether any run was scored on held-out rows."""
-        return bool(self.rows["test_accuracy"].notna().any())
+        return quality.is_tested(self.rows)
 
     def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A table in the order of the sweep's file, λ from large to small."""
@@ -145,6 +146,7 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     unplanned = 0
     name = str(rows["sweep"].iloc[-1]) if len(rows) else "sweep"
     rows = rows.assign(**{name: None for name in stairs.COLUMNS if name not in rows})
+    rows = quality.name_tasks(rows)
     if plan is None:
         wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
         impossible = pd.DataFrame(columns=["dataset", "encoding", "encoding_options", "solver",

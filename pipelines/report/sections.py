@@ -22,6 +22,7 @@ from pipelines.report.facts import train_command
 from pipelines.report.material import MOST_POINTS, Material
 from pipelines.report.palette import encoding_dashes
 from pipelines.report.paths import Path
+from pipelines.report.quality import is_regression
 from pipelines.report.results import Results
 from pipelines.report.sketch import sketch_dataset, sketch_path
 from pipelines.report.treeruns import PathTree
@@ -33,7 +34,7 @@ MOST_ROWS = 30
 MOST_TREES, MOST_TREES_EACH = 60, 12
 """So many trees of a path are in the page; in a large report the second."""
 
-_ABOUT = ["n_rows", "n_classes", "n_features", "encoding_label"]
+_ABOUT = ["n_rows", "n_classes", "task", "n_features", "encoding_label"]
 
 
 def answer_card(answer: Answer, material: Material, album: Album) -> dict[str, Any]:
@@ -139,6 +140,7 @@ def dataset_section(
         "name": name,
         "answer": answer,
         "about": _about(rows),
+        "numbers": is_regression(rows),
         "configurations": _configurations(ranking, paths, name),
         "chart": chart,
         "encoding_fact": encoding_facts(comparison).get(name),
@@ -154,7 +156,7 @@ def _about(rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
     parts = [
         formats.plural(int(first["n_rows"]), "row"),
-        formats.plural(int(first["n_classes"]), "class"),
+        "regression" if is_regression(rows) else formats.plural(int(first["n_classes"]), "class"),
     ]
     for encoding, group in rows.groupby("encoding_label", sort=False):
         features = group["n_features"].dropna()

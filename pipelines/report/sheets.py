@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 
 from pipelines.report.answer import Answer
 from pipelines.report.paths import Path
+from pipelines.report.quality import COLUMNS
 from pipelines.report.results import Results
+from pipelines.report.stairs import Stairs
 from pipelines.report.treeruns import PathTree
 from solver.export import export_text
 from solver.tree import Tree
@@ -25,7 +27,7 @@ MOST_WORDS = 1000
 
 _TREE_COLUMNS = [
     "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
-    "total_weight", "test_accuracy", "splits", "leaves", "depth", "rules", "tree",
+    "total_weight", *COLUMNS, "splits", "leaves", "depth", "rules", "tree",
 ]  # fmt: skip
 
 
@@ -66,9 +68,9 @@ def step_table(paths: Sequence[Path]) -> pd.DataFrame:
     records = []
     for path in paths:
         for one in (*path.stairs, *([path.whole] if path.whole else [])):
-            losses = one.test_losses
             for i, step in enumerate(one.steps):
                 facts = step._asdict()
+                facts.pop("test_loss")
                 tree = facts.pop("tree")
                 start, end = facts.pop("start"), facts.pop("end")
                 records.append(
@@ -84,12 +86,18 @@ def step_table(paths: Sequence[Path]) -> pd.DataFrame:
                         "lam_end_exact": None if end is None else str(end),
                         **facts,
                         "total_weight": one.total_weight,
-                        "test_accuracy": None if losses is None else float(1 - losses[i]),
+                        **_quality(one, i),
                         "rules": export_text(Tree.from_json(tree)),
                         "tree": tree,
                     }
                 )
     return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+
+
+def _quality(one: Stairs, step: int) -> dict[str, Any]:
+    """What the tree of a step is worth; ``errors`` of regression are in the tree."""
+    row = one.row_at(one.steps[step].start)
+    return {name: row[name] for name in ("errors", "loss", *COLUMNS)}
 
 
 def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFrame:
@@ -109,6 +117,8 @@ def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFra
                 "lam_start_exact",
                 "lam_end_exact",
                 "test_accuracy",
+                "test_r2",
+                "test_rmse",
                 "test_error",
                 "leaves",
                 "splits",
@@ -154,7 +164,7 @@ def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
         "proven": tree.proven,
         "errors": tree.errors,
         "total_weight": tree.total_weight,
-        "test_accuracy": tree.test_accuracy,
+        **{name: tree.quality[name] for name in COLUMNS},
         "splits": tree.tree.splits,
         "leaves": tree.tree.leaves,
         "depth": tree.tree.depth,

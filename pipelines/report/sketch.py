@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pipelines.report import quality
 from pipelines.report.axes import LambdaAxis
 from pipelines.report.columns import Floats
 from pipelines.report.palette import CHOSEN, FAINT, GRID, INK, TEST, Dash
@@ -220,7 +221,8 @@ def sketch_path(path: Path, colour: str, label: str) -> str:
         return Line(lams, table[column].to_numpy(float), colour, name, dash)
 
     bound = [line("lower_bound", FAINT, "proven lower bound", (0, (2, 2)))]
-    tests = [line("test_accuracy", TEST, "held-out accuracy", (0, (5, 2)))]
+    columns = quality.shown(table)
+    tests = [line(columns.test, TEST, f"held-out {columns.name}", (0, (5, 2)))]
     return sketch(
         [
             Panel(
@@ -232,12 +234,12 @@ def sketch_path(path: Path, colour: str, label: str) -> str:
                 marks=marks,
             ),
             Panel(
-                "Accuracy",
+                columns.title,
                 [
-                    line("train_accuracy", colour, ""),
-                    *(tests if table["test_accuracy"].notna().any() else []),
+                    line(columns.train, colour, ""),
+                    *(tests if table[columns.test].notna().any() else []),
                 ],
-                percent=True,
+                percent=columns.percent,
                 marks=marks,
             ),
             Panel("Splits (mean)", [line("splits", colour, "")], marks=marks),
@@ -270,7 +272,8 @@ def sketch_dataset(
 ) -> str:
     """All encodings and solvers of a dataset in short."""
     tables = [_as_points(path) for path in paths]
-    tested = any(table["test_accuracy"].notna().any() for table in tables)
+    columns = quality.shown(tables[0])
+    tested = any(table[columns.test].notna().any() for table in tables)
 
     def lines(column: str, named: bool) -> list[Line]:
         return [
@@ -284,11 +287,12 @@ def sketch_dataset(
             for path, table in zip(paths, tables, strict=True)
         ]
 
-    accuracy = "test_accuracy" if tested else "train_accuracy"
-    title = "Held-out accuracy (mean over folds)" if tested else "Training accuracy"
+    accuracy = columns.test if tested else columns.train
+    name = columns.name
+    title = f"Held-out {name} (mean over folds)" if tested else f"Training {name}"
     panels = [
         Panel("Objective (training)", lines("objective", True)),
-        Panel(title, lines(accuracy, False), percent=True),
+        Panel(title, lines(accuracy, False), percent=columns.percent),
         Panel("Splits (mean)", lines("splits", False)),
     ]
     return sketch(panels, label)

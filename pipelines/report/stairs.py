@@ -7,6 +7,7 @@ the λ of the others; what follows the path takes it at its breakpoints.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,8 +19,9 @@ from pipelines.crossval import merge
 from pipelines.report import formats
 from pipelines.report.formats import is_number
 from solver.envelope import Envelope, Point
-from solver.exact import objective
+from solver.exact import Errors, objective
 from solver.solution import Status
+from solver.tree import Tree
 from sweep.asks import asks_path
 
 Row: TypeAlias = dict[str, Any]
@@ -36,13 +38,14 @@ class StairStep(NamedTuple):
 
     start: Fraction
     end: Fraction | None
-    errors: int
+    errors: Errors
     splits: int
     leaves: int
     depth: int
     proven: bool
     test_errors: int | None
     tree: str
+    test_loss: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,13 @@ class Stairs:
     @classmethod
     def from_row(cls, row: Row) -> Stairs:
         """Read the row of a path cell that has a tree."""
-        steps = tuple(_step(step) for step in row["path"])
+        steps = tuple(_step(step, int(row["n_test"])) for step in row["path"])
+        losses = row.get("path_test_loss")
+        if isinstance(losses, Iterable):  # neither None nor NaN
+            steps = tuple(
+                step._replace(test_loss=Fraction(float(loss)))
+                for step, loss in zip(steps, losses, strict=True)
+            )
         weight = int(row["total_weight"])
         points = [
             Point(Fraction(point["lam"]), Fraction(point["lower_bound"]))
@@ -84,7 +93,7 @@ class Stairs:
             if point["lower_bound"] is not None
         ]
         # What no tree gets right is not stored. It matters below the first point only.
-        leaf_loss = Fraction(steps[-1].errors, weight)
+        leaf_loss = Fraction(steps[-1].errors) / weight
         return cls(
             steps=steps,
             bounds=Envelope.of(points, Fraction(0), leaf_loss) if points else None,
@@ -103,11 +112,10 @@ class Stairs:
 
     @property
     def test_losses(self) -> list[Fraction] | None:
-        """Share of the held-out rows that each step's tree gets wrong; None without any."""
-        wrong = [step.test_errors for step in self.steps if step.test_errors is not None]
-        if len(wrong) < len(self.steps) or not self.n_test:
-            return None
-        return [Fraction(errors, self.n_test) for errors in wrong]
+        """Share of the held-out rows that each step's tree gets wrong, or its mean squared error
+        on them; None without any."""
+        found = [step.test_loss for step in self.steps if step.test_loss is not None]
+        return found if len(found) == len(self.steps) else None
 
     def step_at(self, lam: Fraction) -> StairStep:
         """The step whose tree is best at a λ from λ_min on."""
@@ -133,25 +141,58 @@ class Stairs:
         """The row of a run at one λ that ended with this path's tree and bound."""
         step, value, bound = self.step_at(lam), self.objective_at(lam), self.bound_at(lam)
         gap = None if bound is None else value - bound
-        wrong = step.test_errors
+        closed = gap is not None and gap <= self.tolerance
         return {
             **self.row,
             "lam": float(lam),
             "lam_exact": str(lam),
-            "status": (Status.OPTIMAL.value if gap == 0 or self.claims_at(lam) else self.status),
+            "status": (Status.OPTIMAL.value if closed or self.claims_at(lam) else self.status),
             **_both("objective", value),
             **_both("lower_bound", bound),
             **_both("gap", gap),
-            "errors": step.errors,
-            "train_accuracy": float(1 - Fraction(step.errors, self.total_weight)),
-            "test_errors": wrong,
-            "test_accuracy": None if wrong is None or not self.n_test else 1 - wrong / self.n_test,
+            **self._quality(step),
             "splits": step.splits,
             "leaves": step.leaves,
             "depth": step.depth,
             "tree": step.tree,
             **dict.fromkeys((*_COSTS, *COLUMNS)),
         }
+
+    @property
+    def tolerance(self) -> float:
+        """Objectives that differ by no more are equal; 0 for classification."""
+        found = self.row.get("tolerance")
+        return float(found) if found is not None and is_number(found) else 0.0
+
+    def _quality(self, step: StairStep) -> Row:
+        """How good the tree of a step is, in the columns of a row."""
+        loss = float(Fraction(step.errors) / self.total_weight)
+        if isinstance(step.errors, int):
+            wrong = step.test_errors
+            return {
+                "loss": loss,
+                "errors": step.errors,
+                "train_accuracy": float(1 - Fraction(step.errors, self.total_weight)),
+                "test_errors": wrong,
+                "test_accuracy": None
+                if wrong is None or not self.n_test
+                else 1 - wrong / self.n_test,
+            }
+        tree = Tree.from_json(step.tree)
+        outputs, whole = len(tree.outputs), tree.nodes[0].squared_error
+        found = {
+            "loss": loss,
+            "train_r2": float(1 - step.errors / whole) if whole else None,
+            "train_rmse": math.sqrt(loss / outputs),
+        }
+        if step.test_loss is None:
+            return found | {"test_r2": None, "test_rmse": None}
+        # The variance of the held-out targets follows from what the row says of its own tree.
+        share, root = self.row["test_r2"], self.row["test_rmse"]
+        rmse = math.sqrt(step.test_loss / outputs)
+        varies = is_number(share) and share < 1
+        r2 = 1 - (rmse / root) ** 2 * (1 - share) if varies else (share if rmse == root else None)
+        return found | {"test_r2": r2, "test_rmse": rmse}
 
     def row_of(self, start: Fraction, end: Fraction | None) -> Row:
         """The row of an interval within a step: proven if the step is, with the largest gap."""
@@ -165,18 +206,24 @@ class Stairs:
         return row | {"status": status} | _both("gap", gap)
 
 
-def _step(step: Row) -> StairStep:
+def _step(step: Row, n_test: int) -> StairStep:
     end, wrong = step["lam_end"], step["test_errors"]
+    tested = is_number(wrong) and n_test > 0
     return StairStep(
         start=Fraction(step["lam"]),
         end=None if end is None else Fraction(end),
-        errors=int(step["errors"]),
+        errors=(
+            int(step["errors"])
+            if is_number(step["errors"])
+            else Fraction(Tree.from_json(str(step["tree"])).errors)
+        ),
         splits=int(step["splits"]),
         leaves=int(step["leaves"]),
         depth=int(step["depth"]),
         proven=bool(step["proven"]),
         test_errors=int(wrong) if is_number(wrong) else None,
         tree=str(step["tree"]),
+        test_loss=Fraction(int(wrong), n_test) if tested else None,
     )
 
 

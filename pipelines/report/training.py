@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ from pipelines.report import formats
 from pipelines.report.answer import Answer, lam_words, leaves_words
 from pipelines.report.comparison import encoding_facts
 from pipelines.report.paths import Path
+from pipelines.report.quality import REGRESSION, train_sentence
 from pipelines.report.treeruns import PathTree
 
 _VALIDATE = (
@@ -98,19 +100,10 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
     best = "proven best" if tree.proven else "the best known"
     why = [
         f"It is {best} for every λ from {point['lam_text']}, a factor of "
-        f"{formats.factor(float(end / start))}: the widest step of the path. It gets "
-        f"{formats.percent(point['train_accuracy'])} of the training rows right, with "
-        f"{leaves_words(point)}."
+        f"{formats.factor(float(end / start))}: the widest step of the path. "
+        f"{train_sentence(point)}, with {leaves_words(point)}."
     ]
-    share = formats.percent(float(end))
-    gains = f"Each split that the next simpler tree lacks puts {share} of the rows"
-    if start == path.stairs[0].steps[0].start:
-        why.append(f"{gains} right on average. The path ends here: what smaller λ give is open.")
-    else:
-        why.append(
-            f"{gains} right on average; each further one of the next larger tree only "
-            f"{formats.percent(float(start))}."
-        )
+    why.append(_gains(path, point, start, end))
     splits = formats.plural(tree.tree.splits, "split")
     return Answer(
         dataset,
@@ -123,6 +116,20 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
         (_VALIDATE,),
         menu=True,
     )
+
+
+def _gains(path: Path, point: pd.Series[Any], start: Fraction, end: Fraction) -> str:
+    """What the splits of a step are worth: the λ at its ends."""
+    if point["task"] == REGRESSION:
+        whole = float(point["loss"]) / max(1 - float(point["train_r2"]), 1e-12)
+        much, little = (f"{formats.percent(float(lam) / whole)} more" for lam in (end, start))
+        gains = f"Each split that the next simpler tree lacks explains {much} of the variance"
+    else:
+        much, little = (formats.percent(float(lam)) for lam in (end, start))
+        gains = f"Each split that the next simpler tree lacks puts {much} of the rows right"
+    if start == path.stairs[0].steps[0].start:
+        return f"{gains} on average. The path ends here: what smaller λ give is open."
+    return f"{gains} on average; each further one of the next larger tree only {little}."
 
 
 def _standing(
@@ -168,10 +175,8 @@ def _single_lambda(dataset: str, paths: Sequence[Path], reasons: list[str]) -> A
         f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
         f"objective, {formats.objective(point['objective'])}."
     )
-    about = (
-        f"It gets {formats.percent(point['train_accuracy'])} of the training rows right, with "
-        f"{leaves_words(point)} and {formats.mean_count(point['splits'])} splits."
-    )
+    splits = formats.mean_count(point["splits"])
+    about = f"{train_sentence(point)}, with {leaves_words(point)} and {splits} splits."
     return Answer(
         dataset,
         head,

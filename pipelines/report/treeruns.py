@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pipelines.report import quality
 from pipelines.report.columns import Floats, Groups, Ints, codes_of, firsts, floats
 from pipelines.report.formats import is_number
 from pipelines.report.packed import unpack
@@ -22,9 +22,13 @@ from pipelines.report.points import Points
 from solver.solution import Status
 from solver.tree import Tree
 
-_USED = ["tree", "ok", "status", "fold", "errors", "total_weight", "test_accuracy"]
+_USED = ["tree", "ok", "status", "fold", "errors", "total_weight", "task", *quality.COLUMNS]
 
-_COUNTS = re.compile(r'"counts": ?\[[^\]]*\],? ?')
+_COUNTS = re.compile(
+    r'"counts": ?\[[^\]]*\],? ?'
+    r'|"weight": ?\d+, ?"value": ?\[[^\]]*\], ?"squared_error": ?"[^"]*",? ?'
+)
+_LAST_COMMA = re.compile(r",\s*}")
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,14 @@ class PathTree:
         The fold whose counts the tree shows; None if it was trained on the whole table.
     proven : bool
         Whether every one of its runs is proven optimal.
-    errors, total_weight : int
-        On the training rows of the run shown.
-    test_accuracy : float or None
-        Mean over the folds that found it.
+    errors : int or None
+        On the training rows of the run shown; None for regression.
+    total_weight : int
+        Of these rows.
+    quality : dict
+        Of :data:`pipelines.report.quality.COLUMNS` those of the task, and ``task``: on the training
+        rows of the run shown, on held-out rows the mean over the folds that found it; None
+        without any.
     start, end : Fraction or None
         On an exact path the λ from which and up to which it was found; no end is infinity. On a
         grid nobody knows: no start.
@@ -61,9 +69,9 @@ class PathTree:
     of: tuple[int, ...]
     fold: int | None
     proven: bool
-    errors: int
+    errors: int | None
     total_weight: int
-    test_accuracy: float | None
+    quality: dict[str, Any]
     start: Fraction | None = None
     end: Fraction | None = None
 
@@ -77,15 +85,19 @@ class PathTree:
 def _without_counts(text: str) -> str:
     data = json.loads(text)
     classes = data["classes"]
+    # Means differ from fold to fold as counts do; trees of regression answer by what they ask.
     return json.dumps(
-        [(n.get("test"), n.get("children"), classes[n["prediction"]]) for n in data["nodes"]]
+        [
+            (n.get("test"), n.get("children"), classes[n["prediction"]] if classes else None)
+            for n in data["nodes"]
+        ]
     )
 
 
 def signature(text: str) -> str:
     """What a stored tree asks and answers, without its counts."""
     # Counts differ from fold to fold; without them few texts are left to be read.
-    return _without_counts(_COUNTS.sub("", text))
+    return _without_counts(_LAST_COMMA.sub("}", _COUNTS.sub("", text)))
 
 
 def trees_along(points: Points) -> list[tuple[PathTree, ...]]:
@@ -133,8 +145,11 @@ class _Found:
         by_pair = np.argsort(which, kind="stable")
         over = Groups(which[by_pair], len(first))
         self.proven: NDArray[np.bool_] = (over.tally(proven[by_pair]) == count)[best]
-        tests = floats(self.good["test_accuracy"])[by_pair]
-        self.tests: Floats = over.mean(tests)[best]
+        self.tests: dict[str, Floats] = {
+            name: over.mean(floats(self.good[name])[by_pair])[best]
+            for name in quality.COLUMNS
+            if name.startswith("test")
+        }
 
     def join(self, low: int, high: int) -> list[PathTree]:
         """The trees of some neighbouring points."""
@@ -156,9 +171,9 @@ class _Found:
             of=tuple(self.of[low:high].tolist()),
             fold=int(row["fold"]) if is_number(row["fold"]) else None,
             proven=bool(self.proven[low:high].all()),
-            errors=int(row["errors"]),
+            errors=int(row["errors"]) if is_number(row["errors"]) else None,
             total_weight=int(row["total_weight"]),
-            test_accuracy=float(self.tests[low]) if is_number(self.tests[low]) else None,
+            quality=_quality(row) | {n: quality.number(v[low]) for n, v in self.tests.items()},
             start=_fraction(start),
             end=_fraction(end),
         )
@@ -188,7 +203,11 @@ def found_trees(points: Points, point: int) -> tuple[PathTree, ...]:
 
 def _tree_of(sign: str, same: list[dict[Any, Any]], of: int, at: pd.Series[Any]) -> PathTree:
     first = same[0]
-    tests = [row["test_accuracy"] for row in same if is_number(row["test_accuracy"])]
+    tests = {
+        name: quality.mean([row[name] for row in same])
+        for name in quality.COLUMNS
+        if name.startswith("test")
+    }
     return PathTree(
         text=unpack(first["tree"]),
         signature=sign,
@@ -197,12 +216,18 @@ def _tree_of(sign: str, same: list[dict[Any, Any]], of: int, at: pd.Series[Any])
         of=(of,),
         fold=int(first["fold"]) if is_number(first["fold"]) else None,
         proven=all(row["status"] == Status.OPTIMAL.value for row in same),
-        errors=int(first["errors"]),
+        errors=int(first["errors"]) if is_number(first["errors"]) else None,
         total_weight=int(first["total_weight"]),
-        test_accuracy=math.fsum(tests) / len(tests) if tests else None,
+        quality=_quality(first) | tests,
         start=_fraction(at["lam_start_exact"]),
         end=_fraction(at["lam_end_exact"]),
     )
+
+
+def _quality(row: Any) -> dict[str, Any]:
+    """The quality of a row's tree."""
+    known = {name: quality.number(row[name]) for name in quality.COLUMNS}
+    return {"task": str(row["task"]), **known}
 
 
 def _fraction(text: str | None) -> Fraction | None:

@@ -19,7 +19,7 @@ def points(accuracies: list[float], error: float = 0.02, runs: int = 5) -> pd.Da
         {
             "lam": [0.5**i for i in range(len(accuracies))],
             "lam_key": [str(i) for i in range(len(accuracies))],
-            "test_accuracy": accuracies,
+            "test_score": accuracies,
             "test_error": error,
             "runs": runs,
             "expected": 5,

@@ -325,7 +325,7 @@ def test_the_report_of_a_real_store(tmp_path: Path) -> None:
     assert report.page == tmp_path / "store" / "report" / "index.html"
     html = report.page.read_text(encoding="utf-8")
     assert "treesweep solve monks-1 --encoding" in html
-    assert "needs binary features" in html
+    assert "needs binary or continuous features" in html
     missing = pd.read_csv(report.folder / "tables" / "missing.csv")
     assert len(missing) == 0
 
