@@ -320,8 +320,10 @@ class Solver(ABC):
         UnsupportedError
             If the solver cannot do this problem.
         InputError
-            If the solver cannot go on from this state, or from any.
+            If λ is negative, or the solver cannot go on from this state, or from any.
         """
+        if lam < 0:
+            raise InputError(f"λ = {lam} is negative; the price of a split must be 0 or more")
         limits = limits or Limits()
         self.check_task(problem.feature_kind, problem.n_classes, limits, problem.task)
         if limits.min_leaf_size is not None:

@@ -76,7 +76,11 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
         If one is missing or no finite number, or all rows have the same targets.
     """
     name = ", ".join(map(str, columns.columns))
-    numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
+    try:
+        numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
+    except InputError as error:  # what it advises is for features
+        what = str(error).partition(";")[0].replace("column", "target", 1)
+        raise InputError(f"{what}; regression needs a finite number in every row") from None
     values = check_targets(np.stack(numbers, axis=1), name)
     if len(values) and np.all(values == values[0]):
         raise InputError(f"target {name!r} has a single value; there is nothing to learn")

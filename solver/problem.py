@@ -21,7 +21,7 @@ from solver.exact import integer_weights, weight_scale
 from solver.labels import read_labels, read_targets
 from solver.nodetests import CategoryTest, NodeTest
 from solver.scales import CutTests, Scale
-from solver.squares import TOLERANCE, Moments, check_targets, tolerance_of
+from solver.squares import TOLERANCE, Moments, check_spread, check_targets, tolerance_of
 from solver.tree import Node, Shape, Task, Tree
 
 
@@ -218,8 +218,8 @@ class Problem:
         Raises
         ------
         InputError
-            If the shapes do not fit, a code is not a whole number or out of range, or there are
-            no rows.
+            If the shapes do not fit, a code is not a whole number or out of range, there are no
+            rows, or targets of regression cannot be squared.
         """
         given = _whole_numbers(codes, "codes")
         if given.size and (given.min() < 0 or given.max() >= 2**31):
@@ -265,6 +265,7 @@ class Problem:
             rows, counts = collapse(matrix, labels, row_weights, len(classes))
         else:
             rows, counts, values = collapse_numbers(matrix, values[kept], row_weights)
+            check_spread(values, counts[:, 0], ", ".join(names))
         keep, constant, duplicate = distinct_features(rows, [test.name for test in tests], scales)
         features = tuple(tests[j] for j in keep)
         return cls(

@@ -6,8 +6,9 @@ a minute and shares no code with the searches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple
 
 from solver.exact import Errors
@@ -36,23 +37,15 @@ def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
     lam : Fraction
         The price of a split.
     """
-    errors: Errors = 0
-    cuts = problem.tests if isinstance(problem.tests, CutTests) else None
-    targets = [()] * len(problem.codes) if problem.values is None else problem.values.tolist()
-    rows = zip(problem.codes.tolist(), problem.counts.tolist(), targets, strict=True)
-    for row, counts, target in rows:
-        node = tree.nodes[0]
-        while node.feature is not None:
-            if cuts is None:
-                branch = row[node.feature]
-            else:
-                feature, code = cuts.locate(node.feature)
-                branch = int(row[feature] > code)
-            node = tree.nodes[node.children[branch]]
-        if problem.values is None:
-            errors += sum(counts) - counts[node.prediction]
-        else:
-            errors += counts[0] * _squared_distance(target, node.value)
+    reached = _reached(problem, tree)
+    counts = problem.counts.tolist()
+    if problem.values is None:
+        errors: Errors = sum(
+            sum(weights) - weights[tree.nodes[leaf].prediction]
+            for leaf, weights in zip(reached, counts, strict=True)
+        )
+    else:
+        errors = _squared_errors(problem.values.tolist(), counts, reached, tree)
     splits = sum(1 for node in tree.nodes if node.feature is not None)
     return _total(errors, splits, problem.total_weight, lam)
 
@@ -83,6 +76,49 @@ def score_rows(
         total += 1
     splits = sum(1 for node in tree.nodes if node.feature is not None)
     return _total(errors, splits, total, lam)
+
+
+def _reached(problem: Problem, tree: Tree) -> Iterator[int]:
+    """The leaf that each encoded row ends in. Only the columns that the tree reads are unpacked."""
+    used = {node.feature for node in tree.nodes if node.feature is not None}
+    cuts = problem.tests if isinstance(problem.tests, CutTests) else None
+    places = {test: cuts.locate(test) if cuts else (test, None) for test in used}
+    columns = {column: problem.codes[:, column].tolist() for column, _ in places.values()}
+    splits = [
+        None if node.feature is None else (*places[node.feature], node.children)
+        for node in tree.nodes
+    ]
+    for row in range(len(problem.codes)):
+        at = 0
+        while (split := splits[at]) is not None:
+            column, code, children = split
+            value = columns[column][row]
+            at = children[value if code is None else value > code]
+        yield at
+
+
+def _squared_errors(
+    targets: list[list[float]], weights: list[list[int]], reached: Iterable[int], tree: Tree
+) -> Fraction:
+    """Σ w·‖y − prediction‖², exactly.
+
+    The denominator of a float is a power of two; over the largest of them all are whole numbers,
+    which add without a common denominator to be found each time.
+    """
+    values = [node.value for node in tree.nodes]
+    numbers = chain(chain.from_iterable(targets), chain.from_iterable(values))
+    unit = max((number.as_integer_ratio()[1] for number in numbers), default=1)
+
+    def whole(vector: Iterable[float]) -> list[int]:
+        ratios = (number.as_integer_ratio() for number in vector)
+        return [numerator * (unit // denominator) for numerator, denominator in ratios]
+
+    predictions = [whole(value) for value in values]
+    total = 0
+    for target, (weight,), leaf in zip(targets, weights, reached, strict=True):
+        pairs = zip(whole(target), predictions[leaf], strict=True)
+        total += weight * sum((y - guess) ** 2 for y, guess in pairs)
+    return Fraction(total, unit * unit)
 
 
 def _squared_distance(target: Iterable[float], value: Iterable[float]) -> Fraction:

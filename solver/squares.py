@@ -23,6 +23,9 @@ for equal: sums of a million floats in a search are accurate to about 2⁻³³ o
 LARGEST_TARGET = 1e100
 """Squares of larger numbers may overflow in a search."""
 
+SMALLEST_TARGET = 1e-100
+"""Squares of differences of smaller numbers may vanish in a search."""
+
 _MANTISSA = 53
 
 
@@ -112,7 +115,7 @@ def check_targets(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        If they are no finite numbers, or too large to be squared.
+        If they are no finite numbers, or too large or all too small to be squared.
     """
     try:
         numbers = np.asarray(values, dtype=np.float64)
@@ -123,6 +126,39 @@ def check_targets(values: NDArray[Any], name: str) -> NDArray[np.float64]:
         raise InputError(
             f"target {name!r} has a value that is missing or infinite; drop such rows or fill it in"
         )
-    if np.any(np.abs(numbers) > LARGEST_TARGET):
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest > LARGEST_TARGET:
         raise InputError(f"target {name!r} has a value beyond 1e100; measure it in a larger unit")
+    if 0.0 < largest < SMALLEST_TARGET:
+        raise InputError(
+            f"target {name!r} has no value beyond 1e-100; measure it in a smaller unit"
+        )
     return numbers + 0.0  # no negative zero, which equals 0 but has other bytes
+
+
+def check_spread(values: NDArray[np.float64], weights: NDArray[np.int64], name: str) -> None:
+    """Refuse targets so far from zero that the rounding of means counts.
+
+    A tree predicts means rounded to floats. Half a unit in the last place costs its square, which
+    must be small against the tolerance.
+
+    Parameters
+    ----------
+    values : array of float64, shape (rows, outputs)
+    weights : array of int64, shape (rows,)
+
+    Raises
+    ------
+    InputError
+    """
+    varies = values.max(axis=0) > values.min(axis=0)
+    half_units = np.spacing(np.abs(values).max(axis=0)[varies]) / 2
+    first = values[0]  # subtracted, so that what is left keeps its digits
+    centred = values - first
+    centred -= np.average(centred, axis=0, weights=weights)
+    spread = float(np.average(centred**2, axis=0, weights=weights).sum())
+    if 8 * float((half_units**2).sum()) > float(TOLERANCE) * spread:
+        raise InputError(
+            f"target {name!r} differs in its last digits only; subtract a constant from it, e.g. "
+            "its mean: the trees are the same"
+        )

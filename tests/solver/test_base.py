@@ -96,6 +96,11 @@ def test_a_state_is_refused_by_a_solver_that_cannot_go_on_from_one() -> None:
         solver.solve(BINARY, "0.5", "cart", state={})
 
 
+def test_a_negative_price_is_refused() -> None:
+    with pytest.raises(InputError, match="λ = -1/3 is negative"):
+        Lazy().solve(BINARY, Fraction(-1, 3))
+
+
 def test_solve_without_limits_or_watch() -> None:
     Lazy.warm_up()
     assert Lazy().solve(BINARY, Fraction(1, 2)).errors == 1

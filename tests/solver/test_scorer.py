@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from solver import Node, Problem, Tree
@@ -69,3 +71,29 @@ def test_agrees_with_the_oracle(data: st.DataObject) -> None:
     pairs = zip(table.target, table.weights, strict=True)
     labels = [label for label, weight in pairs for _ in range(weight)]
     assert score_rows(tree, rows, labels, lam) == points
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_squared_errors_are_sums_of_fractions(data: st.DataObject) -> None:
+    """By the tree's own predictions, which need not be the means."""
+    n, outputs = data.draw(st.integers(3, 6)), data.draw(st.integers(1, 2))
+    number = st.floats(-1e100, 1e100) | st.sampled_from([5e-324, 1 / 3, 1e9 + 0.1])
+    values = np.array([[data.draw(number) for _ in range(outputs)] for _ in range(n)])
+    weights = [data.draw(st.integers(1, 9)) for _ in range(n)]
+    assume(np.abs(values).max() > 1e-100)
+    codes = [[row] for row in range(n)]
+    problem = Problem.from_codes(codes, values, weights=weights, task="regression", ordered=True)
+    tree = problem.grow((1, ((0, (-1, -1)), -1)))
+    nodes = [
+        replace(node, value=tuple(data.draw(number) for _ in range(outputs))) for node in tree.nodes
+    ]
+    tree = replace(tree, nodes=tuple(nodes))
+    expected = Fraction(0)
+    for (row,), weight, target in zip(
+        problem.codes.tolist(), problem.counts[:, 0].tolist(), problem.values, strict=True
+    ):
+        guess = nodes[2 if row == 0 else 3 if row == 1 else 4].value
+        pairs = zip(target.tolist(), guess, strict=True)
+        expected += weight * sum((Fraction(a) - Fraction(b)) ** 2 for a, b in pairs)
+    assert score(problem, tree, LAM).errors == expected

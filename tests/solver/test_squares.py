@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Problem, Tree
+from solver import InputError, Limits, Problem, Status, Tree
+from solver.catalogue import get_solver
 from solver.pruning import prunings
 from solver.scorer import score, score_rows
 from solver.squares import Moments, in_unit_range
+from sweep.tasks import disagreement
 
 NUMBERS = st.floats(-1e100, 1e100) | st.sampled_from([0.0, -0.0, 5e-324, 1 / 3, 1e9 + 0.1, 1e-200])
 
@@ -141,7 +143,9 @@ def test_order_of_rows_changes_nothing() -> None:
         ("text", {"task": "regression"}, "cannot be read as numbers"),
         ("flat", {"task": "regression"}, "nothing to learn"),
         ("gap", {"task": "regression"}, "missing or infinite"),
+        ("when", {"task": "regression"}, "'when' cannot be read as numbers: it has dates; regr"),
         ("huge", {"task": "regression"}, "larger unit"),
+        ("tiny", {"task": "regression"}, "smaller unit"),
         ("y", {"task": "regression", "encoding": "mdlp"}, "tells classes apart"),
     ],
 )
@@ -154,8 +158,34 @@ def test_clear_errors(target: Any, options: dict[str, Any], words: str) -> None:
             "text": ["a", "b", "c"],
             "flat": [1.0, 1.0, 1.0],
             "gap": [1.0, np.nan, 2.0],
+            "when": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]),
             "huge": [1.0, 2.0, 1e200],
+            "tiny": [0.0, 5e-324, 1e-101],
         }
     )
     with pytest.raises(InputError, match=words):
         Problem.from_table(frame, target, **{"encoding": "continuous", **options})
+
+
+@pytest.mark.parametrize("mode", ["fast", "paper"])
+def test_far_from_zero_objectives_are_within_the_tolerance(mode: str) -> None:
+    """Floats near 10⁹ are 10⁻⁷ apart: that means are rounded to them costs next to none."""
+    target = np.array([0.0, 1.0, 1.0, 3.0, 3.0, 4.0, 9.0, 9.5, 9.0]) + 1e9
+    codes = np.arange(9)[:, None]
+    problem = Problem.from_codes(codes, target, task="regression", ordered=True)
+    limits = Limits(depth=2)
+    solution = get_solver("quantbnb")(mode=mode).solve(problem, Fraction(0), limits)
+    assert solution.status is Status.OPTIMAL
+    assert disagreement(problem, solution, Fraction(0), limits) is None
+    assert float(solution.errors) == pytest.approx(5 / 6)
+
+
+def test_targets_that_differ_in_their_last_digits_only_are_refused() -> None:
+    """Floats near 10¹⁵ are an eighth apart: a mean rounded to one is no longer the best guess."""
+    target = np.array([[0.0, 7e15], [1.0, 7e15], [3.0, 7e15]])
+    codes = [[0], [1], [2]]
+    far = target + [1e15, 0.0]
+    with pytest.raises(InputError, match="'y_0, y_1' differs in its last digits only; subtract"):
+        Problem.from_codes(codes, far, target_name="y", task="regression", ordered=True)
+    # A constant is its own mean, however large.
+    Problem.from_codes(codes, target, target_name="y", task="regression", ordered=True)
