@@ -1,12 +1,17 @@
 """Optimal trees on numbers, in turns with ConTree on the same core: seconds and accuracy.
 
 Usage: python benchmarks/continuous.py DATA [--depth 2 3] [--sets bank ...] [--peer PYTHON]
+       python benchmarks/continuous.py DATA --growth [--sets magic ...]
 
 DATA is a folder with ``published-quantbnb.csv`` and ``continuous/class/<set>.parquet``. PYTHON is
 an interpreter with ``pycontree``, where this one has none. Both fit the training rows from float64
 arrays in memory, ours by way of a table and the encoding ``continuous`` ("search s" is without
 these); short fits are repeated, and the fastest counts. Compilation and imports are apart. The
 accuracies published with Quant-BnB, of trees of the same depth, have one decimal.
+
+``--growth`` fits more and more rows of each set (magic unless told otherwise) at depth 2, and all
+rows ten times over, where equal rows are one of greater weight; "exponent" is that of the seconds
+as a power of the rows, from the line before.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -21,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +146,37 @@ def show(row: dict[str, Any]) -> None:
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
+def read(data: Path, name: str) -> tuple[Any, Any]:
+    """Training rows of a set, and their classes."""
+    table = pd.read_parquet(data / "continuous" / "class" / f"{name}.parquet")
+    table = table[table["split"] == "train"]
+    x = table.drop(columns=["split", "target"]).to_numpy(float)
+    return x, np.unique(table["target"], return_inverse=True)[1].astype(np.int64)
+
+
+def growth(given: argparse.Namespace) -> None:
+    """Print how the seconds grow with the rows."""
+    print("| set | rows | seconds | exponent | search s | exponent | status |")
+    print("|" + " --- |" * 7)
+    for name in given.sets or ["magic"]:
+        x, y = read(given.data, name)
+        order = np.random.default_rng(0).permutation(len(y))
+        steps = [(f"{name}", order[: len(y) // k]) for k in (16, 8, 4, 2, 1)]
+        steps.append((f"{name} ×10", np.tile(order, 10)))
+        before: tuple[int, float, float] | None = None
+        for label, rows in steps:
+            found = repeated(partial(ours, x[rows], y[rows], 2, given.seconds), given.times)
+            now = len(rows), found["seconds"], found["search"]
+            powers = ["", ""]
+            if before is not None:
+                more = math.log(now[0] / before[0])
+                powers = [f"{math.log(now[i] / before[i]) / more:.2f}" for i in (1, 2)]
+            cells = [label, str(now[0]), f"{now[1]:.4f}", powers[0], f"{now[2]:.4f}", powers[1]]
+            cells.append("proven" if found["proven"] else "not proven")
+            print("| " + " | ".join(cells) + " |", flush=True)
+            before = now
+
+
 def main() -> None:
     """Print a Markdown table and the figures that sum it up."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -149,10 +187,14 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="leave ConTree out")
     parser.add_argument("--times", type=int, default=5, help="how often a short fit is repeated")
     parser.add_argument("--seconds", type=float, default=600.0, help="limit on a fit")
+    parser.add_argument("--growth", action="store_true", help="more and more rows at depth 2")
     given = parser.parse_args()
     published = pd.read_csv(given.data / "published-quantbnb.csv", index_col="dataset")
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # The peer's process inherits it.
     ours(np.array([[0.0], [1.0]]), np.array([0, 1]), 1, 1.0)  # compiles
+    if given.growth:
+        growth(given)
+        return
     peer = None if given.alone else Peer(given.peer)
     rows = []
     print("| " + " | ".join(COLUMNS) + " |")
@@ -162,10 +204,7 @@ def main() -> None:
             stack.callback(peer.close)
         for depth in given.depth:
             for name in given.sets or published.index:
-                table = pd.read_parquet(given.data / "continuous" / "class" / f"{name}.parquet")
-                table = table[table["split"] == "train"]
-                x = table.drop(columns=["split", "target"]).to_numpy(float)
-                y = np.unique(table["target"], return_inverse=True)[1].astype(np.int64)
+                x, y = read(given.data, name)
                 row: dict[str, Any] = {"set": name, "depth": depth}
                 column = f"depth{depth}_accuracy_percent"
                 row["published %"] = published[column][name] if column in published else ""
