@@ -208,7 +208,8 @@ class Search:
                 break
             done = self.engine.iterations - done
             iterations = _next_budget(done, self.seconds - seconds)
-            if self.seconds > _SLICE_SECONDS:
+            # With free splits it might end the search, on a slow machine and not on a fast one.
+            if self.seconds > _SLICE_SECONDS and self.lam > 0:
                 self._offer_greedy()
             if watch.snapshot is not None and self.seconds >= next_snapshot:
                 watch.snapshot(self.snapshot())

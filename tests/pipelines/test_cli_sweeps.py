@@ -105,7 +105,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path) -> None:
     assert "small: 16 tasks" in result.stdout
     assert "cart criterion=entropy" in result.stdout
     assert "8 cells cannot be run" in result.stdout
-    assert "solver 'cart' needs binary features" in result.stdout
+    assert "solver 'cart' needs binary or continuous features" in result.stdout
     assert "no limit of time is set" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 

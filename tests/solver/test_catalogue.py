@@ -14,7 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
+from solver import (
+    SOLVERS,
+    InputError,
+    Limits,
+    Problem,
+    Solution,
+    Status,
+    Tree,
+    UnsupportedError,
+    search,
+)
 from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
 from solver.osdt.engine import BOUNDS
 from solver.scorer import score
@@ -208,6 +218,19 @@ class TestContract:
         check_solution(large, scaled, lam, Limits())
         assert scaled.errors == LARGE * small.errors
         assert (scaled.objective, scaled.splits) == (small.objective, small.splits)
+
+    def test_a_slow_machine_finds_the_same_tree(
+        self, kind: type[Solver], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of equally good trees too: slices are short then, and every search is a long one."""
+        for seed in range(8):
+            table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
+            for lam in (Fraction(0), Fraction(1, 50)):
+                fast = kind(**options).solve(table.problem(), lam)
+                with monkeypatch.context() as patch:
+                    patch.setattr(search, "_SLICE_SECONDS", -1.0)
+                    slow = kind(**options).solve(table.problem(), lam)
+                assert slow.tree == fast.tree
 
     def test_one_row(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[1, 0]], [0], arities=[2, 2])

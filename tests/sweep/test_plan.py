@@ -36,7 +36,7 @@ def test_the_axes_are_multiplied_and_impossible_cells_told() -> None:
         ("monks-1", "categorical", "cart"),
         ("car", "categorical", "cart"),
     }
-    assert "needs binary features" in found.impossible[0].reason
+    assert "needs binary or continuous features" in found.impossible[0].reason
 
 
 def test_tasks_are_numbered_and_their_keys_differ() -> None:

@@ -242,6 +242,6 @@ def refused(dataset: str = "toy", tasks: int = 3) -> dict[str, Any]:
         "encoding": "categorical",
         "encoding_options": "{}",
         "solver": "cart",
-        "reason": f"dataset '{dataset}': solver 'cart' needs binary features",
+        "reason": f"dataset '{dataset}': solver 'cart' needs binary or continuous features",
         "tasks": tasks,
     }
