@@ -158,7 +158,7 @@ def find_steps(block: Block, prepared: tasks.Prepared) -> Steps:
 
 def wrong(tree: Tree, prepared: tasks.Prepared) -> int:
     """Held-out rows that a tree gets wrong."""
-    return int((tree.predict(prepared.test) != prepared.test_labels).sum())
+    return int((tree.predict(prepared.test) != prepared.truth).sum())
 
 
 def all_steps(plan: Plan) -> list[Steps]:

@@ -60,7 +60,7 @@ def test_a_path_is_one_row_of_its_least_lambda(prepared: tasks.Prepared, cells: 
         tree = solver.Tree.from_json(stored["tree"])
         assert (stored["errors"], stored["splits"]) == (step.errors, step.splits)
         assert stored["test_errors"] == int(
-            (tree.predict(prepared.test) != prepared.test_labels).sum()
+            (tree.predict(prepared.test) != prepared.truth).sum()
         )
     assert (row["proof"], row["proof_bytes"]) == (
         f"proofs/{row['key']}.parquet", len(row[CONTENT]),
