@@ -31,7 +31,9 @@ def significant(value: float, digits: int = 4) -> str:
 def share(value: float, digits: int = 4) -> str:
     """A share such as R²; what is short of 1 is never rounded up to it."""
     text = f"{value:.{digits}f}"
-    return f"{1 - 10**-digits:.{digits}f}" if value < 1 and float(text) == 1 else text
+    if value < 1 and float(text) == 1:
+        return f"{1 - 10**-digits:.{digits}f}"
+    return text if float(text) else f"{0:.{digits}f}"
 
 
 def telling(values: Iterable[float]) -> Callable[[float], str]:
@@ -61,6 +63,25 @@ def telling(values: Iterable[float]) -> Callable[[float], str]:
         show = _writer(digits, power)
         if len(set(map(show, distinct))) == len(distinct):
             break
+    return show
+
+
+def cuts_apart(thresholds: Iterable[float]) -> Callable[[float], str]:
+    """A way to write the thresholds of one column in a tree: five significant digits, or more where
+    it takes more to tell two of them apart; all digits before the point, no zeros at the end."""
+    distinct = set(thresholds)
+    for digits in range(5, _MOST + 1):
+        show = _plain_writer(digits)
+        if len(set(map(show, distinct))) == len(distinct):
+            break
+    return show
+
+
+def _plain_writer(digits: int) -> Callable[[float], str]:
+    def show(value: float) -> str:
+        before = len(f"{abs(value):.0f}") if abs(value) < 1e11 else 0
+        return f"{value:.{max(digits, before + 1)}g}"
+
     return show
 
 

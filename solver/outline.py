@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from solver.digits import significant, telling
-from solver.nodetests import CategoryTest, NodeTest
+from solver.digits import cuts_apart, significant, telling
+from solver.nodetests import CategoryTest, NodeTest, ThresholdTest
 from solver.tree import Node, Tree
 
 
@@ -25,7 +25,8 @@ class Outline:
     condition : str
         What led here from the parent, in full (``odor = almond``); empty at the root.
     answer : str
-        The same without the column's name (``= almond``).
+        The same without the column's name (``= almond``), and with fewer digits where a threshold
+        has many.
     question : str
         The column asked for; empty at a leaf.
     label : str
@@ -86,6 +87,7 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
     merge : bool
         Show the leaves of one multiway split that predict the same class as one outcome.
     """
+    shorter = _short_thresholds(tree)
     foretell = _numbers(tree) if tree.outputs else _label(tree)
 
     def build(position: int, condition: str, answer: str) -> Outline:
@@ -96,7 +98,9 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
             return Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
         test = tree.tests[node.feature]
         children = tuple(
-            build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
+            build(child, condition, shorter(test, branch) or answer)
+            for branch, child in enumerate(node.children)
+            for condition, answer in (_branch(test, (branch,)),)
         )
         if merge and len(children) > 2:
             children = _merged(test, children)
@@ -130,6 +134,22 @@ def _numbers(tree: Tree) -> _Foretell:
         return label, places.get(node.value, -1), shade
 
     return foretell
+
+
+def _short_thresholds(tree: Tree) -> Callable[[NodeTest, int], str]:
+    """The answer of a branch of a threshold of numbers, short; empty for other tests."""
+    columns: dict[str, list[float]] = {}
+    for test in tree.tests.values():
+        if isinstance(test, ThresholdTest):
+            columns.setdefault(test.column, []).append(test.threshold)
+    shows = {name: cuts_apart(thresholds) for name, thresholds in columns.items()}
+
+    def answer(test: NodeTest, branch: int) -> str:
+        if not isinstance(test, ThresholdTest) or test.unit != "number":
+            return ""
+        return f"{'>' if branch else '≤'} {shows[test.column](test.threshold)}"
+
+    return answer
 
 
 def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:

@@ -208,6 +208,17 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 
+def _no_split(one: _Candidate) -> str:
+    """That λ was too large for any split."""
+    note = "No λ here is small enough for a split to pay; try smaller ones."
+    if one.point["task"] == REGRESSION:
+        note += (
+            " λ is in the square of the target's unit: to pay, a split must take so much off the "
+            f"mean squared error, which is {one.point['loss']:.4g} without a split."
+        )
+    return note
+
+
 def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> list[str]:
     notes = []
     full = complete(best.path.table)
@@ -218,6 +229,8 @@ def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> lis
             f"The best mean lies at the end of the {'path' if best.path.stairs else 'grid'} "
             f"({lam_words(best.point)}): smaller λ may be better still."
         )
+    if full["splits"].max() == 0:
+        notes.append(_no_split(best))
     lacking = sum(len(path.table) - len(complete(path.table)) for path in paths)
     if lacking:
         notes.append(f"{formats.plural(lacking, 'λ-point')} without all folds did not take part.")

@@ -275,9 +275,9 @@ def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
     axes.set_title("Share of runs this close to the best objective")
     axes.set_xlabel("objective above the best known one")
     compared = excess[excess["solvers"] > 1]
-    last = float(compared["excess"].max()) if len(compared) else 0.0
+    last = float(compared["share"].max()) if len(compared) else 0.0
     for solver, group in compared.groupby("solver_label", sort=False):
-        values = np.sort(group["excess"].to_numpy(float))
+        values = np.sort(group["share"].to_numpy(float))
         y = np.arange(1, len(values) + 1) / len(values)
         x, y = np.append(values, max(last, 1e-9) * 1.02), np.append(y, 1.0)
         # A line may start on the axis: what is exactly as good as the best.

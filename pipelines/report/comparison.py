@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.report.columns import Ints, firsts, floats, groups
+from pipelines.report.columns import Floats, Ints, firsts, floats, groups
 from pipelines.report.exactly import Exact, differences, least_of
 from pipelines.report.paths import Path
-from pipelines.report.quality import COLUMNS, open_gap
+from pipelines.report.quality import COLUMNS, REGRESSION, open_gap
 from pipelines.report.results import Results
 from solver.solution import Status
 
@@ -28,8 +28,9 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
 
     The best one is the smallest objective that any solver has for the same problem and λ; it need
     not be proven. Added are ``excess`` (float), ``excess_exact`` (a fraction) and ``solvers``, the
-    number of solvers that the row was compared with, itself included. Objectives of regression
-    within the tolerance of floats are equal.
+    number of solvers that the row was compared with, itself included; ``share`` is the excess as a
+    share of the rows, or of the variance of a target, so that datasets compare. Objectives of
+    regression within the tolerance of floats are equal.
     """
     good = rows.loc[rows["ok"], _COMPARED]
     exact = Exact(good["objective_exact"])
@@ -42,7 +43,16 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
     pair = groups(good.assign(_same=same), ["_same", "solver_label"])
     solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
     good = good.assign(gap=open_gap(floats(good["gap"]), good))
+    good["share"] = above / _units(rows[rows["ok"]])
     return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
+
+
+def _units(rows: pd.DataFrame) -> Floats:
+    """What objectives are measured by: all rows, or the variance of the targets of regression."""
+    numbers = (rows["task"] == REGRESSION).to_numpy(bool)
+    left = 1 - floats(rows["train_r2"])
+    variance = np.divide(floats(rows["loss"]), left, out=np.ones(len(rows)), where=left > 0)
+    return np.where(numbers & (variance > 0), variance, 1.0)
 
 
 def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +91,8 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Parameters
     ----------
     by : list of str
-        Columns that make a row, e.g. ``["encoding_label", "solver_label"]``.
+        Columns that make a row, e.g. ``["encoding_label", "solver_label"]``. Without the dataset,
+        ``excess`` is the share that :func:`add_excess` gives.
     """
     rows = results.rows
     number = groups(rows, by)
@@ -102,15 +113,16 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         missing=_at(first, by, results.missing.groupby(by, observed=True).size(), 0),
     )
     # Costs are those of runs: an exact path is one run that is compared at many λ.
+    above = "excess" if "dataset" in by else "share"
     best = excess[excess["solvers"] > 1]
-    compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", "excess"]], by)
+    compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", above]], by)
     costs = ["seconds", "iterations", "nodes", "peak_bytes"]
     ran = _grouped(rows.loc[ok, [*by, *costs]], by)
     frame["gap_max"] = _at(first, by, _grouped(excess, by)["gap"].max())
     frame["compared"] = _at(first, by, compared.size(), 0)
     frame["best"] = _at(first, by, compared["best"].sum(), 0)
-    frame["excess"] = _at(first, by, compared["excess"].mean())
-    frame["excess_max"] = _at(first, by, compared["excess"].max())
+    frame["excess"] = _at(first, by, compared[above].mean())
+    frame["excess_max"] = _at(first, by, compared[above].max())
     for name in ("seconds", "iterations", "nodes"):
         frame[f"{name}_median"] = _at(first, by, ran[name].median())
         if name == "seconds":

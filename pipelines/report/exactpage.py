@@ -10,7 +10,7 @@ from pipelines.report import formats
 from pipelines.report.album import Album
 from pipelines.report.changes import Change, find_change
 from pipelines.report.paths import Path
-from pipelines.report.quality import REGRESSION, r2, rmse, test_words
+from pipelines.report.quality import REGRESSION, is_regression, r2, rmse, test_words
 from pipelines.report.treeruns import PathTree
 from pipelines.report.trees import tree_card
 
@@ -24,6 +24,8 @@ def exact_section(path: Path, album: Album, most: int, drawn: bool) -> dict[str,
         "summary": _summary(path),
         "certificates": _certificates(path),
         "validation": _validation(path),
+        # Breakpoints of regression are fractions of a hundred digits; the files have them.
+        "exactly": not is_regression(path.table),
         "steps": [_step(row) for row in path.table.to_dict("records")],
         "gallery": gallery(path, path.trees[:most], album, drawn),
         "proves": path.proves,

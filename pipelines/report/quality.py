@@ -82,7 +82,7 @@ def slack(score: Any) -> float:
 
 def r2(value: Any) -> str:
     """A share of the variance."""
-    return share(float(value), 3) if formats.is_number(value) else formats.NONE
+    return share(float(value), 3).replace("-", "−") if formats.is_number(value) else formats.NONE
 
 
 def rmse(value: Any) -> str:

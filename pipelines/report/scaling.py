@@ -61,7 +61,8 @@ def _table_of(reference: DatasetRef) -> Any:
     """Equal for datasets of one table."""
     return (
         reference.path or reference.origin,
-        reference.target,
+        reference.task,
+        reference.targets,
         reference.separator,
         repr(sorted(reference.columns.items())),
     )

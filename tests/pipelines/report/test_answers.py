@@ -161,3 +161,10 @@ def test_the_tree_without_a_split_is_taken_for_any_larger_lambda() -> None:
     assert found.point is not None
     assert found.point["lam_end_exact"] is None
     assert f"any λ of {found.point['lam_text']}" in found.headline
+
+
+def test_a_lambda_too_large_for_any_split_is_told() -> None:
+    found = answer(sweep_rows(encodings=("onehot",), lams=("0.9",), n_folds=3))
+    assert any("small enough for a split to pay" in warning for warning in found.warnings)
+    found = answer(sweep_rows(encodings=("onehot",), n_folds=3))
+    assert not any("small enough" in warning for warning in found.warnings)

@@ -1,0 +1,190 @@
+"""The report of a sweep with regression and classification in it."""
+
+from __future__ import annotations
+
+import io
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from pipelines.report.checks import find_disagreements
+from pipelines.report.comparison import add_excess, rank
+from pipelines.report.paths import make_paths
+from pipelines.report.quality import test_words as words_of_test
+from pipelines.report.results import Results, load_results
+from pipelines.report.scaling import find_scalings
+from pipelines.report.sketch import sketch_dataset, sketch_path
+from pipelines.report.stairs import at_breakpoints, read_stairs
+from pipelines.report.treeruns import signature
+from pipelines.report.write import write_report
+from pipelines.summary import print_summary
+from solver.tree import Tree
+from sweep.datasets import parse_reference
+from sweep.engine import run_sweep
+from sweep.results import read_results
+from sweep.spec import parse_spec
+from sweep.status import sweep_status
+
+SPEC = """
+name: both
+datasets:
+  - {{name: pay, path: {folder}/pay.csv, target: pay, task: regression, columns: {{good: drop}}}}
+  - {{name: good, path: {folder}/pay.csv, target: good, columns: {{pay: drop}}}}
+encodings: [continuous]
+lambdas: [{{exact: 1/100}}, 400]
+solvers: [quantbnb, cart, {{solver: quantbnb, lam: path}}]
+validation: {{kind: kfold, folds: 2}}
+limits: {{depth: 2}}
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pay follows age and the trade, with some noise of its own."""
+    folder = tmp_path_factory.mktemp("both")
+    noise = np.random.default_rng(0).normal(0, 30, 60)
+    rows = [
+        (20 + i % 30, i % 2, 1000.0 + 400 * (i % 30 > 12) + 90 * (i % 2) + noise[i])
+        for i in range(60)
+    ]
+    frame = pd.DataFrame(rows, columns=["age", "trade", "pay"])
+    frame["good"] = np.where(frame["pay"] > 1300, "yes", "no")
+    frame.to_csv(folder / "pay.csv", index=False)
+    text = SPEC.format(folder=folder).replace("{exact: 1/100}", "0.01")
+    run_sweep(parse_spec(text), folder / "store")
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def results(store: Path) -> Results:
+    return load_results(store)
+
+
+def test_points_have_rmse_over_folds_and_its_standard_error(results: Results) -> None:
+    path = next(p for p in make_paths(results) if (p.dataset, p.solver) == ("pay", "cart"))
+    rows = results.rows
+    rows = rows[
+        (rows["dataset"] == "pay") & (rows["solver_label"] == "cart") & (rows["lam"] == 400)
+    ]
+    point = path.table[path.table["lam"] == 400].iloc[0]
+    squares = rows["test_rmse"] ** 2
+    assert point["test_rmse"] == pytest.approx(math.sqrt(squares.mean()))
+    assert point["test_score"] == pytest.approx(-squares.mean())
+    assert point["test_error"] == pytest.approx(squares.std() / math.sqrt(2))
+    assert point["test_r2"] == pytest.approx(rows["test_r2"].mean())
+    assert point["loss"] == pytest.approx((rows["train_rmse"] ** 2).mean())
+    assert math.isnan(point["test_accuracy"])
+    error = point["test_error"] / (2 * point["test_rmse"])
+    assert words_of_test(point).startswith(f"RMSE {point['test_rmse']:.2f} ± {error:.2g}")
+
+
+def test_validation_takes_the_least_mean_squared_error(results: Results) -> None:
+    for path in make_paths(results):
+        best = path.point(str(path.minimum))
+        assert best["test_score"] == pytest.approx(path.table["test_score"].max())
+        assert (best["test_rmse"] > 0) == (path.dataset == "pay")
+
+
+def test_a_path_of_regression_as_rows_at_single_lambdas(results: Results, store: Path) -> None:
+    single = read_results(store).query("dataset == 'pay' and solver == 'quantbnb'")
+    single = single[single["path"].isna()]
+    numbers = [s for s in read_stairs(results.rows) if s.row["dataset"] == "pay"]
+    assert len(numbers) == 2
+    names = ["loss", "train_r2", "train_rmse", "test_r2", "test_rmse", "splits", "objective"]
+    for one in numbers:
+        for row in single[single["fold"] == one.fold].to_dict("records"):
+            found = one.row_at(Fraction(row["lam_exact"]))
+            assert found["status"] == "optimal"
+            assert [found[n] for n in names] == pytest.approx([row[n] for n in names])
+        for step in one.steps:
+            assert step.errors == Tree.from_json(step.tree).errors
+    at = at_breakpoints(results.rows)
+    assert (at["gap"] <= at["tolerance"])[at["status"] == "optimal"].all()
+
+
+def test_equal_but_for_rounding_is_no_contradiction_gap_or_excess(results: Results) -> None:
+    assert find_disagreements(results.rows).empty
+    excess = add_excess(results.at_grid)
+    assert (excess.loc[excess["solver_label"].str.startswith("quantbnb"), "excess"] == 0).all()
+    ranking = rank(results, excess, ["encoding_label", "solver_label"]).set_index("solver")
+    assert (ranking.loc[["quantbnb", "quantbnb (path)"], "gap_max"] == 0).all()
+    # A share of the variance, and not the square of a pay.
+    assert 0 <= ranking.loc["cart", "excess_max"] < 1
+
+
+def test_a_bound_above_a_tree_is_a_contradiction_beyond_the_tolerance(results: Results) -> None:
+    rows = results.rows.copy()
+    one = rows.index[(rows["dataset"] == "pay") & (rows["status"] == "optimal") & ~rows["exact"]][0]
+    bound = Fraction(rows.loc[one, "objective_exact"]) + Fraction(1)
+    rows.loc[one, "lower_bound_exact"] = str(bound)
+    found = find_disagreements(rows)
+    assert "own figures" in set(found["kind"])
+    assert set(found["dataset"]) == {"pay"}
+
+
+def test_the_same_questions_are_the_same_tree_whatever_the_means(results: Results) -> None:
+    one, other = (s for s in read_stairs(results.rows) if s.row["dataset"] == "pay")
+    tree = Tree.from_json(one.steps[0].tree)
+    heavier = tree.to_json().replace('"weight":', '"weight":1')
+    assert heavier != tree.to_json()
+    assert signature(heavier) == signature(tree.to_json())
+    assert one.steps[-1].tree != other.steps[-1].tree
+    assert signature(one.steps[-1].tree) == signature(other.steps[-1].tree)
+    assert signature(one.steps[-1].tree) != signature(tree.to_json())
+
+
+def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) -> None:
+    report = write_report(store, tmp_path / "report")
+    html = report.page.read_text(encoding="utf-8")
+    assert "60 rows, regression" in html
+    assert "60 rows, 2 classes" in html
+    assert "least mean squared test error" in html
+    assert "best mean test accuracy" in html
+    assert "On the held-out rows it has RMSE" in html
+    assert "of the held-out rows right" in html
+    assert "--task regression" in html
+    assert "R²" in html
+    for bad in ("nan", ">None<", "0 errors", "NaN"):
+        assert bad not in html.replace("nanosecond", "")
+    steps = pd.read_csv(tmp_path / "report" / "tables" / "steps.csv")
+    numbers = steps[steps["dataset"] == "pay"]
+    assert numbers["errors"].isna().all()
+    assert (
+        numbers[["loss", "train_r2", "train_rmse", "test_r2", "test_rmse"]].notna().all(axis=None)
+    )
+    labels = steps[steps["dataset"] == "good"]
+    assert labels[["errors", "train_accuracy", "test_accuracy"]].notna().all(axis=None)
+    trees = pd.read_csv(tmp_path / "report" / "tables" / "trees.csv")
+    assert trees.loc[trees["dataset"] == "pay", "train_rmse"].notna().all()
+
+
+def test_small_charts_and_the_summary(results: Results, store: Path) -> None:
+    paths = [p for p in make_paths(results) if p.dataset == "pay"]
+    assert "R²" in sketch_path(paths[0], "#000", "a path")
+    colours = dict.fromkeys(results.solvers, "#000")
+    drawn = sketch_dataset(paths, colours, dict.fromkeys(results.encodings, "solid"), "pay")
+    assert "Held-out R² (mean over folds)" in drawn
+    console = Console(width=200, file=io.StringIO())
+    print_summary(store, console)
+    shown = console.file.getvalue()
+    assert "test quality" in shown
+    assert "RMSE" in shown
+    assert "contradiction" not in shown
+
+
+def test_what_is_proven_has_no_gap_in_the_status(store: Path) -> None:
+    assert sweep_status(store).worst_gap == 0
+
+
+def test_tables_of_several_targets_are_no_series_of_sizes(results: Results) -> None:
+    targets = {"pay": ["pay", "age"], "good": ["pay", "trade"]}
+    references = {
+        name: parse_reference({"path": "t.csv", "target": own, "task": "regression"})
+        for name, own in targets.items()
+    }
+    assert find_scalings(results, references) == []
