@@ -59,9 +59,7 @@ def test_a_path_is_one_row_of_its_least_lambda(prepared: tasks.Prepared, cells: 
     for stored, step in zip(row["path"], path.steps, strict=True):
         tree = solver.Tree.from_json(stored["tree"])
         assert (stored["errors"], stored["splits"]) == (step.errors, step.splits)
-        assert stored["test_errors"] == int(
-            (tree.predict(prepared.test) != prepared.truth).sum()
-        )
+        assert stored["test_errors"] == int((tree.predict(prepared.test) != prepared.truth).sum())
     assert (row["proof"], row["proof_bytes"]) == (
         f"proofs/{row['key']}.parquet", len(row[CONTENT]),
     )  # fmt: skip
