@@ -49,6 +49,8 @@ def equal_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.
         if size > 1:
             numbers, distinct = pd.factorize(group * len(distinct) + numbers)
         group, size = numbers.astype(np.int64), len(distinct)
+        if size == len(codes):
+            break  # no two are equal
     first = np.empty(size, dtype=np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
     return group, first
