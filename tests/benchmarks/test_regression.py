@@ -13,8 +13,7 @@ from benchmarks import regression
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("os.sched_setaffinity", lambda *_: None)  # not for the tests after these
+def data(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     folder = tmp_path / "continuous" / "regress"
     folder.mkdir(parents=True)
