@@ -25,12 +25,14 @@ from solver.quantbnb.regress.state import (
     CHILD,
     COST,
     DEPTH,
+    INFINITE,
     INTERVALS,
     LIMIT,
     PASSES,
     PHASE,
     POINTS,
     QUEUED,
+    RELAX,
     ROWS,
     START,
     STEPS,
@@ -84,7 +86,8 @@ class SquaresEngine:
     Raises
     ------
     InputError
-        If the depth is too large, or the state is that of another search.
+        If the depth is too large, the rows are too many for ``allowed``, or the state is that of
+        another search.
 
     Notes
     -----
@@ -118,7 +121,12 @@ class SquaresEngine:
         slack = _SLACK * targets.error
         if allowed is not None:
             spare = math.ldexp(allowed, -self.unit) - 2 * targets.error
-            slack = min(slack, max(spare, 0.0) / max(most, 1.0))
+            if spare < 0.0:
+                raise InputError(
+                    f"{rows} rows of a total weight of {int(weights.sum())} are too many for sums "
+                    "as accurate as regression needs; take fewer rows, or smaller weights"
+                )
+            slack = min(slack, spare / max(most, 1.0))
         self.rules = Rules(price + slack, float(max(min_leaf, 1)), width - 3, features)
         # More splits than these are of no use, or cost more than a leaf.
         leaf = leaf_of(self.sums)
@@ -135,7 +143,7 @@ class SquaresEngine:
         self.levels.tries[:] = -1
         self.levels.tree[:] = -1
         self.levels.frame[0, [PHASE, DEPTH, ROWS]] = START, depth, rows
-        self.levels.price[0, [LIMIT, COST]] = search.INFINITE, leaf
+        self.levels.price[0, [LIMIT, COST, RELAX]] = INFINITE, leaf, self.rules.least
         self.parts: Parts | None = None
         self._scratch = new_scratch(1, 1)
         self._done = self._scratch.done
@@ -315,7 +323,8 @@ class SquaresEngine:
         """Everything that the search needs to go on; views, as far as they are in use."""
         points = int(self.levels.frame[:, POINTS].max())
         intervals = int(self.levels.frame[:, INTERVALS].max())
-        used = {"code": points, "place": points, "low": points, "each": points, "guess": points}
+        used = {"code": points, "place": points, "below": points, "relax": points}
+        used |= {"low": points, "each": points, "guess": points}
         used |= {"feature": intervals, "bound": intervals, "ends": intervals, "heap": intervals}
         kept = {
             name: array[:, : used[name]] if name in used else array

@@ -107,7 +107,7 @@ def _sweep(outputs: int | None, sides: tuple[int, ...]) -> Callable[..., None]:
         width: Any,
         count: Any,  # outputs
         totals: Any,  # (2, width, LANES): sums of the lanes, and of their complements
-        least: Any,  # smallest weight of a leaf
+        least: Any,  # (2, LANES): smallest weight of a leaf
         scratch: Any,  # (2, 1 + outputs, LANES)
         gains: Any,  # (2, LANES) out
     ) -> Any:
@@ -116,7 +116,7 @@ def _sweep(outputs: int | None, sides: tuple[int, ...]) -> Callable[..., None]:
                 "order", "order_at", "rows", "bits", "sums", "width", "count", "totals", "least",
                 "scratch", "gains",
             )  # fmt: skip
-            arrays = {"order", "bits", "sums", "totals", "scratch", "gains"}
+            arrays = {"order", "bits", "sums", "totals", "least", "scratch", "gains"}
             given = {
                 name: _data(context, builder, signature.args, args, i) if name in arrays else value
                 for i, (name, value) in enumerate(zip(names, args, strict=True))
@@ -126,7 +126,7 @@ def _sweep(outputs: int | None, sides: tuple[int, ...]) -> Callable[..., None]:
 
         signature = types.void(
             order, types.int64, types.int64, bits, sums, types.int64, types.int64, totals,
-            types.float64, scratch, gains,
+            least, scratch, gains,
         )  # fmt: skip
         return signature, codegen
 
@@ -191,7 +191,8 @@ def _emit(builder: Any, given: dict[str, Any], outputs: int | None, sides: tuple
         builder.store(one, denominator)
     for kind in range(2):
         sums.columns_from(0, lambda q, kind=kind: _store(builder, _ZERO, sums.place(kind, q)))  # type: ignore[misc]
-    least = _splat(builder, given["least"])
+    places = {side: _vector_at(builder, given["least"], _int(side)) for side in sides}
+    least = {side: _load(builder, place) for side, place in places.items()}
     with _loop(builder, given["rows"], intp=_INT) as position:
         at = builder.add(given["order_at"], position.index)
         entry = builder.load(builder.gep(given["order"], [at]))
@@ -231,7 +232,7 @@ def _emit(builder: Any, given: dict[str, Any], outputs: int | None, sides: tuple
                     builder.fmul(builder.load(numerator), below),
                 )
                 for part in (weight, rest):
-                    better = builder.and_(better, builder.fcmp_ordered(">=", part, least))
+                    better = builder.and_(better, builder.fcmp_ordered(">=", part, least[side]))
                 for place, value in ((numerator, above), (denominator, below)):
                     builder.store(builder.select(better, value, builder.load(place)), place)
     for side in sides:

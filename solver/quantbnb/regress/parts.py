@@ -13,7 +13,7 @@ from solver.quantbnb.regress.lanes import (
     sweep_three,
     sweep_two,
 )
-from solver.quantbnb.regress.state import PASSES, Floats, Parts, Rules, Scratch
+from solver.quantbnb.regress.state import INFINITE, PASSES, Floats, Parts, Rules, Scratch
 
 
 @outlined
@@ -78,7 +78,7 @@ def leaf_cost(sums: Floats, outputs: int) -> float:
 
 @outlined
 def _sweep(
-    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, g: int, least: float,
+    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, g: int, least: Floats,
     gains: Floats,
 ) -> None:  # fmt: skip
     order, sums = parts.order[level, g], parts.sums[level]
@@ -138,7 +138,9 @@ def _sum_sides(parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: i
             for q in range(1, width):
                 square += totals[side, q, k] * totals[side, q, k]
             leaf = (squares[0, k] - square / max(totals[side, 0, k], 1.0)) + squares[1, k]
-            scratch.leaf[side, k] = scratch.cost[side, k] = max(0.0, leaf)
+            scratch.leaf[side, k] = max(0.0, leaf)
+            allowed = totals[side, 0, k] >= rules.least
+            scratch.cost[side, k] = scratch.leaf[side, k] if allowed else INFINITE
 
 
 @inlined
@@ -157,7 +159,7 @@ def _most_promising(rules: Rules, scratch: Scratch, lanes: int, each: Floats) ->
 @outlined
 def evaluate(
     parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, lanes: int,
-    each: Floats, low: Floats,
+    each: Floats, low: Floats, relax: Floats,
 ) -> None:  # fmt: skip
     """Best stumps of both sides of the marked cuts.
 
@@ -166,9 +168,11 @@ def evaluate(
     lanes : int
         How many cuts are marked.
     each : (points, 2, features)
-        In and out: bounds of the halves by the feature of their split, any leaf size.
+        In and out: bounds of the halves by the feature of their split.
     low : (points, 2)
         In and out: bounds of the halves.
+    relax : (points, 2)
+        Least weight of a leaf that these bounds allow.
 
     Notes
     -----
@@ -177,6 +181,10 @@ def evaluate(
     """
     _sum_sides(parts, rules, scratch, level, rows)
     relaxed = 1 if rules.least > 1.0 else 0
+    for k in range(LANES):
+        for side in range(2):
+            scratch.least[0, side, k] = rules.least
+            scratch.least[1, side, k] = relax[scratch.point[k], side] if k < lanes else rules.least
     first = _most_promising(rules, scratch, lanes, each)
     for turn in range(rules.features):
         # The one first of which least is known lowers the costs that others have to beat.
@@ -190,16 +198,16 @@ def evaluate(
         if not wanted:
             continue
         scratch.done[PASSES] += 1
-        _sweep(parts, rules, scratch, level, rows, g, rules.least, scratch.gains[0])
-        if relaxed == 1:
-            _sweep(parts, rules, scratch, level, rows, g, 1.0, scratch.gains[1])
+        for i in range(1 + relaxed):
+            _sweep(parts, rules, scratch, level, rows, g, scratch.least[i], scratch.gains[i])
         for k in range(lanes):
             for side in range(2):
                 at, leaf = scratch.point[k], scratch.leaf[side, k]
                 bound = rules.split + max(0.0, leaf - scratch.gains[relaxed, side, k])
                 each[at, side, g] = max(each[at, side, g], bound)
-                cost = rules.split + max(0.0, leaf - scratch.gains[0, side, k])
-                scratch.cost[side, k] = min(scratch.cost[side, k], cost)
+                if scratch.gains[0, side, k] > 0.0:
+                    cost = rules.split + max(0.0, leaf - scratch.gains[0, side, k])
+                    scratch.cost[side, k] = min(scratch.cost[side, k], cost)
     for k in range(lanes):
         at = scratch.point[k]
         for side in range(2):

@@ -13,9 +13,14 @@ cost from which on it is of no interest, neither for the cut nor for an interval
 
 The bounds are kept for each feature of the half's first split: that is what a later cut inside the
 interval begins with, and the features that cannot do better there are not looked at again. Such a
-bound of rows S is used for more rows, where a cut of the same feature may leave all of S, or all
-but few, on one side: so it must hold for such cuts of S as well, be they trees or not. They cost no
-less than the part that they leave whole, see :func:`_hold_for_more_rows`.
+bound of rows S is used for more rows, where a cut of the same feature may leave all of S on one
+side: so it must hold for such cuts of S as well, see :func:`_hold_for_more_rows`.
+
+Where leaves must have a least weight m, a tree of more rows is one of S whose leaves fall short of
+m by no more than the weight of the other rows. So the bounds of a cut's halves are those of trees
+with leaves of at least ``relax``, that is m less the weight between the cut and the end of its
+interval, while only trees with leaves of m count as found. Within a half ``relax`` takes the place
+of m. Where it is 1, leaves may even be empty.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from solver.quantbnb.regress.state import (
     DEPTH,
     FEATURE,
     FOUND,
+    INFINITE,
     INTERVALS,
     LEAF,
     LEFT_COST,
@@ -41,6 +47,7 @@ from solver.quantbnb.regress.state import (
     PICK,
     POINTS,
     QUEUED,
+    RELAX,
     ROWS,
     SIDE,
     START,
@@ -56,7 +63,6 @@ from solver.quantbnb.regress.state import (
 )
 
 GOES_ON, ENDED, FULL = range(3)
-INFINITE = 1e300
 _LARGEST_CODE = 2**31 - 1
 
 
@@ -64,9 +70,9 @@ _LARGEST_CODE = 2**31 - 1
 def _view(s: Levels, i: int) -> Levels:
     """One level: the arrays without their first axis."""
     return Levels(
-        s.code[i], s.place[i], s.low[i], s.each[i], s.guess[i], s.feature[i], s.bound[i],
-        s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i], s.frame[i], s.price[i],
-        s.tree[i], s.halves[i],
+        s.code[i], s.place[i], s.below[i], s.relax[i], s.low[i], s.each[i], s.guess[i],
+        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
+        s.frame[i], s.price[i], s.tree[i], s.halves[i],
     )  # fmt: skip
 
 
@@ -147,6 +153,14 @@ def _new_point(
     s.frame[POINTS] = at + 1
     s.place[at] = place
     s.code[at] = _code_at(parts, level, feature, place - 1)
+    if rules.least > 1.0:
+        weight = s.below[a]
+        for i in range(s.place[a], place):
+            weight += parts.sums[level, parts.order[level, feature, i] >> 1, 0]
+        s.below[at] = weight
+    relax = s.price[RELAX]
+    s.relax[at, 0] = max(1.0, relax - (s.below[b] - s.below[at]))
+    s.relax[at, 1] = max(1.0, relax - (s.below[at] - s.below[a]))
     s.low[at, 0], s.low[at, 1] = s.low[a, 0], s.low[b, 1]
     for g in range(rules.features):
         s.each[at, 0, g], s.each[at, 1, g] = s.each[a, 0, g], s.each[b, 1, g]
@@ -162,6 +176,7 @@ def _clear_point(rules: Rules, s: Levels, at: int) -> None:
     s.code[at] = -1
     for side in range(2):
         s.low[at, side] = 0.0
+        s.relax[at, side] = 1.0
         s.guess[at, side, 0] = -1
         for g in range(rules.features):
             s.each[at, side, g] = 0.0
@@ -171,17 +186,17 @@ def _clear_point(rules: Rules, s: Levels, at: int) -> None:
 def _outermost(parts: Parts, rules: Rules, s: Levels, level: int, feature: int) -> None:
     """The points beside the first and the last cut that leave enough weight on both sides."""
     rows, order, sums = s.frame[ROWS], parts.order[level, feature], parts.sums[level]
-    first, last, weight = 0, rows, 0.0
-    while first < rows and weight + sums[order[first] >> 1, 0] < rules.least:
-        weight += sums[order[first] >> 1, 0]
+    first, last, before, behind = 0, rows, 0.0, 0.0
+    while first < rows and before + sums[order[first] >> 1, 0] < s.price[RELAX]:
+        before += sums[order[first] >> 1, 0]
         first += 1
-    weight = 0.0
-    while last > first and weight + sums[order[last - 1] >> 1, 0] < rules.least:
-        weight += sums[order[last - 1] >> 1, 0]
+    while last > first and behind + sums[order[last - 1] >> 1, 0] < s.price[RELAX]:
+        behind += sums[order[last - 1] >> 1, 0]
         last -= 1
     for side in range(2):
         at = 2 * feature + side
         s.place[at] = first if side == 0 else last
+        s.below[at] = before if side == 0 else parts.total[level, 0] - behind
         _clear_point(rules, s, at)
 
 
@@ -197,7 +212,8 @@ def _begin(parts: Parts, rules: Rules, s: Levels, level: int) -> None:
     s.price[COST] = INFINITE  # until a tree is found that costs less than the limit
     for i in range(len(s.tree)):
         s.tree[i, 0] = s.tree[i, 1] = -1
-    if leaf < s.price[LIMIT]:
+    enough = level == 0 or parts.total[level, 0] >= rules.least
+    if leaf < s.price[LIMIT] and enough:
         s.price[LIMIT] = s.price[COST] = leaf
     for g in range(rules.features):
         s.passed[g] = INFINITE
@@ -216,9 +232,6 @@ def _choose(
 ) -> int:
     """The place of the i-th of a number of cuts in an interval; −1: there is none."""
     low, high = s.place[a], s.place[b]
-    if number == 4 and a == 2 * feature and (i == 0 or i == 3):
-        # Where leaves may be too small, the outermost cuts bound those beyond them.
-        return _cut_near(parts, level, feature, low + 1 if i == 0 else high - 1, low, high)
     if number == 1:
         for k in range(2):
             if _is_tried(s, feature, a, k):
@@ -232,23 +245,20 @@ def _choose(
 @outlined
 def _fill(parts: Parts, rules: Rules, scratch: Scratch, s: Levels, level: int) -> int:
     """Choose the next batch of cuts and mark them; their number."""
-    popped, lanes, most = 0, 0, LANES
-    if level > 0 and s.frame[POINTS] == 2 * rules.features + 1 and rules.least <= 1.0:
+    popped, lanes = 0, 0
+    if level > 0 and s.frame[POINTS] == 2 * rules.features + 1 and s.price[RELAX] <= 1.0:
         # First the best stump of all rows.
         scratch.point[0], scratch.lane[0] = 2 * rules.features, -1
         scratch.caps[0, 0], scratch.caps[1, 0] = INFINITE, -INFINITE
         mark(parts, scratch, level, s.frame[ROWS], 0, _LARGEST_CODE, 0)
         lanes = 1
-    while popped < most - lanes and s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
+    while popped < LANES - lanes and s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
         interval = _pop(s)
-        feature = s.feature[interval]
-        scratch.chosen[popped, 0] = feature
+        scratch.chosen[popped, 0] = s.feature[interval]
         scratch.chosen[popped, 1] = s.ends[interval, 0]
         scratch.chosen[popped, 2] = s.ends[interval, 1]
         scratch.own[popped] = s.bound[interval]
         popped += 1
-        if level > 0 and rules.least > 1.0 and s.ends[interval, 0] == 2 * feature:
-            most = 2  # with four cuts each
     if popped == 0:
         return 0
     share, rest = (LANES - lanes) // popped, (LANES - lanes) % popped
@@ -355,6 +365,7 @@ def _hand_down(rules: Rules, s: Levels, child: Levels) -> None:
     child.frame[PHASE] = START
     child.frame[DEPTH] = s.frame[DEPTH] - 1
     child.price[LIMIT] = s.price[CAP]
+    child.price[RELAX] = s.relax[at, side]
     for g in range(rules.features):
         child.lower[g] = s.each[at, side, g]
     for i in range(2):
@@ -413,25 +424,26 @@ def _end(rules: Rules, s: Levels) -> None:
     s.frame[QUEUED] = 0
     least = s.price[LEAF]
     for g in range(rules.features):
-        known, found = s.lower[g], s.passed[g]
-        s.lower[g] = max(known, _hold_for_more_rows(rules, s, g, found))
-        least = min(least, s.lower[g] if rules.least > 1.0 else max(known, found))
+        found = max(s.lower[g], s.passed[g])
+        least = min(least, found)
+        s.lower[g] = max(s.lower[g], _hold_for_more_rows(rules, s, g, s.passed[g]))
     s.price[LOWER] = least
 
 
 @inlined
 def _hold_for_more_rows(rules: Rules, s: Levels, feature: int, found: float) -> float:
-    """What a bound of the part by a feature, ``found``, is worth for any superset of the part.
+    """What a bound of the part by a feature, ``found``, is worth for a superset of the part.
 
-    There a cut of the feature may leave all rows of the part on one side. That side costs what the
-    part costs with one level less: the last level knows the best stump. Where leaves must have some
-    weight, a cut of the superset may also leave too few of the part on one side: the other side
-    then holds all rows on that side of the first or of the last cut that was evaluated.
+    Where leaves may have any weight, a cut of the feature may leave all rows of the part on one
+    side of it in the superset. That side costs what the part costs with one level less. The last
+    level knows this: the best stump; on others it is no less than what the halves of the outermost
+    cuts cost. With a least weight the rows of the part are on both sides.
     """
-    beyond = min(s.low[2 * feature, 1], s.low[2 * feature + 1, 0])
-    if rules.least <= 1.0:
-        beyond = max(beyond, s.low[2 * rules.features, 0])
-    return float(min(found, rules.split + beyond))
+    if s.price[RELAX] > 1.0:
+        return float(found)
+    whole = min(s.low[2 * feature, 1], s.low[2 * feature + 1, 0])
+    whole = max(whole, s.low[2 * rules.features, 0])
+    return float(min(found, rules.split + whole))
 
 
 def _step(
@@ -465,7 +477,9 @@ def _step(
                 lanes = _fill(parts, rules, scratch, s, top)
                 if lanes > 0:
                     scratch.done[STEPS] += 1
-                    evaluate(parts, rules, scratch, top, s.frame[ROWS], lanes, s.each, s.low)
+                    evaluate(
+                        parts, rules, scratch, top, s.frame[ROWS], lanes, s.each, s.low, s.relax
+                    )
                     _finish_batch(rules, scratch, s, lanes)
             elif _next_point(parts, rules, s, top):
                 s.frame[PHASE] = CHILD

@@ -17,13 +17,15 @@ from solver.quantbnb.regress.lanes import LANES
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+INFINITE = 1e300
+
 START, PICK, CHILD = range(3)
 """Phases of a level: a new part, ready for the next cut, halves of a cut being searched."""
 
 (
     PHASE, DEPTH, ROWS, POINTS, INTERVALS, QUEUED, TURN, SIDE, AT, FEATURE, A, B, FOUND, FIELDS,
 ) = range(14)  # fmt: skip
-LIMIT, CAP, BOUND, LEAF, COST, LOWER, LEFT_COST, RIGHT_COST, PRICES = range(9)
+LIMIT, CAP, BOUND, LEAF, COST, LOWER, RELAX, LEFT_COST, RIGHT_COST, PRICES = range(10)
 
 
 class Rules(NamedTuple):
@@ -80,7 +82,9 @@ class Levels(NamedTuple):
 
     code: Ints  # (levels, points): rows of at most this code are on the left
     place: Ints  # (levels, points): rows on the left
-    low: Floats  # (levels, points, 2): bounds of the left and of the right half, any leaf size
+    below: Floats  # (levels, points): their weight
+    relax: Floats  # (levels, points, 2): least weight of a leaf that the half's bounds allow
+    low: Floats  # (levels, points, 2): bounds of the left and of the right half
     each: Floats  # (levels, points, 2, features): the same by the feature of the half's first split
     guess: Ints  # (levels, points, 2, 2): feature and code of the half's best split; −1: none
     feature: Ints  # (levels, intervals)
@@ -104,6 +108,7 @@ class Scratch(NamedTuple):
     totals: Floats  # (2, 1 + outputs, LANES): of the lanes and of their complements
     squares: Floats  # (2, LANES)
     gains: Floats  # (2, 2, LANES): feasible and relaxed, by side
+    least: Floats  # (2, 2, LANES): smallest weight of a leaf: allowed, and for bounds, by side
     sums: Floats  # (2, 1 + outputs, LANES)
     cost: Floats  # (2, LANES): best cost of the halves
     leaf: Floats  # (2, LANES): cost of the halves as leaves
@@ -135,6 +140,8 @@ def new_levels(levels: int, features: int, points: int) -> Levels:
     shapes: dict[str, tuple[int, ...]] = {
         "code": (points,),
         "place": (points,),
+        "below": (points,),
+        "relax": (points, 2),
         "low": (points, 2),
         "each": (points, 2, features),
         "guess": (points, 2, 2),
@@ -150,7 +157,7 @@ def new_levels(levels: int, features: int, points: int) -> Levels:
         "tree": (nodes, 2),
         "halves": (2, nodes, 2),
     }
-    floats = {"low", "each", "bound", "lower", "passed", "price"}
+    floats = {"below", "relax", "low", "each", "bound", "lower", "passed", "price"}
     arrays: dict[str, Any] = {
         name: np.zeros((levels, *shape), np.float64 if name in floats else np.int64)
         for name, shape in shapes.items()
@@ -173,6 +180,7 @@ def new_scratch(rows: int, outputs: int) -> Scratch:
         np.zeros(rows, np.int32),
         np.zeros((2, 1 + outputs, LANES)),
         np.zeros((2, LANES)),
+        np.zeros((2, 2, LANES)),
         np.zeros((2, 2, LANES)),
         np.zeros((2, 1 + outputs, LANES)),
         np.zeros((2, LANES)),

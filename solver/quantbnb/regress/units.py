@@ -5,8 +5,8 @@ centred. Then they are multiplied by a power of two, 2^k, and rounded to whole n
 so large as Σ w·|Y| ≤ 2⁵² allows. All sums of w and w·Y are whole numbers below 2⁵³ then, which
 float64 adds without error, in any order. Each w·|Y|² is kept as two numbers: the first are
 multiples of a grid of which their sum has at most 2⁵², and add exactly as well; the second are what
-is left, less than a step of the grid each. Only where weights are so large that less than
-``_FEWEST_BITS`` bits would be left of Y are Y not rounded, but their sums.
+is left, less than a step of the grid each. Only where weights are so large that this would be the
+less accurate are the sums rounded, and not Y.
 
 Notes
 -----
@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 _EXACT_BITS = 52
-_FEWEST_BITS = 34
 _UNIT = 2.0**-53
 _SPLITTER = 2.0**27 + 1
 
@@ -77,10 +76,23 @@ def new_targets(values: Floats, weights: NDArray[np.int64]) -> Targets:
     largest = float(np.abs(y).max())
     if largest == 0.0:
         return Targets(np.column_stack((w, np.zeros((n, m + 2)))), 0, 0.0)
+    # From here on the largest is between 1/2 and 1, so that squares do not vanish.
+    shift = math.frexp(largest)[1]
+    y = np.ldexp(y, -shift)
+    squared_error = float((w[:, None] * y * y).sum())
     k = _EXACT_BITS - math.frexp(float((w[:, None] * np.abs(y)).sum(axis=0).max()))[1]
-    exact = math.frexp(largest)[1] + k >= _FEWEST_BITS
-    if not exact:
-        k = _EXACT_BITS - math.frexp(largest)[1]
+    targets = _scaled(y, w, k, 0.0)
+    # What the sums of numbers that are not rounded would be off by.
+    furthest = math.sqrt(squared_error * total)
+    summed = n * _UNIT * (4 * furthest + squared_error)
+    if targets.error > math.ldexp(2 * summed, 2 * k):
+        targets = _scaled(y, w, _EXACT_BITS, summed)
+    return targets._replace(exponent=targets.exponent - shift)
+
+
+def _scaled(y: Floats, w: Floats, k: int, summed: float) -> Targets:
+    """Targets times 2^k, where costs are off by ``summed`` for sums, in the units of ``y``."""
+    m = y.shape[1]
     scaled = np.ldexp(y, k)
     whole = np.rint(scaled)
     first, second = _weighted_squares(whole, w)
@@ -88,13 +100,10 @@ def new_targets(values: Floats, weights: NDArray[np.int64]) -> Targets:
     # Centring has rounded as well, by half a unit in the last place of the difference.
     moved = math.sqrt(float((w[:, None] * (whole - scaled) ** 2).sum()))
     moved += _UNIT * math.sqrt(squared_error)
-    rounded = (8 * math.sqrt(total / w.min()) + 2 * m + 16) * _UNIT * squared_error
-    if not exact:
-        furthest = math.ldexp(largest, k) * math.sqrt(squared_error * total)
-        rounded += n * _UNIT * (4 * furthest + squared_error)
+    rounded = (8 * math.sqrt(w.sum() / w.min()) + 2 * m + 16) * _UNIT * squared_error
     error = 2 * math.sqrt(squared_error) * moved + moved * moved + rounded
     sums = np.column_stack((w, w[:, None] * whole, first, second))
-    return Targets(sums, k, 1.0001 * error)
+    return Targets(sums, k, 1.0001 * (error + math.ldexp(summed, 2 * k)))
 
 
 def _weighted_squares(whole: Floats, w: Floats) -> tuple[Floats, Floats]:

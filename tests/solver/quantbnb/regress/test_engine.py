@@ -94,7 +94,7 @@ def problems(draw: Draw) -> dict[str, Any]:
         "weights": weights,
         "depth": depth,
         "split": draw(st.sampled_from([0.0, 0.0, 0.01, 0.1])) * spread,
-        "min_leaf": draw(st.sampled_from([1, 1, 2, 5])),
+        "min_leaf": draw(st.sampled_from([1, 1, 2, 5, 8])),
     }
 
 
@@ -268,6 +268,32 @@ def test_memory_limit_is_met() -> None:
     assert search.grow(None)
     assert search.bytes > room
     assert 0 < search.proven <= search.achieved
+
+
+def test_sums_that_would_not_be_accurate_enough_are_refused() -> None:
+    """One far target and great weights leave few digits for the others."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    y = 1e-3 * rng.normal(size=(n, 1))
+    y[0] = 1.0
+    x, weights = rng.normal(size=(n, 1)), np.full(n, 2**36)
+    squared_error = float((weights[:, None] * (y - y.mean()) ** 2).sum())
+    with pytest.raises(InputError, match="20000 rows of a total weight"):
+        engine_of(x, y, weights, depth=2, allowed=2.0**-31 * squared_error)
+    assert engine_of(x, y, weights, depth=2).tolerance > 2.0**-31 * squared_error
+    light = engine_of(x, y, np.ones(n, np.int64), depth=2)
+    assert light.tolerance < 2.0**-31 * squared_error / 2**36
+
+
+@pytest.mark.parametrize("scale", [1e90, 1e-140])
+def test_very_large_and_very_small_targets(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 2)), rng.normal(size=(200, 1))
+    weights = np.ones(200, np.int64)
+    plain = run(engine_of(x, y, weights, depth=3))
+    scaled = run(engine_of(x, y * scale, weights, depth=3))
+    assert scaled.achieved / scale / scale == pytest.approx(plain.achieved, rel=1e-9)
+    assert scaled.shape() == plain.shape()
 
 
 def test_too_deep_a_search_is_refused() -> None:
