@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from solver.base import STRUCTURAL_LIMITS
+
 KEY_COLUMNS = (
     "data_hash",
     "encoding",
@@ -109,3 +111,14 @@ def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
     unlimited = float("inf")
     hit = LIMIT_OF_STATUS.get(status)
     return hit is None or stored.get(hit, unlimited) == wanted.get(hit, unlimited)
+
+
+def allowed_trees(limits: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits that say which trees a solver may choose from.
+
+    Some have an option of the same name, such as the depth of ``quantbnb``; limits go first. What
+    is proven within them holds for those trees alone.
+    """
+    own = {name: options.get(name) for name in STRUCTURAL_LIMITS}
+    merged = own | {name: value for name, value in limits.items() if name not in BUDGETS}
+    return {name: value for name, value in merged.items() if value is not None}

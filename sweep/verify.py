@@ -18,7 +18,7 @@ from sweep import schema
 from sweep.asks import shown_lam
 from sweep.checkpaths import check_path_columns, check_stored_path, path_claims
 from sweep.checkproofs import check_certificate, check_presence
-from sweep.keys import BUDGETS, canonical, task_key
+from sweep.keys import allowed_trees, canonical, task_key
 from sweep.longchecks import Ticker, sampled_rows
 from sweep.parts import Parts
 from sweep.quality import rmse
@@ -230,7 +230,7 @@ def _check_claims(row: Mapping[str, Any], claims: dict[bytes, _Claim]) -> Iterat
     """A bound of one run may not exceed the objective of another on the same question."""
     if row["objective_exact"] is None or Fraction(row["lam_exact"]) < 0:
         return
-    limits = {n: v for n, v in json.loads(row["limits"]).items() if n not in BUDGETS}
+    limits = allowed_trees(json.loads(row["limits"]), json.loads(row["solver_options"]))
     names = ("data_hash", "encoding", "encoding_options", "validation", "fold", "repeat")
     own = (row["lam_exact"], row["objective_exact"], row["lower_bound_exact"])
     for lam, reached, proven in (own, *path_claims(row)):

@@ -167,6 +167,35 @@ def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
     assert any(("above" in p and "cart reached" in p) or "proved" in p for p in problems), problems
 
 
+def test_what_is_proven_of_small_trees_says_nothing_of_deeper_ones(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    """The depth of quantbnb, cart and tao may be an option as well as a limit."""
+    text = """\
+name: depths
+datasets: [balance-scale]
+encodings: [onehot]
+lambdas: [0, 0.01]
+solvers:
+  - {solver: quantbnb, options: {depth: [1, 2]}}
+  - {solver: cart, options: {depth: [2, 3]}}
+  - {solver: tao}
+limits: {seconds: 60}
+"""
+    rows = rowmaker.finish(tmp_path / "out", rowmaker.small_sweep(text))
+    assert not [row["error"] for row in rows if row["error"]]
+    assert [f.problem for f in verify_sweep(tmp_path / "out").findings] == []
+    # Of the same depth, one solver's bound is held against what another has reached.
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    stored = pq.read_table(part).to_pylist()
+    two = [r for r in stored if '"depth":2' in r["solver_options"] and r["lam_exact"] == "1/100"]
+    proven = next(r for r in two if r["solver"] == "quantbnb")
+    proven.update(lower_bound=1.0, lower_bound_exact="1", objective=1.0, objective_exact="1")
+    pq.write_table(pa.Table.from_pylist(stored, schema=SCHEMA), part)
+    problems = [f.problem for f in verify_sweep(tmp_path / "out").findings]
+    assert any("that quantbnb proved" in p or "cart reached" in p for p in problems), problems
+
+
 def test_a_dataset_that_changed_is_found(tmp_path: Path, rowmaker: Any) -> None:
     text = "name: mine\ndatasets: [{path: mine.csv, target: y}]\nencodings: [onehot]\n"
     text += "lambdas: [0.1]\nsolvers: [cart]\n"
