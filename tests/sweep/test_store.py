@@ -550,3 +550,25 @@ def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
     first.append(rows[2])
     second.compact()
     assert second.read().to_pylist() == small_rows[:2]
+
+
+FINISHED = FIXTURE.with_name("store-v3")
+
+
+def test_a_finished_store_of_version_3_is_answered_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Single λ, whole paths with certificates, a part of a table, folds, cells that cannot be."""
+    old = Path(shutil.copytree(FINISHED, tmp_path / "old", symlinks=True))
+    before = read_results(old)
+    for name, version in {*zip(before["solver"], before["solver_version"], strict=True)}:
+        monkeypatch.setattr(SOLVERS[name], "version", version)
+    assert set(before["schema_version"]) == {3}
+    assert before[list(schema.ADDED[4])].isna().all(axis=None)
+    assert sweep_status(old).worst_gap == 0
+    assert verify_sweep(old, proof=True).findings == []
+    plan = make_plan(stores.stored_sweep(old))
+    with stores.Store(old) as store:
+        remaining, answered = survey(plan, store)
+    # The keys are as they were, so there is nothing to run again.
+    assert (len(remaining), answered) == (0, len(before)) == (0, 32)
