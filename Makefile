@@ -61,7 +61,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 quickstart: venv ## Sweep, store and report a small example
-	@$(BIN)/treesweep warmup
+	@$(BIN)/treesweep warmup branches cart
 	@$(BIN)/treesweep run examples/quickstart.yaml --out $(QUICKSTART)
 	@$(BIN)/treesweep report $(QUICKSTART)
 	@echo "The report: $(QUICKSTART)/report/index.html"

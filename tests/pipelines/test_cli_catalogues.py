@@ -42,7 +42,7 @@ def test_every_solver_is_listed_with_its_options() -> None:
 def test_warmup_says_how_long_each_solver_took() -> None:
     *each, last = lines("warmup")
     assert [line.split(":")[0] for line in each] == list(SOLVERS)
-    assert last.startswith("All solvers are ready after ")
+    assert last.startswith("Ready after ")
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,9 @@ def test_warmup_says_how_long_each_solver_took() -> None:
 )
 def test_plurals(number: int, noun: str, text: str) -> None:
     assert count(number, noun) == text
+
+
+def test_a_solver_that_there_is_not_cannot_be_warmed_up() -> None:
+    result = CliRunner().invoke(treesweep, ["warmup", "branch"])
+    assert result.exit_code == 2
+    assert "there is no solver 'branch'" in result.output

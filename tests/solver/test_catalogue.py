@@ -389,7 +389,7 @@ def hard_problem() -> Problem:
     [
         variant
         for variant in _variants()
-        if (not variant.values[1] or variant.values[1].keys() & {"mode", "policy"})
+        if (variant.values[1].keys() <= {"depth"} or variant.values[1].keys() & {"mode", "policy"})
         and variant.values[0].traits.proves
     ],
 )
