@@ -135,9 +135,9 @@ class Dataset:
         same = np.array([str(other) == str(value) for other in found])
         mask = np.asarray(same[codes])
         if mask.all() or not mask.any():
-            which = "all rows" if mask.any() else "no row"
+            which = "every row has" if mask.any() else "no row has"
             raise InputError(
-                f"dataset {self.name!r}: {which} have {column} = {value!r}; "
+                f"dataset {self.name!r}: {which} {column} = {value!r}; "
                 "test must name the value of some rows"
             )
         return mask
