@@ -16,7 +16,7 @@ CORES := -n $(CPUS) --maxprocesses 8
 BUSY := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 --dist loadfile
 # Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
 # tests/conftest.py says which of them belong to one process, and which come first.
-WAITING := -n $(shell expr 3 '*' "$(CPUS)") --maxprocesses 24 \
+WAITING := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 \
 	--dist loadfile --no-loadscope-reorder
 
 # The first of these that is at least 3.11 is taken. Another one: make PYTHON=/path/to/python
@@ -77,7 +77,7 @@ test-slow: venv-dev ## Run the slow tests of the searches, which need a core eac
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver
 
-test-faults: venv-dev ## Run the other slow tests and the faults, which wait, three to a core
+test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
 	@$(BIN)/treesweep warmup
 	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --durations 30 $(ARGS)
 
