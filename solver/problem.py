@@ -226,12 +226,9 @@ class Problem:
             raise InputError("a feature code is negative or not below its arity")
         matrix = np.ascontiguousarray(given, dtype=np.int32)
         names = _output_names(target_name, target, task)
-        values = None
-        if task == "regression":
-            values = check_targets(np.asarray(target), ", ".join(names))
-            labels, classes = np.zeros(len(values), np.int64), (None,)
-        else:
-            labels = _whole_numbers(target, "target")
+        values, labels = _read_target(target, names, task)
+        if values is not None:
+            classes = (None,)
         if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
             raise InputError(
                 f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
@@ -256,9 +253,7 @@ class Problem:
             kind = "number" if ordered else "category"
             columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
         scales = [isinstance(test, Scale) for test in tests]
-        row_weights = np.ones(n_rows, np.int64) if weights is None else integer_weights(weights)  # type: ignore[arg-type]
-        if row_weights.shape != (n_rows,):
-            raise InputError(f"{len(row_weights)} weights for {n_rows} rows")
+        row_weights = _row_weights(weights, n_rows)
         kept = row_weights > 0
         matrix, labels, row_weights = matrix[kept], labels[kept], row_weights[kept]
         if values is None:
@@ -458,6 +453,26 @@ def target_names(
     if task == "classification" and len(names) > 1:
         raise InputError(f"classification has one target, not {len(names)}; or say regression")
     return names
+
+
+def _row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+    """A whole number for every row."""
+    if weights is None:
+        return np.ones(n_rows, np.int64)
+    found = integer_weights(weights)  # type: ignore[arg-type]
+    if found.shape != (n_rows,):
+        raise InputError(f"{len(found)} weights for {n_rows} rows")
+    return found
+
+
+def _read_target(
+    target: ArrayLike, names: Sequence[str], task: Task
+) -> tuple[NDArray[np.float64] | None, NDArray[Any]]:
+    """The targets of regression, or None, and a class for every row, which is then 0."""
+    if task == "classification":
+        return None, _whole_numbers(target, "target")
+    values = check_targets(np.asarray(target), ", ".join(names))
+    return values, np.zeros(len(values), np.int64)
 
 
 def _output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> tuple[str, ...]:

@@ -73,6 +73,29 @@ def _word_below(builder: Any, ranks: Any, at: Any, limit: Any) -> Any:
     return builder.bitcast(builder.icmp_signed("<", there, _spread(builder, limit, BLOCK)), _INT)
 
 
+def _rows_below(builder: Any, ranks: Any, at: Any, block: Any, limit: Any) -> Any:
+    """:func:`_word_below` of a group of blocks."""
+    mask = ir.Constant(_VECTOR, ir.Undefined)
+    for j in range(GROUP):
+        rows = builder.mul(builder.add(block, ir.Constant(_INT, j)), ir.Constant(_INT, BLOCK))
+        word = _word_below(builder, ranks, builder.add(at, rows), limit)
+        mask = builder.insert_element(mask, word, ir.Constant(_SHORT, j))
+    return mask
+
+
+def _running_sum(builder: Any, counts: Any) -> Any:
+    """Each lane with the sum of those up to it, in three steps."""
+    zero = ir.Constant(_VECTOR, None)
+    for step in (1, 2, 4):
+        places = [i - step if i >= step else GROUP for i in range(GROUP)]
+        counts = builder.add(counts, _shuffle(builder, counts, zero, places))
+    return counts
+
+
+def _largest(builder: Any, vector: Any) -> Any:
+    return _call(builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, vector)
+
+
 @_intrinsic
 def word_below(typing_context: Any, ranks: Any, at: Any, code: Any) -> Any:
     """The word whose bit ``j`` says ``ranks[at + j] < code``."""
@@ -82,6 +105,99 @@ def word_below(typing_context: Any, ranks: Any, at: Any, code: Any) -> Any:
         return _word_below(builder, _data(context, builder, ranks, args[0]), args[1], limit)
 
     return types.uint64(ranks, types.int64, types.int64), codegen
+
+
+def _sweep_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """The code of :func:`sweep`."""
+    kinds = signature.args
+    (ranks_, planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
+        _data(context, builder, kinds[i], args[i]) for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
+    )
+    ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (1, 2, 4, 6, 8))
+    groups_, stride_, classes_, digits_ = args[9:13]
+    limit = builder.trunc(code_, ir.IntType(kinds[0].dtype.bitwidth))
+    zero = ir.Constant(_VECTOR, None)
+
+    def variable(value: Any) -> Any:
+        place = _allocate(builder, value.type)
+        builder.store(value, place)
+        return place
+
+    def number(value: int) -> Any:
+        return ir.Constant(_INT, value)
+
+    def add(a: Any, b: Any) -> Any:
+        return builder.add(a, b)
+
+    def mul(a: Any, b: Any) -> Any:
+        return builder.mul(a, b)
+
+    highest = [variable(zero) for _ in range(2)]
+    best = [
+        variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)
+    ]
+    # By side: largest class weight up to the block's end, from its beginning and from its end
+    # on, and the largest sum of the first two for two different classes.
+    reach = [[variable(zero) for _ in range(4)] for _ in range(2)]
+    with cgutils.for_range(builder, groups_, intp=_INT) as group:
+        block = mul(group.index, number(GROUP))
+        mask = _rows_below(builder, ranks_, ranks_at_, block, limit)
+        _store(builder, words_, block, mask)
+        for place in (*reach[0], *reach[1]):
+            builder.store(zero, place)
+        with cgutils.for_range(builder, classes_, intp=_INT) as klass:
+            k = klass.index
+            counts = variable(zero)
+            with cgutils.for_range(builder, digits_, intp=_INT) as digit:
+                plane = add(mul(k, digits_), digit.index)
+                at = add(add(planes_at_, mul(plane, stride_)), block)
+                word = builder.and_(_load(builder, planes_, at, _VECTOR, 8), mask)
+                ones = _call(builder, f"llvm.ctpop.v{GROUP}i64", _VECTOR, word)
+                ones = builder.shl(ones, _spread(builder, digit.index))
+                builder.store(add(builder.load(counts), ones), counts)
+            running = _running_sum(builder, builder.load(counts))
+            later = [GROUP - 1, *range(GROUP, 2 * GROUP - 1)]
+            carry = builder.gep(carries_, [k])
+            carried = _spread(builder, builder.load(carry))
+            running = add(running, carried)
+            earlier = _shuffle(builder, carried, running, later)
+            builder.store(_lane(builder, running, GROUP - 1), carry)
+            _store(builder, cumulated_, add(mul(k, stride_), block), running)
+            whole = _load(
+                builder, prefix_, add(add(prefix_at_, mul(k, stride_)), block), _VECTOR, 8
+            )
+            carry = builder.gep(carries_, [add(k, classes_)])
+            carried = _spread(builder, builder.load(carry))
+            before = _shuffle(builder, carried, whole, later)
+            builder.store(_lane(builder, whole, GROUP - 1), carry)
+            parts = (
+                (running, earlier),
+                (builder.sub(whole, running), builder.sub(before, earlier)),
+            )
+            for side, (until, since) in enumerate(parts):
+                at = add(mul(number(side), classes_), k)
+                total = _spread(builder, builder.load(builder.gep(totals_, [at])))
+                ahead, rest = builder.sub(total, since), builder.sub(total, until)
+                most, mine, after, pair = reach[side]
+                both = _max(
+                    builder,
+                    add(until, builder.load(mine)),
+                    add(ahead, builder.load(most)),
+                )
+                for place, value in ((pair, both), (most, until), (mine, ahead), (after, rest)):
+                    builder.store(_max(builder, builder.load(place), value), place)
+        end = _load(builder, ends_, add(ends_at_, block), _VECTOR, 8)
+        for side in range(2):
+            most, _, after, pair = reach[side]
+            at = add(mul(number(side), stride_), block)
+            bound = builder.load(pair)
+            _store(builder, bounds_, at, bound)
+            builder.store(_max(builder, builder.load(highest[side]), bound), highest[side])
+            value = builder.and_(add(builder.load(most), builder.load(after)), end)
+            builder.store(_max(builder, builder.load(best[side]), value), best[side])
+    for i, place in enumerate((*best, *highest)):
+        builder.store(_largest(builder, builder.load(place)), builder.gep(out_, [number(i)]))
+    return context.get_dummy_value()
 
 
 @_intrinsic
@@ -115,113 +231,12 @@ def sweep(
     beginning. (If both leaves have the same class, the split is of no use.)
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds = signature.args
-        (ranks_, planes_, prefix_, ends_, totals_, cumulated_, words_, bounds_, carries_, out_) = (
-            _data(context, builder, kinds[i], args[i]) for i in (0, 3, 5, 7, 13, 14, 15, 16, 17, 18)
-        )
-        ranks_at_, code_, planes_at_, prefix_at_, ends_at_ = (args[i] for i in (1, 2, 4, 6, 8))
-        groups_, stride_, classes_, digits_ = args[9:13]
-        limit = builder.trunc(code_, ir.IntType(kinds[0].dtype.bitwidth))
-        zero = ir.Constant(_VECTOR, None)
-
-        def variable(value: Any) -> Any:
-            place = _allocate(builder, value.type)
-            builder.store(value, place)
-            return place
-
-        def number(value: int) -> Any:
-            return ir.Constant(_INT, value)
-
-        def add(a: Any, b: Any) -> Any:
-            return builder.add(a, b)
-
-        def mul(a: Any, b: Any) -> Any:
-            return builder.mul(a, b)
-
-        highest = [variable(zero) for _ in range(2)]
-        best = [
-            variable(_spread(builder, builder.load(builder.gep(out_, [number(i)])))) for i in (0, 1)
-        ]
-        # By side: largest class weight up to the block's end, from its beginning and from its end
-        # on, and the largest sum of the first two for two different classes.
-        reach = [[variable(zero) for _ in range(4)] for _ in range(2)]
-        with cgutils.for_range(builder, groups_, intp=_INT) as group:
-            block = mul(group.index, number(GROUP))
-            mask = ir.Constant(_VECTOR, ir.Undefined)
-            for j in range(GROUP):
-                at = add(ranks_at_, mul(add(block, number(j)), number(BLOCK)))
-                word = _word_below(builder, ranks_, at, limit)
-                mask = builder.insert_element(mask, word, ir.Constant(_SHORT, j))
-            _store(builder, words_, block, mask)
-            for place in (*reach[0], *reach[1]):
-                builder.store(zero, place)
-            with cgutils.for_range(builder, classes_, intp=_INT) as klass:
-                k = klass.index
-                counts = variable(zero)
-                with cgutils.for_range(builder, digits_, intp=_INT) as digit:
-                    plane = add(mul(k, digits_), digit.index)
-                    at = add(add(planes_at_, mul(plane, stride_)), block)
-                    word = builder.and_(_load(builder, planes_, at, _VECTOR, 8), mask)
-                    ones = _call(builder, f"llvm.ctpop.v{GROUP}i64", _VECTOR, word)
-                    ones = builder.shl(ones, _spread(builder, digit.index))
-                    builder.store(add(builder.load(counts), ones), counts)
-                running = builder.load(counts)
-                for step in (1, 2, 4):
-                    places = [i - step if i >= step else GROUP for i in range(GROUP)]
-                    running = add(running, _shuffle(builder, running, zero, places))
-                later = [GROUP - 1, *range(GROUP, 2 * GROUP - 1)]
-                carry = builder.gep(carries_, [k])
-                carried = _spread(builder, builder.load(carry))
-                running = add(running, carried)
-                earlier = _shuffle(builder, carried, running, later)
-                builder.store(_lane(builder, running, GROUP - 1), carry)
-                _store(builder, cumulated_, add(mul(k, stride_), block), running)
-                whole = _load(
-                    builder, prefix_, add(add(prefix_at_, mul(k, stride_)), block), _VECTOR, 8
-                )
-                carry = builder.gep(carries_, [add(k, classes_)])
-                carried = _spread(builder, builder.load(carry))
-                before = _shuffle(builder, carried, whole, later)
-                builder.store(_lane(builder, whole, GROUP - 1), carry)
-                parts = (
-                    (running, earlier),
-                    (builder.sub(whole, running), builder.sub(before, earlier)),
-                )
-                for side, (until, since) in enumerate(parts):
-                    at = add(mul(number(side), classes_), k)
-                    total = _spread(builder, builder.load(builder.gep(totals_, [at])))
-                    ahead, rest = builder.sub(total, since), builder.sub(total, until)
-                    most, mine, after, pair = reach[side]
-                    both = _max(
-                        builder,
-                        add(until, builder.load(mine)),
-                        add(ahead, builder.load(most)),
-                    )
-                    for place, value in ((pair, both), (most, until), (mine, ahead), (after, rest)):
-                        builder.store(_max(builder, builder.load(place), value), place)
-            end = _load(builder, ends_, add(ends_at_, block), _VECTOR, 8)
-            for side in range(2):
-                most, _, after, pair = reach[side]
-                at = add(mul(number(side), stride_), block)
-                bound = builder.load(pair)
-                _store(builder, bounds_, at, bound)
-                builder.store(_max(builder, builder.load(highest[side]), bound), highest[side])
-                value = builder.and_(add(builder.load(most), builder.load(after)), end)
-                builder.store(_max(builder, builder.load(best[side]), value), best[side])
-        for i, place in enumerate((*best, *highest)):
-            value = _call(
-                builder, f"llvm.vector.reduce.smax.v{GROUP}i64", _INT, builder.load(place)
-            )
-            builder.store(value, builder.gep(out_, [number(i)]))
-        return context.get_dummy_value()
-
     arguments = (
         ranks, types.int64, types.int64, planes, types.int64, prefix, types.int64,
         ends, types.int64, types.int64, types.int64, types.int64, types.int64,
         totals, cumulated, words, bounds, carries, out,
     )  # fmt: skip
-    return types.void(*arguments), codegen
+    return types.void(*arguments), _sweep_code
 
 
 @_intrinsic

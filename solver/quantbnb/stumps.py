@@ -183,6 +183,92 @@ def _allowed(
     return allowed
 
 
+@inlined
+def _cheapest(known: Ints) -> int:
+    """The feature of the least bounds."""
+    first = 0
+    for g in range(known.shape[1]):
+        if known[0, g] + known[1, g] < known[0, first] + known[1, first]:
+            first = g
+    return first
+
+
+@inlined
+def _seek(
+    table: Table,
+    rules: Rules,
+    part: Part,
+    scratch: Sweep,
+    g: int,
+    side: int,
+    most: int,
+    relax: int,
+    guess: Ints,
+) -> int:
+    """Look for a better stump by a swept feature inside the blocks that may hold one.
+
+    Returns
+    -------
+    int
+        No stump by the feature classifies more weight correctly.
+    """
+    blocks = table.sizes[1] // BLOCK
+    # What a block's end is known to give need not be looked for inside.
+    best = scratch.best[side]
+    if rules.min_leaf <= 1 and scratch.out[side] > best:
+        best = scratch.out[side]
+        guess[side, 0] = g
+    unseen = max(scratch.out[side], scratch.out[2 + side])
+    if unseen > best:
+        unseen = scratch.out[side]
+        if rules.min_leaf > 1:
+            unseen = most
+        for b in range(blocks):
+            bound = scratch.bounds[side * blocks + b]
+            if bound > best:
+                scratch.evaluations[2] += 1
+                allowed = _allowed(table, rules.min_leaf, part, scratch, g, side, b)
+                wider = allowed
+                if allowed != ALL:
+                    wider = _allowed(table, relax, part, scratch, g, side, b)
+                found = 0
+                if allowed != ZERO:
+                    found = _look_inside(table, part, scratch, g, side, b, allowed)
+                bound = found
+                if wider != allowed:
+                    bound = _look_inside(table, part, scratch, g, side, b, wider)
+                if found > best:
+                    best = found
+                    guess[side, 0] = g
+            unseen = max(unseen, bound)
+    scratch.best[side] = best
+    return int(unseen)
+
+
+@inlined
+def _settle(
+    rules: Rules,
+    scratch: Sweep,
+    side: int,
+    leaf: int,
+    weight: int,
+    known: Ints,
+    caps: Ints,
+    relaxed: Ints,
+    guess: Ints,
+) -> None:
+    """What a part costs, by all its stumps and as a leaf."""
+    if guess[side, 0] >= 0:
+        caps[side] = rules.split + rules.error * (weight - scratch.best[side])
+    else:
+        caps[side] = min(leaf, caps[side])
+    relaxed[side] = caps[side]
+    if rules.min_leaf > 1:
+        relaxed[side] = leaf
+        for g in range(known.shape[1]):
+            relaxed[side] = min(relaxed[side], known[side, g])
+
+
 @outlined
 def evaluate(
     table: Table,
@@ -229,10 +315,7 @@ def evaluate(
         gain = rules.split // rules.error
         scratch.best[side] = max(weights[side] - errors, most[side] + gain)
         guess[side, 0] = -1
-    first = 0
-    for g in range(p):
-        if known[0, g] + known[1, g] < known[0, first] + known[1, first]:
-            first = g
+    first = _cheapest(known)
     for step in range(p):
         g = step
         if step == 0:
@@ -269,46 +352,10 @@ def evaluate(
             scratch.out,
         )
         for side in range(2):
-            # What a block's end is known to give need not be looked for inside.
-            best = scratch.best[side]
-            if rules.min_leaf <= 1 and scratch.out[side] > best:
-                best = scratch.out[side]
-                guess[side, 0] = g
-            unseen = max(scratch.out[side], scratch.out[2 + side])
-            if unseen > best:
-                unseen = scratch.out[side]
-                if rules.min_leaf > 1:
-                    unseen = most[side]
-                for b in range(blocks):
-                    bound = scratch.bounds[side * blocks + b]
-                    if bound > best:
-                        scratch.evaluations[2] += 1
-                        allowed = _allowed(table, rules.min_leaf, part, scratch, g, side, b)
-                        wider = allowed
-                        if allowed != ALL:
-                            wider = _allowed(table, relax[side], part, scratch, g, side, b)
-                        found = 0
-                        if allowed != ZERO:
-                            found = _look_inside(table, part, scratch, g, side, b, allowed)
-                        bound = found
-                        if wider != allowed:
-                            bound = _look_inside(table, part, scratch, g, side, b, wider)
-                        if found > best:
-                            best = found
-                            guess[side, 0] = g
-                    unseen = max(unseen, bound)
-            scratch.best[side] = best
+            unseen = _seek(table, rules, part, scratch, g, side, most[side], relax[side], guess)
             known[side, g] = max(
                 known[side, g], rules.split + rules.error * (weights[side] - unseen)
             )
     for side in range(2):
         leaf = rules.error * (weights[side] - most[side])
-        if guess[side, 0] >= 0:
-            caps[side] = rules.split + rules.error * (weights[side] - scratch.best[side])
-        else:
-            caps[side] = min(leaf, caps[side])
-        relaxed[side] = caps[side]
-        if rules.min_leaf > 1:
-            relaxed[side] = leaf
-            for g in range(p):
-                relaxed[side] = min(relaxed[side], known[side, g])
+        _settle(rules, scratch, side, leaf, weights[side], known, caps, relaxed, guess)
