@@ -221,10 +221,7 @@ class Problem:
             If the shapes do not fit, a code is not a whole number or out of range, there are no
             rows, or targets of regression cannot be squared.
         """
-        given = _whole_numbers(codes, "codes")
-        if given.size and (given.min() < 0 or given.max() >= 2**31):
-            raise InputError("a feature code is negative or not below its arity")
-        matrix = np.ascontiguousarray(given, dtype=np.int32)
+        matrix = _read_codes(codes)
         names = _output_names(target_name, target, task)
         values, labels = _read_target(target, names, task)
         if values is not None:
@@ -237,13 +234,9 @@ class Problem:
         if not len(matrix):
             raise InputError("the table has no rows")
         n_rows, n_features = matrix.shape
-        if arities is None:
-            arities = [int(c) + 1 for c in matrix.max(axis=0)] if n_features else []
-        sizes = np.array(arities, dtype=np.int32)
-        if sizes.shape != (n_features,) or (tests is not None and len(tests) != n_features):
+        sizes = _read_arities(arities, matrix)
+        if tests is not None and len(tests) != n_features:
             raise InputError(f"arities and tests must be as many as the features, {n_features}")
-        if n_features and np.any(matrix.max(axis=0) >= sizes):
-            raise InputError("a feature code is negative or not below its arity")
         if classes is None:
             classes = tuple(range(int(labels.max()) + 1))
         if labels.min() < 0 or labels.max() >= len(classes):
@@ -453,6 +446,26 @@ def target_names(
     if task == "classification" and len(names) > 1:
         raise InputError(f"classification has one target, not {len(names)}; or say regression")
     return names
+
+
+def _read_codes(codes: ArrayLike) -> NDArray[np.int32]:
+    given = _whole_numbers(codes, "codes")
+    if given.size and (given.min() < 0 or given.max() >= 2**31):
+        raise InputError("a feature code is negative or not below its arity")
+    return np.ascontiguousarray(given, dtype=np.int32)
+
+
+def _read_arities(arities: Sequence[int] | None, matrix: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The number of codes of each feature, by default the largest code + 1."""
+    n_features = matrix.shape[1]
+    if arities is None:
+        arities = [int(c) + 1 for c in matrix.max(axis=0)] if n_features else []
+    sizes = np.array(arities, dtype=np.int32)
+    if sizes.shape != (n_features,):
+        raise InputError(f"arities and tests must be as many as the features, {n_features}")
+    if n_features and np.any(matrix.max(axis=0) >= sizes):
+        raise InputError("a feature code is negative or not below its arity")
+    return sizes
 
 
 def _row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
