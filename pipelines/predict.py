@@ -15,7 +15,7 @@ import pandas as pd
 from solver.columns import ColumnSpec
 from solver.errors import InputError
 from solver.tree import Tree
-from sweep.quality import test_quality
+from sweep.quality import held_out_quality
 
 
 class Accuracy(NamedTuple):
@@ -166,7 +166,7 @@ def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fi
         if known.any():
             guesses = table.iloc[:, position].to_numpy(np.float64)
             pair = guesses[known, None], truth[known, None]
-            found = test_quality(*pair, "regression")
+            found = held_out_quality(*pair, "regression")
             fits.append(Fit(name, found["test_r2"], found["test_rmse"], int(known.sum())))
     return fits
 

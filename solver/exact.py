@@ -133,6 +133,10 @@ class Prices:
         """The largest cost at which, with free splits, a tree has only unavoidable errors."""
         return self.error * (int(unavoidable) + 1) - 1 if self.lam == 0 else -1
 
+    def reached(self, cost: int) -> Fraction:
+        """The objective of a tree of a cost."""
+        return self.lower_bound(cost)  # a tree has fewer than M splits
+
     def lower_bound(self, cost: int) -> Fraction:
         """The objective that a proven lower bound on the integer cost proves.
 
@@ -172,6 +176,10 @@ class SquaredPrices:
     def cost(self, errors: Errors, splits: int) -> float:
         """The cost of a tree from elsewhere, rounded up: at a tie the search's own is taken."""
         return float(errors + self.lam * self.total_weight * splits) + self.slack
+
+    def reached(self, cost: float) -> Fraction:
+        """The objective of a tree of a cost, but for rounding."""
+        return Fraction(cost) / self.total_weight
 
     def lower_bound(self, cost: float) -> Fraction:
         """The objective that a proven lower bound on the cost proves, rounded down."""

@@ -282,12 +282,8 @@ class Search:
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the proven lower bound."""
         best = self._best_offer()
-        if best is not None:
-            reached = best.objective
-        elif isinstance(self.prices, SquaredPrices):
-            reached = Fraction(self.engine.achieved) / self.problem.total_weight
-        else:
-            reached = self.prices.lower_bound(int(self.engine.achieved))
+        achieved = self.prices.reached(self.engine.achieved)  # type: ignore[arg-type]
+        reached = achieved if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
         bound = max(self.prices.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
         return reached, min(bound, reached)

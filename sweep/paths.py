@@ -153,7 +153,7 @@ def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, A
     Parameters
     ----------
     tested : sequence of mapping
-        Of each step's tree, see :func:`sweep.quality.test_quality`.
+        Of each step's tree, see :func:`sweep.quality.held_out_quality`.
     """
     wrong = [columns.get("test_errors") for columns in tested]
     outputs = len(path.steps[0].tree.outputs)

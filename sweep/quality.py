@@ -25,7 +25,7 @@ def train_quality(solution: Solution) -> dict[str, Any]:
     return common | {"train_r2": solution.r2, "train_rmse": solution.rmse}
 
 
-def test_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) -> dict[str, Any]:
+def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) -> dict[str, Any]:
     """Of predictions on test rows.
 
     Parameters

@@ -220,7 +220,7 @@ def solved(
     Parameters
     ----------
     tested : mapping
-        From :func:`sweep.quality.test_quality`; empty without validation.
+        From :func:`sweep.quality.held_out_quality`; empty without validation.
 
     Raises
     ------

@@ -39,7 +39,7 @@ from sweep.paths import path_columns, path_disagreement
 from sweep.pathsolves import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.plan import Node, NodeInfo
 from sweep.proving import Found, prove
-from sweep.quality import test_quality
+from sweep.quality import held_out_quality
 from sweep.rows import Cell, Finished, Place, as_finished
 from sweep.shelf import SHELF
 from sweep.worker import GUARD, is_stopped
@@ -353,7 +353,7 @@ def _tested(prepared: Prepared, tree: Tree) -> dict[str, Any]:
     predicted = tree.predict(prepared.test)
     if tree.outputs:
         predicted = predicted.reshape(prepared.truth.shape)
-    return test_quality(predicted, prepared.truth, tree.task)
+    return held_out_quality(predicted, prepared.truth, tree.task)
 
 
 def _worker() -> Worker | None:
