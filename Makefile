@@ -12,8 +12,6 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 QUICKSTART := results/quickstart
 CPUS := $(shell getconf _NPROCESSORS_ONLN)
 CORES := -n $(CPUS) --maxprocesses 8
-# Many of the fast tests wait for processes that they start, or for a time to be over.
-BUSY := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 --dist loadfile
 # Tests of faults wait most of their time: for a stopped process, a cut line, SLURM's minutes.
 # tests/conftest.py says which of them belong to one process, and which come first.
 WAITING := -n $(shell expr 2 '*' "$(CPUS)") --maxprocesses 16 \
@@ -69,7 +67,7 @@ quickstart: venv ## Sweep, store and report a small example
 # Kernels are compiled before the tests share the cores: side by side it takes many times as long.
 test: venv-dev ## Run the fast tests
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(BUSY) -m "not slow and not faults" $(ARGS)
+	@$(BIN)/python -m pytest $(CORES) --dist loadfile -m "not slow and not faults" $(ARGS)
 
 test-hard: test-slow test-faults ## Run the slow tests and the faults
 
