@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
 from solver.errors import InputError, StateError, UnsupportedError
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.shards import Shard
 from solver.solution import Solution
 from solver.tree import Task, Tree
 
@@ -126,6 +128,8 @@ class Traits:
     resumes : bool
         Whether it can go on from a state.
     tasks : frozenset of {"classification", "regression"}
+    shards : bool
+        Whether one solve can be done in parts, see :meth:`Solver.part`.
     """
 
     features: frozenset[str]
@@ -134,6 +138,7 @@ class Traits:
     proves: bool = True
     resumes: bool = False
     tasks: frozenset[Task] = frozenset({"classification"})
+    shards: bool = False
 
 
 class Solve(Protocol):
@@ -227,8 +232,32 @@ class Solver(ABC):
     """Whether it has a method ``certify(problem, claims, limits, watch)`` that gives a certificate
     of what it has proven, see :mod:`solver.certificate`."""
 
+    shard: Shard | None = None
+    """The part of every solve that it does, see :meth:`part`; None for the whole."""
+
     def __init__(self, **options: Any) -> None:
         self.settings = self.check_options(options)
+
+    def part(self, shard: Shard) -> Self:
+        """The same solver for one part of a solve.
+
+        Its solution is the best tree of the part, or a better one that was given as ``start``,
+        which says how far the part has to look; the bound is that of the part. All parts of a
+        solve together are its answer, see :func:`solver.shards.merge`: the same tree for any
+        number of parts.
+
+        Raises
+        ------
+        UnsupportedError
+            If the solver cannot be divided.
+        """
+        if not self.traits.shards:
+            raise UnsupportedError(f"solver {self.name!r} cannot do a solve in parts")
+        if not 0 <= shard.index < shard.number:
+            raise InputError(f"there is no part {shard.index} of {shard.number}")
+        part = copy(self)
+        part.shard = shard
+        return part
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The tests that a tree asks of a raw row.
 
 A test is tagged with its ``kind`` and sends a row into one of its branches. It reads one raw
-column in canonical form (see :mod:`solver.columns`): categories are an object array with ``None``
-for a missing value, numbers and dates are float64 with NaN. Every encoded feature of a problem
-stands for one test; its codes are the numbers of the branches.
+column, or several (see :mod:`solver.surfaces`), in canonical form (see :mod:`solver.columns`):
+categories are an object array with ``None`` for a missing value, numbers and dates are float64
+with NaN. Every encoded feature of a problem stands for one test; its codes are the numbers of the
+branches.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.surfaces import HyperplaneTest, PolynomialTest, SurfaceTest
 
 Category: TypeAlias = str | int | float | bool | None
 
@@ -45,6 +47,11 @@ class CategoryTest:
     groups: tuple[tuple[Category, ...], ...]
     rest: int | None = None
     kind: ClassVar[str] = "category"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the raw columns that it reads."""
+        return (self.column,)
 
     @property
     def arity(self) -> int:
@@ -108,6 +115,11 @@ class ThresholdTest:
     kind: ClassVar[str] = "threshold"
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the raw columns that it reads."""
+        return (self.column,)
+
+    @property
     def arity(self) -> int:
         """Number of branches."""
         return 2
@@ -146,7 +158,7 @@ class ThresholdTest:
         }
 
 
-NodeTest: TypeAlias = CategoryTest | ThresholdTest
+NodeTest: TypeAlias = CategoryTest | ThresholdTest | SurfaceTest
 
 
 def parse_test(data: dict[str, Any]) -> NodeTest:
@@ -169,4 +181,7 @@ def parse_test(data: dict[str, Any]) -> NodeTest:
             raise ValueError(f"a test on {data['column']!r} has no branch {data['missing']!r}")
         unit = data.get("unit", "number")
         return ThresholdTest(data["column"], float(data["threshold"]), data["missing"], unit)
+    for surface in (HyperplaneTest, PolynomialTest):
+        if kind == surface.kind:
+            return surface.parse(data)
     raise InputError(f"this version of treesweep cannot read a test of kind {kind!r}; upgrade it")

@@ -20,8 +20,9 @@ from solver.errors import InputError
 from solver.exact import integer_weights, weight_scale
 from solver.labels import read_labels, read_targets
 from solver.nodetests import CategoryTest, NodeTest
-from solver.scales import CutTests, Scale
+from solver.scales import Axis, CutTests, Scale
 from solver.squares import TOLERANCE, Moments, check_spread, check_targets, tolerance_of
+from solver.surfaces import SurfaceTest
 from solver.tree import Node, Shape, Task, Tree
 
 
@@ -73,6 +74,8 @@ class Problem:
         Targets of regression.
     outputs : tuple of str
         Names of the target columns of regression; empty for classification.
+    axes : tuple of Axis
+        The columns of numbers that are not constant, where features are ordered.
 
     Notes
     -----
@@ -94,6 +97,7 @@ class Problem:
     weight_scale: int = 1
     values: NDArray[np.float64] | None = None
     outputs: tuple[str, ...] = ()
+    axes: tuple[Axis, ...] = ()
 
     @classmethod
     def from_table(
@@ -168,6 +172,8 @@ class Problem:
                 weights=weights,
                 **options,
             )
+        else:
+            encoder = encoder.without_numbers_unknown(features)
         problem = cls.from_codes(
             encoder.transform(features),
             known,
@@ -270,6 +276,7 @@ class Problem:
             weight_scale=1 if weights is None else weight_scale(weights),  # type: ignore[arg-type]
             values=values,
             outputs=names if values is not None else (),
+            axes=_axes(tests, rows),
         )
 
     @property
@@ -333,12 +340,28 @@ class Problem:
         """Most branches of a test, at least 2."""
         return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
 
-    def branch_codes(self, test: int) -> NDArray[np.int32]:
+    def branch_codes(self, test: int | SurfaceTest) -> NDArray[np.int32]:
         """The branch that each row takes at a test, an array of shape (rows,)."""
+        if isinstance(test, SurfaceTest):
+            return test.branches(*(self.numbers(column) for column in test.columns))
         if not isinstance(self.tests, CutTests):
             return self.codes[:, test]
         feature, code = self.tests.locate(test)
         return (self.codes[:, feature] > code).astype(np.int32)
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """The numbers of a raw column, an array of shape (rows,).
+
+        Raises
+        ------
+        InputError
+            If the problem does not know them: the column is constant or no number, lacks some, or
+            is encoded otherwise than ``continuous``.
+        """
+        for axis in self.axes:
+            if axis.scale.column == column and (numbers := axis.numbers) is not None:
+                return numbers
+        raise InputError(f"the problem does not know the numbers of column {column!r}")
 
     def cut_number(self, feature: int, code: int) -> int:
         """The position in ``tests`` of what sends codes up to ``code`` of a feature into branch 0;
@@ -376,6 +399,7 @@ class Problem:
         row reaches predicts as its parent does.
         """
         features: list[int | None] = []
+        surfaces: dict[SurfaceTest, int] = {}  # tests that are no features, and their numbers
         children: list[list[int]] = []
         reached: list[NDArray[np.int64]] = []
         parents: list[int] = []
@@ -392,9 +416,12 @@ class Problem:
             reached.append(rows)
             parents.append(parent)
             if isinstance(part, tuple):
-                feature, shapes = part
-                features.append(feature)
-                codes = self.branch_codes(feature)[rows]
+                test, shapes = part
+                if isinstance(test, SurfaceTest):
+                    features.append(surfaces.setdefault(test, len(self.tests) + len(surfaces)))
+                else:
+                    features.append(test)
+                codes = self.branch_codes(test)[rows]
                 pending += reversed(
                     [(child, rows[codes == c], position) for c, child in enumerate(shapes)]
                 )
@@ -404,8 +431,10 @@ class Problem:
         for rows, parent, feature_, below in zip(reached, parents, features, children, strict=True):
             node = self._outcome(rows, nodes[parent] if parent >= 0 else None)
             nodes.append(replace(node, feature=feature_, children=tuple(below)))
-        used = {feature: self.tests[feature] for feature in features if feature is not None}
-        read = {test.column for test in used.values()}
+        first = len(self.tests)
+        used = {f: self.tests[f] for f in features if f is not None and f < first}
+        used.update({number: test for test, number in surfaces.items()})
+        read = {column for test in used.values() for column in test.columns}
         columns = {name: spec for name, spec in self.columns.items() if name in read}
         return Tree(tuple(nodes), used, self.classes, columns, self.target, self.outputs)
 
@@ -446,6 +475,13 @@ def target_names(
     if task == "classification" and len(names) > 1:
         raise InputError(f"classification has one target, not {len(names)}; or say regression")
     return names
+
+
+def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[Axis, ...]:
+    """The columns of numbers among the features, but for constant ones."""
+    columns = ((test, rows[:, j]) for j, test in enumerate(tests) if isinstance(test, Scale))
+    varied = ((scale, codes) for scale, codes in columns if np.any(codes != codes[0]))
+    return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)
 
 
 def _read_codes(codes: ArrayLike) -> NDArray[np.int32]:
@@ -503,7 +539,8 @@ def _output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> 
 def _default_test(column: str, arity: int, ordered: bool) -> NodeTest | Scale:
     if ordered:
         cuts = np.arange(arity - 1)
-        return Scale(column, cuts.astype(np.float64) + 0.5, np.zeros(len(cuts), np.int8))
+        thresholds, missing = cuts.astype(np.float64) + 0.5, np.zeros(len(cuts), np.int8)
+        return Scale(column, thresholds, missing, values=np.arange(arity, dtype=np.float64))
     return CategoryTest(column, tuple((c,) for c in range(arity)))
 
 

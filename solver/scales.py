@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,16 @@ class Scale:
     missing : array of int8
         By threshold, the branch of a missing value.
     unit : {"number", "date"}
+    values : array of float64, ascending, optional
+        The number that each code stands for; None where only their order is known, or a training
+        row lacks the number.
     """
 
     column: str
     thresholds: NDArray[np.float64]
     missing: NDArray[np.int8]
     unit: str = "number"
+    values: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         content = hashlib.sha256(self.thresholds.tobytes() + self.missing.tobytes()).hexdigest()
@@ -64,10 +68,35 @@ class Scale:
         codes[np.isnan(numbers)] = 0
         return codes
 
+    def knows(self, values: NDArray[Any]) -> bool:
+        """Whether each of these is one of the numbers that the codes stand for."""
+        return self.values is not None and bool(np.isin(values, self.values).all())
+
     def cut(self, code: int) -> ThresholdTest:
         """The test that sends the codes up to ``code`` into branch 0, and larger ones into 1."""
         threshold, missing = float(self.thresholds[code]), int(self.missing[code])
         return ThresholdTest(self.column, threshold, missing, self.unit)
+
+
+class Axis(NamedTuple):
+    """A column of numbers of a problem, whether or not the problem cuts it.
+
+    A column that has the order of an earlier one gives no cut of its own, but a hyperplane of its
+    own.
+
+    Parameters
+    ----------
+    scale : Scale
+    codes : array of int32, shape (rows,)
+    """
+
+    scale: Scale
+    codes: NDArray[np.int32]
+
+    @property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The number of every row; None where they are not known."""
+        return None if self.scale.values is None else self.scale.values[self.codes]
 
 
 class CutTests(Sequence[NodeTest]):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from solver.exact import Errors
 from solver.problem import Problem
 from solver.scales import CutTests
+from solver.surfaces import SurfaceTest
 from solver.tree import Tree
 
 
@@ -65,7 +66,8 @@ def score_rows(
         node = tree.nodes[0]
         while node.feature is not None:
             test = tree.tests[node.feature]
-            branch = int(test.branches([row[test.column]])[0])  # type: ignore[arg-type]
+            asked = ([row[column]] for column in test.columns)
+            branch = int(test.branches(*asked)[0])  # type: ignore[arg-type]
             if branch < 0:
                 break
             node = tree.nodes[node.children[branch]]
@@ -81,9 +83,14 @@ def score_rows(
 def _reached(problem: Problem, tree: Tree) -> Iterator[int]:
     """The leaf that each encoded row ends in. Only the columns that the tree reads are unpacked."""
     used = {node.feature for node in tree.nodes if node.feature is not None}
+    surfaces = {f: test for f in used if isinstance(test := tree.tests[f], SurfaceTest)}
     cuts = problem.tests if isinstance(problem.tests, CutTests) else None
-    places = {test: cuts.locate(test) if cuts else (test, None) for test in used}
+    places = {test: cuts.locate(test) if cuts else (test, None) for test in used - set(surfaces)}
     columns = {column: problem.codes[:, column].tolist() for column, _ in places.values()}
+    for feature, surface in surfaces.items():
+        # What the rows of a surface exceed is a column of answers, and the answers are branches.
+        columns[-1 - feature] = _sides(problem, surface)
+        places[feature] = -1 - feature, None
     splits = [
         None if node.feature is None else (*places[node.feature], node.children)
         for node in tree.nodes
@@ -95,6 +102,22 @@ def _reached(problem: Problem, tree: Tree) -> Iterator[int]:
             value = columns[column][row]
             at = children[value if code is None else value > code]
         yield at
+
+
+def _sides(problem: Problem, surface: SurfaceTest) -> list[int]:
+    """The branch of each encoded row at a test on several columns, one float after the other."""
+    sides = []
+    terms = list(zip(surface.weights, surface.powers, strict=True))
+    for row in zip(*(problem.numbers(c).tolist() for c in surface.columns), strict=True):
+        total = 0.0
+        for weight, powers in terms:
+            term = weight
+            for number, power in zip(row, powers, strict=True):
+                for _ in range(power):
+                    term *= number
+            total += term
+        sides.append(int(total > surface.threshold))
+    return sides
 
 
 def _squared_errors(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from solver.columns import ColumnSpec, text_names
 from solver.errors import InputError
 from solver.nodetests import NodeTest, parse_test
+from solver.surfaces import SurfaceTest
 
 Task: TypeAlias = Literal["classification", "regression"]
 
@@ -132,15 +133,13 @@ class Tree:
         """
         frame = text_names(frame)
         values: dict[str, NDArray[Any]] = {}
-        for test in self.tests.values():
-            if test.column in values:
-                continue
-            if test.column not in frame.columns:
+        for column in dict.fromkeys(c for test in self.tests.values() for c in test.columns):
+            if column not in frame.columns:
                 raise InputError(
-                    f"the table has no column {test.column!r}, which the tree reads; "
+                    f"the table has no column {column!r}, which the tree reads; "
                     f"its columns are {', '.join(map(str, frame.columns))}"
                 )
-            values[test.column] = self.columns[test.column].read(frame[test.column])
+            values[column] = self.columns[column].read(frame[column])
         ends = np.zeros(len(frame), dtype=np.int64)
         pending: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(len(frame)))]
         while pending:
@@ -150,7 +149,7 @@ class Tree:
             if node.feature is None or not len(rows):
                 continue
             test = self.tests[node.feature]
-            taken = test.branches(values[test.column][rows])
+            taken = test.branches(*(values[column][rows] for column in test.columns))
             for branch, child in enumerate(node.children):
                 pending.append((child, rows[taken == branch]))
         return ends
@@ -240,9 +239,9 @@ class Tree:
                 nodes.append(replace(read(entry, data), feature=feature, children=children))
             _check_links(nodes)
             columns = {n: ColumnSpec.from_dict(c) for n, c in data["columns"].items()}
-            for test in tests.values():
-                if test.column not in columns:
-                    raise ValueError(f"column {test.column!r} is read but not described")
+            for column in (column for test in tests.values() for column in test.columns):
+                if column not in columns:
+                    raise ValueError(f"column {column!r} is read but not described")
             classes, outputs = tuple(data["classes"]), tuple(data.get("outputs", ()))
             return cls(tuple(nodes), tests, classes, columns, data["target"], outputs)
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
@@ -298,8 +297,11 @@ def _check_links(nodes: Sequence[Node]) -> None:
         raise ValueError("the nodes do not form a tree")
 
 
-Shape = int | tuple[int, Sequence["Shape"]]
-"""A tree without counts: −1 for a leaf, or (feature, one shape per code)."""
+Shape = int | tuple[int | SurfaceTest, Sequence["Shape"]]
+"""A tree without counts: −1 for a leaf, or (feature, one shape per code).
+
+A test on several columns is no feature of the problem and stands for itself.
+"""
 
 
 def shape_of(tree: Tree) -> Shape:
@@ -309,5 +311,7 @@ def shape_of(tree: Tree) -> Shape:
     for position in reversed(range(len(tree.nodes))):
         node = tree.nodes[position]
         if node.feature is not None:
-            shapes[position] = node.feature, tuple(shapes[child] for child in node.children)
+            test = tree.tests[node.feature]
+            asked = test if isinstance(test, SurfaceTest) else node.feature
+            shapes[position] = asked, tuple(shapes[child] for child in node.children)
     return shapes[0]

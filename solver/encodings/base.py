@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
@@ -171,6 +171,19 @@ class Encoder:
                 chunk = slice(first, first + _CHUNK)
                 codes[chunk, start:end] = lookup[rows[chunk]]
         return codes
+
+    def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
+        """The same for another table, of whose numbers it may only know the order."""
+        frame = text_names(frame)
+        tests = tuple(
+            replace(test, values=None)
+            if isinstance(test, Scale)
+            and test.column in frame.columns
+            and not test.knows(self.columns[test.column].read(frame[test.column]))
+            else test
+            for test in self.tests
+        )
+        return replace(self, tests=tests)
 
     def _refuse_unseen(self, name: str, values: NDArray[Any], lookup: NDArray[np.int32]) -> None:
         unseen = np.any(lookup < 0, axis=1)

@@ -119,4 +119,5 @@ def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     values = np.asarray(numbers.values, np.float64)
     upper_is_larger = 2 * numbers.below[:-1] < (numbers.below[-1] if len(values) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    return Scale(column, midpoints(values[:-1], values[1:]), missing, unit)
+    known = None if numbers.has_missing else values
+    return Scale(column, midpoints(values[:-1], values[1:]), missing, unit, known)

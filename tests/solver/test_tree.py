@@ -168,8 +168,8 @@ def test_damaged_trees(path: tuple[Any, ...], value: Any) -> None:
 def test_trees_of_a_later_version() -> None:
     with pytest.raises(InputError, match=f"reads up to {VERSION}; upgrade"):
         Tree.from_dict(damaged("version", value=VERSION + 1))
-    with pytest.raises(InputError, match="cannot read a test of kind 'polynomial'"):
-        Tree.from_dict(damaged("nodes", 0, "test", "kind", value="polynomial"))
+    with pytest.raises(InputError, match="cannot read a test of kind 'spline'"):
+        Tree.from_dict(damaged("nodes", 0, "test", "kind", value="spline"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '{"format": "other"}', "{}"])

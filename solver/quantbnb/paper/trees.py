@@ -30,6 +30,7 @@ def _priced(
     if isinstance(shape, int):
         return Priced(-1, _leaf_loss(table, rows), 0)
     number, (left, right) = shape
+    assert isinstance(number, int)  # no test on several columns
     feature = int(np.searchsorted(first_cut, number, side="right")) - 1
     below = table.codes[feature, rows] <= number - first_cut[feature]
     if below.all():
