@@ -27,14 +27,16 @@ def test_the_first_of_the_best_that_found_it_itself(part: Solution) -> None:
     merged = merge([worse, given, replace(part, version="own", iterations=7), part])
     assert merged.version == "own"
     assert merged.status is Status.OPTIMAL
-    assert merged.extra["rules"] == 10 and merged.extra["shards"] == 4
+    assert merged.extra["rules"] == 10
+    assert merged.extra["shards"] == 4
     assert merged.iterations == worse.iterations + 5 + 7 + part.iterations
 
 
 def test_the_bound_is_that_of_the_weakest_part(part: Solution) -> None:
     weak = replace(part, lower_bound=Fraction(0), status=Status.TIME_LIMIT)
     merged = merge([part, weak])
-    assert merged.lower_bound == 0 and merged.status is Status.TIME_LIMIT
+    assert merged.lower_bound == 0
+    assert merged.status is Status.TIME_LIMIT
     high = replace(part, lower_bound=part.objective + 1, objective=part.objective + 1)
     assert merge([high, part]).status is Status.OPTIMAL
     assert merge([high, part]).lower_bound == part.objective

@@ -34,7 +34,8 @@ def test_words() -> None:
 def test_plain_form() -> None:
     for test in (CIRCLE, LINE):
         read = parse_test(test.to_dict())
-        assert read == test and type(read) is type(test)
+        assert read == test
+        assert type(read) is type(test)
     with pytest.raises(ValueError, match="fit together"):
         parse_test({**LINE.to_dict(), "weights": [1.0]})
 

@@ -1,0 +1,1 @@
+"""Proper decision trees: optimal trees of any splitting rules."""
