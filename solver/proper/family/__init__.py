@@ -1,0 +1,1 @@
+"""The relatives of proper decision trees: one recursion, another `splits` for each."""

@@ -1,0 +1,206 @@
+"""The one recursion of all decision trees: choose a root, share out what is left, go on.
+
+A *state* is all that a subtree may depend on: the rules that are left, the points of the region,
+the level. What sets one family of trees apart from another is `splits`, which says what roots a
+state has and which states they leave to the left and to the right (the function of that name in
+the paper's Definition 4.4 and its relatives in sections 5 and 6). The rest is here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+S = TypeVar("S", bound=Hashable)
+"""A state."""
+C = TypeVar("C")
+"""What objectives return; costs of one state must have a total order."""
+
+
+class Leaf(NamedTuple):
+    """DL(xs): the end of a path, and what has reached it."""
+
+    content: Any
+
+
+class Node(NamedTuple):
+    """DN(u, r, v): a splitting rule between its left and its right subtree."""
+
+    left: Tree
+    root: Any
+    right: Tree
+
+
+Tree: TypeAlias = Leaf | Node
+
+Split: TypeAlias = tuple[S, Any, S]
+"""(rs⁺, r, rs⁻): the state of the left subtree, the root, the state of the right one."""
+
+
+@dataclass(frozen=True)
+class Space(Generic[S]):
+    """A family of trees: those of a state are its leaf, if it may be one, and all that its splits
+    give. A state with neither has no tree.
+
+    Parameters
+    ----------
+    splits : function of a state
+        Its splits, in a fixed order. States must shrink on the way down, so that every path ends.
+    leaf : function of a state
+        The leaf that the state may be, or None.
+    """
+
+    splits: Callable[[S], Iterable[Split[S]]]
+    leaf: Callable[[S], Leaf | None]
+
+
+@dataclass(frozen=True)
+class Objective(Generic[C]):
+    """E of Definition 4.12: f at the leaves, g at the nodes.
+
+    Parameters
+    ----------
+    f : function of a leaf's content
+    g : function of a node's root, and of the values of its left and its right subtree
+        Must not become less when one of the values becomes greater (monotonicity): then the best
+        subtrees make the best tree, Theorem 4.13. Where g needs to know more of a subtree than its
+        cost, say its weight, the values are tuples (cost, weight): the weight is the same for all
+        trees of a state and decides nothing.
+    """
+
+    f: Callable[[Any], C]
+    g: Callable[[Any, C, C], C]
+
+    def __call__(self, tree: Tree) -> C:
+        """E(tree)."""
+        if isinstance(tree, Leaf):
+            return self.f(tree.content)
+        return self.g(tree.root, self(tree.left), self(tree.right))
+
+
+class Found(NamedTuple):
+    """The least value of an objective, and the first tree that has it."""
+
+    cost: Any
+    tree: Tree
+
+
+@dataclass
+class Memo:
+    """Answers by state, and how often they were of use (the paper's section 4.7.2).
+
+    Attributes
+    ----------
+    lookups, hits : int
+        How often an answer was asked for, and how often it was there.
+    """
+
+    answers: dict[Hashable, Any] = field(default_factory=dict)
+    lookups: int = 0
+    hits: int = 0
+
+    @property
+    def rate(self) -> float:
+        """The part of the lookups that were hits; 0 if there were none."""
+        return self.hits / self.lookups if self.lookups else 0.0
+
+    def ask(self, state: S, answer: Callable[[S], Any]) -> Any:
+        """The answer for a state, worked out at most once."""
+        self.lookups += 1
+        if state in self.answers:
+            self.hits += 1
+        else:
+            self.answers[state] = answer(state)
+        return self.answers[state]
+
+
+def trees(space: Space[S], state: S) -> Iterator[Tree]:
+    """Every tree of a state: the generators genBTs, genDTs, genDTBFs, … of the paper."""
+    leaf = space.leaf(state)
+    if leaf is not None:
+        yield leaf
+    for left, root, right in space.splits(state):
+        on_the_right = list(trees(space, right))
+        if on_the_right:
+            for below in trees(space, left):
+                yield from (Node(below, root, other) for other in on_the_right)
+
+
+def count(space: Space[S], state: S) -> int:
+    """How many trees `trees` would give, without making them."""
+    memo = Memo()
+
+    def answer(state: S) -> int:
+        ways = int(space.leaf(state) is not None)
+        for left, _, right in space.splits(state):
+            ways += memo.ask(left, answer) * memo.ask(right, answer)
+        return ways
+
+    return answer(state)
+
+
+def best(
+    space: Space[S], objective: Objective[Any], state: S, memo: Memo | None = None
+) -> Found | None:
+    """The tree of a state with the least value: `sodt` of Theorem 4.13.
+
+    Parameters
+    ----------
+    memo : Memo, optional
+        Keeps the best subtree of each state. It may be used again for other states of the same
+        space under the same objective, for nothing else.
+
+    Returns
+    -------
+    Found or None
+        None if the state has no tree. Of trees with one value the first in the order of `trees`.
+    """
+
+    def solve(state: S) -> Found | None:
+        return answer(state) if memo is None else memo.ask(state, answer)
+
+    def answer(state: S) -> Found | None:
+        leaf = space.leaf(state)
+        found = None if leaf is None else Found(objective.f(leaf.content), leaf)
+        for left, root, right in space.splits(state):
+            u, v = solve(left), solve(right)
+            if u is None or v is None:
+                continue
+            cost = objective.g(root, u.cost, v.cost)
+            if found is None or cost < found.cost:
+                found = Found(cost, Node(u.tree, root, v.tree))
+        return found
+
+    return solve(state)
+
+
+def grow(space: Space[S], state: S, choose: Callable[[S, Sequence[Split[S]]], Split[S]]) -> Tree:
+    """One tree, its splits chosen from the top down and never taken back: what a greedy or a
+    randomised algorithm makes. A state without splits must be a leaf; one with splits is split.
+    """
+    splits = list(space.splits(state))
+    if not splits:
+        leaf = space.leaf(state)
+        if leaf is None:
+            raise ValueError(f"the choices led to a state that has no tree: {state!r}")
+        return leaf
+    left, root, right = choose(state, splits)
+    return Node(grow(space, left, choose), root, grow(space, right, choose))
+
+
+def leaves(tree: Tree) -> Iterator[Any]:
+    """The contents of the leaves, from left to right."""
+    if isinstance(tree, Leaf):
+        yield tree.content
+    else:
+        yield from leaves(tree.left)
+        yield from leaves(tree.right)
+
+
+def roots(tree: Tree) -> Iterator[Any]:
+    """The roots of the nodes, each before those of its subtrees."""
+    if isinstance(tree, Node):
+        yield tree.root
+        yield from roots(tree.left)
+        yield from roots(tree.right)
