@@ -66,11 +66,11 @@ def telling(values: Iterable[float]) -> Callable[[float], str]:
     return show
 
 
-def cuts_apart(thresholds: Iterable[float]) -> Callable[[float], str]:
+def cuts_apart(thresholds: Iterable[float], fewest: int = 5) -> Callable[[float], str]:
     """A way to write the thresholds of one column in a tree: five significant digits, or more where
     it takes more to tell two of them apart; all digits before the point, no zeros at the end."""
     distinct = set(thresholds)
-    for digits in range(5, _MOST + 1):
+    for digits in range(fewest, _MOST + 1):
         show = _plain_writer(digits)
         if len(set(map(show, distinct))) == len(distinct):
             break

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from solver.outline import BEND, BOX, Box, Outline, layout, outline
+from solver.outline import BEND, BOX, LINE_HEIGHT, Box, Outline, fold_terms, layout, outline
 from solver.tree import Tree
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#8A6D00", "#3B8EC2
 CLASS_FILLS = ("#DCEBF5", "#FBE4D5", "#D8F0E7", "#F3DEF0", "#F5EDC8", "#E3F1FA", "#E6E6E6")
 # Of numbers: from the smallest leaf's to the largest leaf's; black is readable on both.
 LEAST_FILL, MOST_FILL = (0xF4, 0xF8, 0xFC), (0x9F, 0xC8, 0xE4)
+_TEXT_WIDTH, _DOT_WIDTH = 88, 40
+"""Sums are broken into lines of so many characters, in text and in DOT."""
+
 QUESTION_FILL, QUESTION_LINE, LINE, INK, FAINT = (
     "#FFFFFF",
     "#5A6472",
@@ -55,6 +59,8 @@ def export_text(tree: Tree, *, merge: bool = False) -> str:
     def write(node: Outline, depth: int) -> None:
         for child in node.children:
             start = "|   " * depth + child.condition
+            if node.terms:
+                start = _wrapped(start, depth)
             if child.children:
                 lines.append(start)
                 write(child, depth + 1)
@@ -68,6 +74,18 @@ def export_text(tree: Tree, *, merge: bool = False) -> str:
     return "\n".join(lines)
 
 
+def _wrapped(line: str, depth: int) -> str:
+    """A sum in lines that a terminal holds, broken before terms; what follows is indented."""
+    first, *rest = re.split(r" (?=[+−] )", line)
+    lines = [first]
+    for part in rest:
+        if len(lines[-1]) + 1 + len(part) <= _TEXT_WIDTH:
+            lines[-1] += f" {part}"
+        else:
+            lines.append("|   " * depth + f"    {part}")
+    return "\n".join(lines)
+
+
 def export_dot(tree: Tree, *, merge: bool = False) -> str:
     """The tree in the DOT language of Graphviz; parameters as in :func:`export_text`."""
     lines = [
@@ -78,7 +96,8 @@ def export_dot(tree: Tree, *, merge: bool = False) -> str:
 
     def write(node: Outline, position: int) -> int:
         if node.children:
-            text, fill = node.question, QUESTION_FILL
+            asked = fold_terms(node.terms, _DOT_WIDTH) or [node.question]
+            text, fill = "\n".join(asked), QUESTION_FILL
         else:
             text, fill = f"{node.label}\n{node.outcome}", _fill(node)
         lines.append(f"  n{position} [label={_quoted(text)}, fillcolor={_quoted(fill)}];")
@@ -158,11 +177,17 @@ def _svg_box(box: Box) -> str:
             f'stroke="#fff" stroke-width="5" paint-order="stroke">{escape(box.answer)}</text>'
         )
     text.append(
-        f'<rect x="{box.x:.1f}" y="{box.y - BOX / 2:.1f}" width="{box.width:.1f}" '
-        f'height="{BOX:.0f}" rx="{4 if node.children else 11}" fill="{fill}" stroke="{line}"/>'
-        f'<text x="{box.x + box.width / 2:.1f}" y="{base:.1f}" text-anchor="middle" '
-        f'font-weight="600" fill="{INK}">{escape(box.title)}</text>'
+        f'<rect x="{box.x:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.0f}" rx="{4 if node.children else 11}" fill="{fill}" '
+        f'stroke="{line}"/>'
     )
+    lines = box.title.split("\n")
+    top = base - LINE_HEIGHT * (len(lines) - 1) / 2
+    text += [
+        f'<text x="{box.x + box.width / 2:.1f}" y="{top + LINE_HEIGHT * i:.1f}" '
+        f'text-anchor="middle" font-weight="600" fill="{INK}">{escape(words)}</text>'
+        for i, words in enumerate(lines)
+    ]
     if box.note:
         text.append(
             f'<text x="{box.x + box.width + 8:.1f}" y="{base:.1f}" fill="{FAINT}">'
@@ -232,9 +257,9 @@ def _plot_box(ax: Axes, box: Box) -> None:
     round_by = 4 if node.children else BOX / 2 - 0.5
     ax.add_artist(
         FancyBboxPatch(
-            (box.x, box.y - BOX / 2),
+            (box.x, box.y - box.height / 2),
             box.width,
-            BOX,
+            box.height,
             boxstyle=f"round,pad=0,rounding_size={round_by}",
             facecolor=QUESTION_FILL if node.children else _fill(node),
             edgecolor=QUESTION_LINE if node.children else _border(node),

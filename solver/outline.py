@@ -6,13 +6,14 @@ Text, DOT, SVG and matplotlib all draw this, so that they cannot differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from solver.digits import cuts_apart, significant, telling
 from solver.nodetests import CategoryTest, NodeTest, ThresholdTest
+from solver.surfaces import SurfaceTest
 from solver.tree import Node, Tree
 
 
@@ -28,7 +29,7 @@ class Outline:
         The same without the column's name (``= almond``), and with fewer digits where a threshold
         has many.
     question : str
-        The column asked for; empty at a leaf.
+        The column asked for, or the sum of several with few digits; empty at a leaf.
     label : str
         The predicted class, or the predicted numbers.
     label_index : int
@@ -46,6 +47,8 @@ class Outline:
     shade : float
         Of regression with one output, where the number stands from the smallest leaf's, 0, to the
         largest leaf's, 1.
+    terms : tuple of str
+        The terms of the question where it is a sum, at which a long one is broken.
     """
 
     condition: str
@@ -59,6 +62,7 @@ class Outline:
     children: tuple[Outline, ...] = ()
     outputs: int = 0
     shade: float = 0.0
+    terms: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -104,8 +108,10 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
         )
         if merge and len(children) > 2:
             children = _merged(test, children)
+        terms = _terms(test)
+        question = " ".join(terms) or test.column
         return Outline(
-            condition, answer, test.column, *parts, 0, children, len(tree.outputs), shade
+            condition, answer, question, *parts, 0, children, len(tree.outputs), shade, terms
         )
 
     return build(0, "", "")
@@ -145,11 +151,33 @@ def _short_thresholds(tree: Tree) -> Callable[[NodeTest, int], str]:
     shows = {name: cuts_apart(thresholds) for name, thresholds in columns.items()}
 
     def answer(test: NodeTest, branch: int) -> str:
+        if isinstance(test, SurfaceTest):
+            return f"{_SIGNS[branch]} {_few_digits(test)(test.threshold)}"
         if not isinstance(test, ThresholdTest) or test.unit != "number":
             return ""
-        return f"{'>' if branch else '≤'} {shows[test.column](test.threshold)}"
+        return f"{_SIGNS[branch]} {shows[test.column](test.threshold)}"
 
     return answer
+
+
+_SIGNS = "≤", ">"
+
+
+def _few_digits(test: SurfaceTest) -> Callable[[float], str]:
+    """Numbers of a sum with four significant digits, or as many as tell its weights apart."""
+    return cuts_apart(map(abs, test.weights), 4)
+
+
+def _terms(test: NodeTest) -> tuple[str, ...]:
+    return test.terms(_few_digits(test)) if isinstance(test, SurfaceTest) else ()
+
+
+def in_short(test: NodeTest, branch: int, longest: int = 60) -> str:
+    """The condition of a branch on one line: a sum with few digits, and cut where it is long."""
+    if not isinstance(test, SurfaceTest):
+        return test.describe(branch)
+    total = shorten(" ".join(_terms(test)), longest)
+    return f"{total} {_SIGNS[branch]} {_few_digits(test)(test.threshold)}"
 
 
 def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
@@ -158,6 +186,8 @@ def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
         values = tuple(value for branch in branches for value in test.groups[branch])
         test, branches = replace(test, groups=(values,), rest=None), (0,)
     words = test.describe(branches[0])
+    if isinstance(test, SurfaceTest):
+        return words, words[words.rindex(_SIGNS[branches[0]]) :]
     return words, words.removeprefix(test.column).strip()
 
 
@@ -191,6 +221,25 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
+def fold_terms(terms: Sequence[str], width: int) -> list[str]:
+    """A sum in lines of at most ``width`` characters: broken before a term, and within one that is
+    longer before a factor; a name that is longer still is cut."""
+    lines: list[str] = []
+    for term in terms:
+        if lines and len(lines[-1]) + 1 + len(term) <= width:
+            lines[-1] += f" {term}"
+            continue
+        first, *factors = term.split("·")
+        lines.append(first)
+        for factor in factors:
+            lines[-1] += "·"
+            if len(lines[-1]) + len(factor) < width:
+                lines[-1] += factor
+            else:
+                lines.append(factor)
+    return [shorten(line, width) for line in lines]
+
+
 @dataclass(frozen=True)
 class Box:
     """A node that has its place; lengths are in pixels of a 12 px font, y grows downwards.
@@ -199,10 +248,11 @@ class Box:
     ----------
     node : Outline
     title, note, answer : str
-        What is written: in the box, behind it, and on the line that leads to it.
+        What is written: in the box, perhaps in several lines, behind it, and on the line that leads
+        to it.
     x, y : float
         Left end and middle of the box.
-    width : float
+    width, height : float
     line_from : tuple of float or None
         Right end of the parent's box; None at the root.
     """
@@ -214,6 +264,7 @@ class Box:
     x: float
     y: float
     width: float
+    height: float
     line_from: tuple[float, float] | None
 
 
@@ -229,6 +280,15 @@ class Layout:
 
 ROW, BOX, BEND, MARGIN, LETTER, BOLD = 30.0, 22.0, 26.0, 6.0, 6.9, 7.6
 """Height of a row and of a box, length of a line's bend, border, mean widths of letters."""
+
+LINE_HEIGHT = 14.0
+"""How much higher a box is for each further line of a sum."""
+
+_WIDER = 8
+"""A line of a sum may have so many characters more than a name."""
+
+_MOST_LINES = 7
+"""So many lines of a sum are in a box; the tooltips have the whole."""
 
 _CENTRED = 14
 """Up to so many rows a split stands at the middle of its children; in larger trees at the first
@@ -259,39 +319,60 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
         # A line takes: the bend, the answer written on it, and a little air.
         answers = max(_text_width(shorten(n.answer, longest)) for n in level)
         lefts.append(x + (BEND + answers + 12 if level[0] is not root else 0))
-        x = lefts[-1] + max(_text_width(shorten(_title(n), longest), BOLD) + 18 for n in level)
+        x = lefts[-1] + max(_title_width(_title(n, longest)) for n in level)
     boxes: list[Box] = []
-    centred = sum(not node.children for level in levels for node in level) <= _CENTRED
+    most_lines = max(len(_title(node, longest)) for level in levels for node in level)
+    # At the middle of its children a box has a row above and a row below for itself.
+    leaves = sum(not node.children for level in levels for node in level)
+    centred = leaves <= _CENTRED or most_lines > 1
+    height = max(ROW, (BOX + LINE_HEIGHT * (most_lines - 1)) / 2 + 8)
     row = 0
 
     def place(node: Outline, depth: int) -> int:
         nonlocal row
         position = len(boxes)
-        boxes.append(Box(node, "", "", "", 0, 0, 0, None))
-        title = shorten(_title(node), longest)
-        width = _text_width(title, BOLD) + 18
+        boxes.append(Box(node, "", "", "", 0, 0, 0, 0, None))
+        title = _title(node, longest)
+        width = _title_width(title)
         if node.children:
             below = [place(child, depth + 1) for child in node.children]
             y = boxes[below[0]].y
             if centred:
                 y = (y + boxes[below[-1]].y) / 2
         else:
-            below, y = [], MARGIN + (row + 0.5) * ROW
+            below, y = [], MARGIN + (row + 0.5) * height
             row += 1
         x = lefts[depth]
-        note = "" if node.children else node.outcome
-        boxes[position] = Box(node, title, note, shorten(node.answer, longest), x, y, width, None)
+        boxes[position] = Box(
+            node=node,
+            title="\n".join(title),
+            note="" if node.children else node.outcome,
+            answer=shorten(node.answer, longest),
+            x=x,
+            y=y,
+            width=width,
+            height=BOX + LINE_HEIGHT * (len(title) - 1),
+            line_from=None,
+        )
         for child in below:
             boxes[child] = replace(boxes[child], line_from=(x + width, y))
         return position
 
     place(root, 0)
     right = max(b.x + b.width + (_text_width(b.note) + 10 if b.note else 0) for b in boxes)
-    return Layout(tuple(boxes), right + MARGIN, row * ROW + 2 * MARGIN, row)
+    return Layout(tuple(boxes), right + MARGIN, row * height + 2 * MARGIN, row)
 
 
-def _title(node: Outline) -> str:
-    return node.question or node.label
+def _title(node: Outline, longest: int) -> list[str]:
+    """The lines of a box."""
+    if not node.terms:
+        return [shorten(node.question or node.label, longest)]
+    lines = fold_terms(node.terms, longest + _WIDER)
+    return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"]
+
+
+def _title_width(lines: Sequence[str]) -> float:
+    return max(_text_width(line, BOLD) for line in lines) + 18
 
 
 def _walk(node: Outline, depth: int = 0) -> Iterator[tuple[int, Outline]]:

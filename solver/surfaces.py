@@ -7,7 +7,7 @@ branch on any machine, and in any program that follows these two lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,14 +75,24 @@ class SurfaceTest:
         """The condition of a branch in words, e.g. ``0.5·length − 2·width > 3``."""
         return f"{self._sum()} {'>' if branch else '≤'} {self.threshold:.12g}"
 
-    def _sum(self) -> str:
-        words = ""
+    def terms(self, show: Callable[[float], str] = "{:.12g}".format) -> tuple[str, ...]:
+        """The terms of the sum in words, e.g. ``0.5·length``, ``− 2·width²``.
+
+        Parameters
+        ----------
+        show : callable
+            How a number that is not negative is written.
+        """
+        words: list[str] = []
         for weight, powers in zip(self.weights, self.powers, strict=True):
-            sign = ("−" if weight < 0 else "") if not words else (" − " if weight < 0 else " + ")
+            sign = ("−" if weight < 0 else "") if not words else ("− " if weight < 0 else "+ ")
             factors = [_factor(c, p) for c, p in zip(self.columns, powers, strict=True) if p]
-            size = [] if abs(weight) == 1 and factors else [f"{abs(weight):.12g}"]
-            words += sign + "·".join(size + factors)
-        return words or "0"
+            size = [] if abs(weight) == 1 and factors else [show(abs(weight))]
+            words.append(sign + "·".join(size + factors))
+        return tuple(words) or ("0",)
+
+    def _sum(self) -> str:
+        return " ".join(self.terms())
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from solver.nodetests import CategoryTest, NodeTest
+from solver.outline import in_short
 from solver.tree import Tree
 
 _MOST_CONDITIONS = 3
@@ -29,7 +30,7 @@ class Split(NamedTuple):
         test = self.test
         if isinstance(test, CategoryTest) and not test.is_indicator:
             return test.column
-        return test.describe(1)
+        return in_short(test, 1)
 
     @property
     def place(self) -> str:
@@ -37,7 +38,7 @@ class Split(NamedTuple):
         if not self.conditions:
             return "at the root"
         shown = self.conditions[-_MOST_CONDITIONS:]
-        words = " and ".join(test.describe(branch) for test, branch in shown)
+        words = " and ".join(in_short(test, branch) for test, branch in shown)
         return f"where {'… ' if len(shown) < len(self.conditions) else ''}{words}"
 
 

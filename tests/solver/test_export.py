@@ -11,7 +11,8 @@ import pytest
 from solver.columns import ColumnSpec
 from solver.export import export_dot, export_svg, export_text, plot_tree
 from solver.nodetests import CategoryTest, ThresholdTest
-from solver.outline import layout, outline
+from solver.outline import fold_terms, in_short, layout, outline
+from solver.surfaces import HyperplaneTest, PolynomialTest
 from solver.tree import Node, Tree
 
 ODOR = CategoryTest("odor", (("almond",), ("foul",), ("none",), (None,)))
@@ -35,6 +36,23 @@ def tree() -> Tree:
     return Tree(nodes, {0: ODOR, 1: AGE}, ("edible", "日本 <b>"), columns, "class")
 
 
+def oblique(name: str = "length") -> Tree:
+    """A hyperplane, and below it a surface of many terms."""
+    plane = HyperplaneTest.of([name, "width"], [0.345123456, -1.2789], 3.2141592)
+    powers = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    weights = (1.25, -0.3434343434, 0.123456789, 1.0, -2.0)
+    curve = PolynomialTest((name, "width"), weights, 3.5, powers)
+    nodes = (
+        Node((10, 9), 0, 7, (1, 2)),
+        Node((9, 0), 0),
+        Node((1, 9), 1, 8, (3, 4)),
+        Node((1, 0), 0),
+        Node((0, 9), 1),
+    )
+    columns = {name: ColumnSpec("number"), "width": ColumnSpec("number")}
+    return Tree(nodes, {7: plane, 8: curve}, ("no", "yes"), columns)
+
+
 def leaf() -> Tree:
     return Tree((Node((7, 1), 0),), {}, ("no", "yes"))
 
@@ -52,6 +70,59 @@ def test_text_gives_every_leaf_in_the_users_words(tree: Tree) -> None:
 
 def test_text_of_a_single_leaf() -> None:
     assert export_text(leaf()) == "no (8 rows, 1 wrong)"
+
+
+def test_text_breaks_long_sums_before_their_terms_and_keeps_all_digits() -> None:
+    assert export_text(oblique()).splitlines() == [
+        "0.345123456·length − 1.2789·width ≤ 3.2141592: no (9 rows)",
+        "0.345123456·length − 1.2789·width > 3.2141592",
+        "|   1.25·length − 0.3434343434·width + 0.123456789·length² + length·width",
+        "|       − 2·width² ≤ 3.5: no (1 row)",
+        "|   1.25·length − 0.3434343434·width + 0.123456789·length² + length·width",
+        "|       − 2·width² > 3.5: yes (9 rows)",
+    ]
+    longer = export_text(oblique("length of the petals"))
+    assert max(map(len, longer.splitlines())) < 110
+    assert "\n|       + length of the petals·width − 2·width² ≤ 3.5: no" in longer
+
+
+def test_drawn_sums_have_few_digits_and_lines_of_their_own() -> None:
+    root = ET.fromstring(export_svg(oblique("length of the petals (mm)")))
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert "0.3451·length of the petals (mm)" in texts
+    assert "+ 0.1235·length of the petals (mm)²" in texts
+    assert {"≤ 3.214", "> 3.214", "≤ 3.5", "> 3.5"} <= set(texts)
+    told = [element.text or "" for element in root.iter(f"{SVG}title")]
+    assert any(
+        "0.345123456·length of the petals (mm) − 1.2789·width > 3.2141592" in t for t in told
+    )
+    drawn = [text.get_text() for text in plot_tree(oblique()).axes[0].texts]
+    assert "0.3451·length − 1.279·width" in drawn
+    assert 'label="0.3451·length − 1.279·width"' in export_dot(oblique())
+
+
+@pytest.mark.parametrize("name", ["length", "length of the petals (mm)", "a" * 70])
+def test_boxes_of_sums_do_not_overlap(name: str) -> None:
+    plan = layout(outline(oblique(name)))
+    for i, a in enumerate(plan.boxes):
+        assert a.height / 2 <= a.y <= plan.height - a.height / 2
+        for b in plan.boxes[i + 1 :]:
+            apart = abs(a.y - b.y) >= (a.height + b.height) / 2
+            assert apart or a.x + a.width <= b.x or b.x + b.width <= a.x
+
+
+def test_sums_are_broken_before_terms_then_before_factors() -> None:
+    terms = ("2·length", "+ 3·width", "− 4·length²·width")
+    assert fold_terms(terms, 60) == ["2·length + 3·width − 4·length²·width"]
+    assert fold_terms(terms, 20) == ["2·length + 3·width", "− 4·length²·width"]
+    assert fold_terms(terms, 14) == ["2·length", "+ 3·width", "− 4·length²·", "width"]
+    assert fold_terms(("a" * 20,), 8) == ["aaaaaaa…"]
+
+
+def test_weights_that_differ_late_are_told_apart() -> None:
+    test = HyperplaneTest.of(["a", "b"], [1.000001, -1.000002], 0.0)
+    assert in_short(test, 1) == "1.000001·a − 1.000002·b > 0"
+    assert in_short(AGE, 0) == AGE.describe(0)
 
 
 def test_merging_adds_up_leaves_of_the_same_class_under_one_split(tree: Tree) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
 import solver
 from pipelines.report.changes import find_change, splits_of
+from solver.surfaces import HyperplaneTest
 from solver.tree import Shape, Tree
 
 CODES = [[a, b, c, d] for a in (0, 1) for b in (0, 1) for c in (0, 1, 2) for d in (0, 1)]
@@ -52,6 +54,16 @@ def test_one_question_for_another_at_the_same_place() -> None:
     change = find_change(grow((0, (LEAF, LEAF))), grow((1, (LEAF, LEAF))))
     assert [split.asks for split in change.added] == ["x1"]
     assert [split.asks for split in change.removed] == ["x0"]
+
+
+def test_sums_of_columns_are_named_with_few_digits() -> None:
+    frame = pd.DataFrame({"a": [0.0, 1, 2, 3], "b": [4.0, 1, 2, 3], "c": [0, 1, 0, 1]})
+    problem = solver.Problem.from_table(frame, "c", "continuous")
+    line = HyperplaneTest.of(["a", "b"], [0.333333333, -1.0], 0.123456)
+    change = find_change(problem.grow(-1), problem.grow((line, (-1, (0, (-1, -1))))))
+    assert [split.asks for split in change.added] == ["0.3333·a − b > 0.1235", "a > 0.5"]
+    assert change.added[1].place == "where 0.3333·a − b > 0.1235"
+    assert find_change(problem.grow((line, (-1, -1))), problem.grow((line, (-1, -1)))).kept == 1
 
 
 def test_a_place_far_down_is_named_by_its_last_conditions() -> None:
