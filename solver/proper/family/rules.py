@@ -6,13 +6,13 @@ are left be shared out between its two sides?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
 from solver.proper.recursion import Leaf, Space, Split, Tree, count, trees
 
-Rules: TypeAlias = tuple[Hashable, ...]
+Rules: TypeAlias = tuple[Any, ...]
 Shares: TypeAlias = Callable[[Rules, int], Iterable[tuple[Rules, Rules]]]
 """Of a list of rules and the place of the root in it: the pairs (rs⁺, rs⁻)."""
 
