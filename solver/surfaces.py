@@ -56,8 +56,8 @@ class SurfaceTest:
         """Name of the encoded feature."""
         return f"{self._sum()}>{self.threshold:.12g}"
 
-    def branches(self, *values: NDArray[Any]) -> NDArray[np.int32]:
-        """The branch of every row, from the numbers of each column."""
+    def sums(self, *values: NDArray[Any]) -> NDArray[np.float64]:
+        """What is held against the threshold, for every row, from the numbers of each column."""
         numbers = [np.asarray(column, dtype=np.float64) for column in values]
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))
@@ -67,7 +67,12 @@ class SurfaceTest:
                     for _ in range(power):
                         term = term * column
                 total = total + term
-        result = (total > self.threshold).astype(np.int32)
+        return total
+
+    def branches(self, *values: NDArray[Any]) -> NDArray[np.int32]:
+        """The branch of every row, from the numbers of each column."""
+        numbers = [np.asarray(column, dtype=np.float64) for column in values]
+        result = (self.sums(*numbers) > self.threshold).astype(np.int32)
         result[np.any([np.isnan(column) for column in numbers], axis=0)] = self.missing
         return result
 
