@@ -1,0 +1,57 @@
+"""Samples for hypothesis: some rules of some points, with counts of two classes at each point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from solver.proper.framework.geometry import members
+from solver.proper.framework.optimum import additive
+from solver.proper.framework.rules import Rule, gen_rules
+from solver.proper.recursion import Objective
+from tests.solver.proper.framework.clouds import point_sets
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Points, rules of theirs, and the weight of two classes at every point."""
+
+    points: list[tuple[int, ...]]
+    rules: list[Rule]
+    counts: list[tuple[int, int]]
+
+    @property
+    def everything(self) -> int:
+        """The set of all points."""
+        return (1 << len(self.points)) - 1
+
+    def errors(self, xs: int) -> int:
+        """Misclassified weight of a leaf, f of equation 22."""
+        columns = zip(*(self.counts[i] for i in members(xs)), strict=True)
+        return min((sum(column) for column in columns), default=0)
+
+    def objective(self, price: int = 0) -> Objective[Any]:
+        """Errors, and a price a split."""
+        return additive(self.errors, price)
+
+
+@st.composite
+def samples(draw: Any, most: int = 4, points: int = 7) -> Sample:
+    """Rules that the points give rise to; also more than K for choices of K."""
+    places = draw(point_sets(most=points, dimensions=2))
+    kinds = draw(st.sampled_from(["axis", "hyperplane", "hyperplane", "mixed"]))
+    rules = gen_rules(places, kinds) if len(places) < 6 or kinds != "mixed" else []
+    rules = rules or gen_rules(places, "axis")
+    if rules:
+        chosen = st.sampled_from(rules)
+        rules = draw(st.lists(chosen, max_size=most, unique=True))
+    counts = draw(
+        st.lists(
+            st.tuples(st.integers(0, 2), st.integers(0, 2)),
+            min_size=len(places),
+            max_size=len(places),
+        )
+    )
+    return Sample(places, rules, counts)
