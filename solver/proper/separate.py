@@ -39,14 +39,14 @@ _DIGITS = range(3, 18)
 _HUGE = Fraction(10) ** 290
 
 
-def separate(parting: Parting, problem: Problem, rules: str, degree: int = 2) -> Shape:
+def shape_of_parting(problem: Problem, parting: Parting, rules: str, degree: int = 2) -> Shape:
     """The shape of a tree whose tests part the rows as they are to be parted.
 
     Parameters
     ----------
+    problem : Problem
     parting : int or nested tuple
         See :data:`Parting`.
-    problem : Problem
     rules : {"axis", "hyperplane", "polynomial", "mixed"}
         ``mixed`` takes the simplest test that does it: a cut, then a hyperplane, then a polynomial
         of the lowest degree.
