@@ -8,7 +8,7 @@ the paper's Definition 4.4 and its relatives in sections 5 and 6). The rest is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -173,20 +173,6 @@ def best(
         return found
 
     return solve(state)
-
-
-def grow(space: Space[S], state: S, choose: Callable[[S, Sequence[Split[S]]], Split[S]]) -> Tree:
-    """One tree, its splits chosen from the top down and never taken back: what a greedy or a
-    randomised algorithm makes. A state without splits must be a leaf; one with splits is split.
-    """
-    splits = list(space.splits(state))
-    if not splits:
-        leaf = space.leaf(state)
-        if leaf is None:
-            raise ValueError(f"the choices led to a state that has no tree: {state!r}")
-        return leaf
-    left, root, right = choose(state, splits)
-    return Node(grow(space, left, choose), root, grow(space, right, choose))
 
 
 def leaves(tree: Tree) -> Iterator[Any]:

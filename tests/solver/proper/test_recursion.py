@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from solver.proper.recursion import (
     Leaf,
     Memo,
@@ -14,7 +12,6 @@ from solver.proper.recursion import (
     Space,
     best,
     count,
-    grow,
     leaves,
     roots,
     trees,
@@ -79,10 +76,8 @@ def test_memo_counts_its_hits() -> None:
     assert Memo().rate == 0
 
 
-def test_grow() -> None:
-    tree = grow(shapes, 5, lambda state, splits: splits[-1])
-    assert list(roots(tree)) == [5, 4, 3, 2]
-    assert list(leaves(tree)) == [1] * 5
-    assert depth(tree) == 4
-    with pytest.raises(ValueError, match=r"no tree: 0"):
-        grow(shapes, 0, lambda state, splits: splits[0])
+def test_leaves_and_roots() -> None:
+    *_, last = trees(shapes, 5)
+    assert list(roots(last)) == [5, 4, 3, 2]
+    assert list(leaves(last)) == [1] * 5
+    assert depth(last) == 4
