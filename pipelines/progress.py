@@ -27,6 +27,8 @@ def describe(progress: Progress) -> list[str]:
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     parts.append(f"{progress.running} running")
+    if progress.shards:
+        parts.append(f"shards {progress.shards_done}/{progress.shards}")
     if progress.rate > 0:
         parts.append(f"{progress.rate:.3g}/s")
     if progress.eta is not None and progress.done < progress.total:

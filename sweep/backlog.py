@@ -43,7 +43,7 @@ class Backlog:
     ) -> None:
         self._waiting = len(tasks)
         buckets = np.floor(np.log2(np.maximum(costs, 1e-9)) / 2).astype(np.int64)
-        order = np.lexsort((tasks, -costs, nodes, -buckets))
+        order = np.lexsort((-costs, nodes, -buckets))  # where these are equal, as given
         tasks, nodes, buckets = tasks[order], nodes[order], buckets[order]
         changes = np.flatnonzero(np.diff(nodes) | np.diff(buckets)) + 1
         starts = [0, *changes.tolist()] if len(tasks) else []

@@ -37,9 +37,10 @@ from sweep.overdue import Overdue
 from sweep.plan import Node, Plan, Task
 from sweep.rows import Cell, Checkpoint, Finished, Place, as_finished
 from sweep.seats import Bundle, Seat
+from sweep.shards import Shards, of_shard
 from sweep.shipping import Shipper
 from sweep.store import Store
-from sweep.worker import LEAVING, request_stop, take_over
+from sweep.worker import LEAVING, give_up, request_stop, take_over
 
 Row = dict[str, Any]
 
@@ -79,6 +80,7 @@ class Dispatcher:
         self.memory = 0
         self.notes: deque[str] = deque()
         self.snapshots: deque[Checkpoint] = deque()
+        self.shards = Shards(store)
         self.courier = Courier(client, run.name)
         self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
         self._casualties = Casualties(
@@ -98,8 +100,13 @@ class Dispatcher:
 
     @property
     def running(self) -> int:
-        """Tasks that are on a worker."""
+        """Tasks that are on a worker, each shard counted."""
         return sum(seat.n_tasks for seat in self.seats.values())
+
+    @property
+    def running_tasks(self) -> int:
+        """The same, but all shards of a task counted as one."""
+        return len({task.key for seat in self.seats.values() for task in seat.tasks})
 
     @property
     def waiting(self) -> int:
@@ -114,12 +121,13 @@ class Dispatcher:
                 seat.reserved = None
         self._tell_workers(request_stop)
 
-    def _tell_workers(self, function: Callable[[str], None]) -> threading.Thread:
-        """Call a function of the run's name on all workers, of which some may not answer."""
+    def _tell_workers(self, function: Callable[..., None], *more: str) -> threading.Thread:
+        """Call a function of the run's name and maybe more on all workers, of which some may not
+        answer."""
 
         def tell() -> None:
             with suppress(Exception):
-                self.client.run(function, self.run.name, on_error="ignore")
+                self.client.run(function, self.run.name, *more, on_error="ignore")
 
         thread = threading.Thread(target=tell, daemon=True)
         thread.start()
@@ -151,19 +159,45 @@ class Dispatcher:
         for seat in staying:
             self._start_reserved(seat)
         for seat in free[kept:]:
-            while len(seat.bundles) < self._bundling.depth and len(self.backlog):
-                elsewhere = {n for s in self.seats.values() if s is not seat for n in s.nodes}
-                here = seat.prepared.keys()
-                node = self.backlog.head(here, elsewhere)
-                assert node is not None
-                most = self._bundling.size(self.plan.nodes[node])
-                numbers = self.backlog.take(here, elsewhere, most)
-                self._submit(seat, self.plan.tasks_of(numbers), alone=False)
+            while len(seat.bundles) < self._depth(seat) and len(self.backlog):
+                chosen, rest = self._take_load(seat)
+                if chosen and chosen[0].shard is not None and seat.bundles:
+                    chosen, rest = [], [*chosen, *rest]
+                if rest:
+                    self.backlog.give_back(rest[0].node.number, [task.number for task in rest])
+                if chosen:
+                    self._submit(seat, chosen, alone=False)
+                elif rest:
+                    break  # a shard waits for a worker that has nothing else to do
+
+    def _depth(self, seat: Seat) -> int:
+        """How many bundles a worker should have; none waits behind a shard, which may be long."""
+        return 1 if any(task.shard is not None for task in seat.tasks) else self._bundling.depth
+
+    def _take_load(self, seat: Seat) -> tuple[list[Task], list[Task]]:
+        """What waits for a worker: tasks that travel together, and what comes after them.
+
+        A shard travels by itself: another worker may be free for the next one, and that may begin
+        with a better tree then.
+        """
+        elsewhere = {n for s in self.seats.values() if s is not seat for n in s.nodes}
+        here = seat.prepared.keys()
+        node = self.backlog.head(here, elsewhere)
+        assert node is not None
+        most = self._bundling.size(self.plan.nodes[node])
+        found = self.plan.tasks_of(self.backlog.take(here, elsewhere, most))
+        found = [task for task in found if self.shards.is_due(task)]
+        shards = (i for i, task in enumerate(found) if task.shard is not None)
+        end = max(1, next(shards, len(found)))
+        return found[:end], found[end:]
 
     def _start_reserved(self, seat: Seat) -> None:
         """Run a suspect once its data are there, so that it is known what a death is due to."""
         task = seat.reserved
         if task is None:
+            return
+        if not self.shards.is_due(task):
+            seat.reserved = None
             return
         future = self._prepared(seat, task.node)
         if future.status == "finished" or (
@@ -190,9 +224,10 @@ class Dispatcher:
     def _cell(self, task: Task) -> Cell:
         solver, lam = task.solver, str(task.lam.exact)
         resumes = self._resumes or self._casualties or self._leavers
-        start = self.store.checkpoint(task.key) if resumes else None
-        question = None
-        if SOLVERS[solver.name].traits.resumes:
+        start = question = None
+        if resumes and task.shard is None:
+            start = self.store.checkpoint(task.key)
+        if SOLVERS[solver.name].traits.resumes and task.shard is None:
             block = self.plan.block_of(task.number)
             question = block.maker.key(lam, question_limits(solver.limits))
         return Cell(
@@ -206,6 +241,8 @@ class Dispatcher:
             attempt=self.store.answers.attempts(task.key) + self._casualties.deaths(task) + 1,
             start=start,
             question=question,
+            shard=task.shard,
+            incumbent=self.shards.incumbent(task),
         )
 
     def _with_state(self, task: Task, seat: Seat) -> Cell:
@@ -278,7 +315,8 @@ class Dispatcher:
             if self._ready.queue.empty() and self._events.empty():
                 self._ready.thread_condition.wait(timeout)
         found: list[Finished] = []
-        failed: list[Row] = []
+        failed: list[Row] = [*self.shards.merged]
+        self.shards.merged.clear()
         while self._ready.has_ready():
             for future, result in self._ready.next_batch(block=False):
                 taken = self._take(future, result)
@@ -302,14 +340,16 @@ class Dispatcher:
             return []  # of a worker that is known to be lost
         if future.status == "finished":
             del seat.bundles[future]
-            return self._finished(bundle, result)
+            taken: Finished = self._finished(bundle, result)
+            shard = bundle.tasks[0] if bundle.tasks[0].shard is not None else None
+            return taken if shard is None or not len(taken) else self._take_shard(shard, taken)
         if future.status == "error":
             error = result[1] if isinstance(result, tuple) else result
             if isinstance(error, KilledWorker):
                 return self._remove(seat.address)
             del seat.bundles[future]
             text = "".join(traceback.format_exception(error))
-            return [self._failed(task, text, Status.ERROR, seat) for task in bundle.tasks]
+            return [r for t in bundle.tasks for r in self._failed(t, text, Status.ERROR, seat)]
         del seat.bundles[future]
         self._return(bundle)
         return []
@@ -320,6 +360,18 @@ class Dispatcher:
         self._bundling.took(bundle.node, len(bundle.tasks), len(result), result.seconds)
         self.backlog.give_back(bundle.node.number, [task.number for task in left])
         return result
+
+    def _take_shard(self, task: Task, finished: Finished) -> list[Row]:
+        """The row of a task, if this shard has ended it."""
+        try:
+            found, reached = self.shards.take(task, finished)
+        except ValueError as error:
+            return self._failed(task, str(error), Status.ERROR)
+        if reached is not None:
+            self.snapshots.append(reached)
+        if any(not Status(row["status"]).has_tree for row in found):
+            self._tell_workers(give_up, task.key)
+        return found
 
     def _return(self, bundle: Bundle) -> None:
         if bundle.alone:
@@ -335,7 +387,9 @@ class Dispatcher:
                 found += self._remove(event["worker"])
             kind = event.get("kind")
             if kind == "snapshot":
-                self.snapshots.append(Checkpoint(**event["checkpoint"]))
+                reached = Checkpoint(**event["checkpoint"])
+                if self.shards.see(reached):
+                    self.snapshots.append(reached)
             elif kind == "memory":
                 self._casualties.used_memory(event["key"], event["used"])
             elif kind == "overdue":
@@ -420,15 +474,23 @@ class Dispatcher:
         return self._killed(self._casualties.lost(seat))
 
     def _killed(self, deaths: Sequence[Death]) -> list[Row]:
-        return [self._failed(death.task, death.error, Status.KILLED) for death in deaths]
+        return [r for d in deaths for r in self._failed(d.task, d.error, Status.KILLED)]
 
-    def _failed(self, task: Task, error: str, status: Status, seat: Seat | None = None) -> Row:
+    def _failed(
+        self, task: Task, error: str, status: Status, seat: Seat | None = None
+    ) -> list[Row]:
+        """The row of a task that has failed; none if another shard of it has failed before."""
+        if not self.shards.fail(task):
+            return []
+        if task.shard is not None:
+            error = of_shard(error, task.shard)
+            self._tell_workers(give_up, task.key)
         place = Place(None, seat.address if seat else None, rows.now())
         cell = self._cell(task)
         if status is Status.KILLED:
             died = max(1, self._casualties.deaths(task))
             cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
-        return rows.failed(task.node.info, cell, place, error, status)
+        return [rows.failed(task.node.info, cell, place, error, status)]
 
 
 def _bytes(node: Node) -> int:

@@ -27,6 +27,7 @@ from sweep.patience import Patience
 from sweep.plan import Plan, make_plan
 from sweep.planfile import survey
 from sweep.rows import Finished, checkpoint_of
+from sweep.shards import backlog_of
 from sweep.spec import SweepFile
 from sweep.storage import Place, is_remote, open_folder
 from sweep.store import Store
@@ -93,8 +94,7 @@ def run_sweep(
         remaining, answered = survey(plan, store)
         listener.planned(plan, len(remaining))
         if len(remaining):
-            costs = plan.costs()[remaining]
-            backlog = Backlog(remaining, plan.node_numbers()[remaining], costs)
+            backlog = backlog_of(plan, remaining)
             run = tasks.Run(
                 name_run(_full_name(out)),
                 checkpoint_seconds,
@@ -194,6 +194,8 @@ class _Session:
                 self._take(finished)
             self._keep_snapshots(dispatcher)
             self._keep_states(dispatcher)
+            while dispatcher.shards.kept:
+                self.patience.keep_shard(*dispatcher.shards.kept.popleft())
             self.patience.write()
             watch.check(
                 len(dispatcher.seats) - dispatcher.hosts.n_refused,
@@ -262,17 +264,18 @@ class _Session:
     def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:
         seconds = now - self.began
         rate = self.ran / seconds if seconds > 0 else 0.0
-        left = dispatcher.waiting + dispatcher.running
+        left = self.plan.n_tasks - self.answered - self.ran
         gaps = [*self._open_gaps.values()]
         if self.worst_gap is not None:
             gaps.append(self.worst_gap)
+        done, shards = dispatcher.shards.counts
         return Progress(
             active=active,
             total=self.plan.n_tasks,
             answered=self.answered,
             done=self.answered + self.ran - self.failed,
             failed=self.failed,
-            running=dispatcher.running,
+            running=dispatcher.running_tasks,
             seconds=seconds,
             rate=rate,
             # The longest tasks come first: from them alone any guess is far too high.
@@ -280,4 +283,6 @@ class _Session:
             worst_gap=max(gaps, default=None),
             workers=len(dispatcher.seats),
             memory=dispatcher.memory,
+            shards_done=done,
+            shards=shards,
         )

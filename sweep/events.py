@@ -39,6 +39,8 @@ class Progress:
     workers : int
     memory : int
         Bytes that the workers use.
+    shards_done, shards : int
+        Of the tasks in shards that workers are at: shards that are finished, and all.
     """
 
     active: bool
@@ -53,6 +55,8 @@ class Progress:
     worst_gap: float | None
     workers: int
     memory: int
+    shards_done: int = 0
+    shards: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from solver.base import Snapshot, Watch
 from solver.errors import InputError
 from solver.solution import Solution, Status
 from sweep.asks import asks_path, shown_lam
-from sweep.rows import Cell, Checkpoint, checkpoint_at
+from sweep.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.shelf import SHELF
 from sweep.statefile import State, TooLargeError, read_state, size_of, write_state
-from sweep.worker import TIME_GUARD, is_stopped
+from sweep.worker import TIME_GUARD, is_given_up, is_stopped
 
 if TYPE_CHECKING:
     from sweep.tasks import Run
@@ -93,8 +93,12 @@ class Keeper:
 
     def watch(self) -> Watch:
         """How the search is followed and stopped."""
-        run = self._run
-        return Watch(lambda: is_stopped(run.name), self._snapshot, run.checkpoint_seconds)
+        run, key = self._run, self._cell.key
+        return Watch(
+            lambda: is_stopped(run.name) or is_given_up(run.name, key),
+            self._snapshot,
+            run.checkpoint_seconds,
+        )
 
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
         """Guard a search that has so many seconds left; the driver is told before the end."""
@@ -196,7 +200,9 @@ class Keeper:
 
     def _reached(self, seen: Snapshot) -> Checkpoint:
         solved = None if self._solved is None else self._solved()
-        return checkpoint_at(seen, self._cell.key, self._cell.start, self._from_state, solved)
+        cell = self._cell
+        reached = checkpoint_at(seen, cell.key, cell.start, self._from_state, solved)
+        return reached if cell.shard is None else of_part(reached)
 
     def end(self, solution: Solution) -> None:
         """Offer the last state of a search that could go on, given a larger limit."""

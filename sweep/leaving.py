@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -48,11 +49,10 @@ class Leavers:
         return len(self._stopped)
 
     def see(self, tasks: Iterable[Task], finished: Finished) -> None:
-        """Keep those tasks of a bundle that were stopped."""
+        """Keep those tasks of a bundle that were stopped; rows are in the order of the tasks."""
         stopped = pc.equal(finished.rows["status"], Status.STOPPED.value)
         if pc.any(stopped).as_py():
-            keys = set(finished.rows["key"].filter(stopped).to_pylist())
-            self._stopped += [task for task in tasks if task.key in keys]
+            self._stopped += [*itertools.compress(tasks, stopped.to_pylist())]
             self._any = True
 
     def release(self, seats: Iterable[Seat], coming: int) -> None:

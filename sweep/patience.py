@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sweep.rows import Checkpoint
+from solver.shards import Shard
+from sweep.rows import Checkpoint, Finished
 from sweep.storage import StorageError
 from sweep.store import Store
 
@@ -123,6 +124,13 @@ class Patience:
             why = f"the state of a search is not kept: {getattr(error, 'why', error)}"
         if why is not None:
             self._complain(why)
+
+    def keep_shard(self, key: str, shard: Shard, finished: Finished) -> None:
+        """Keep a finished shard of a task of which others are not; without room it is not kept."""
+        try:
+            self._store.save_shard(key, shard, finished)
+        except StorageError as error:
+            self._complain(f"finished shards are not kept: {error.why}")
 
     def _complain(self, text: str) -> None:
         if text not in self._complaints:

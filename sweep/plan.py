@@ -22,6 +22,7 @@ from solver.encodings import ENCODINGS, Encoder, fit_encoder
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.shards import Shard
 from solver.tree import Task as Kind
 from sweep import datasets, folds
 from sweep.asks import asks_path
@@ -85,13 +86,14 @@ class Node:
 
 
 class Task(NamedTuple):
-    """One cell of the plan."""
+    """One cell of the plan, or a shard of it, see :meth:`Plan.pieces`."""
 
     number: int
     node: Node
     solver: Choice
     lam: Lam
     key: str
+    shard: Shard | None = None
 
 
 class Impossible(NamedTuple):
@@ -176,18 +178,37 @@ class Plan:
     def _starts(self) -> list[int]:
         return [block.start for block in self.blocks]
 
+    def pieces(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of what workers do for some tasks: of a task in shards, one a shard.
+
+        Shard i of a task has the task's number and i times the number of all tasks.
+        """
+        shards = np.repeat([b.solver.shards for b in self.blocks], [*map(len, self.blocks)])
+        each = shards[numbers]
+        index = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+        return np.asarray(np.repeat(numbers, each) + index * self.n_tasks)
+
     def block_of(self, index: int) -> Block:
-        """The block that holds a task."""
-        return self.blocks[bisect.bisect_right(self._starts, index) - 1]
+        """The block that holds a task, or a shard of it."""
+        return self.blocks[bisect.bisect_right(self._starts, index % self.n_tasks) - 1]
 
     def task(self, index: int) -> Task:
-        """The task of a number from 0."""
-        return self.block_of(index).task(index)
+        """The task of a number from 0, or the shard, see :meth:`pieces`."""
+        return self.tasks_of([index])[0]
 
     def tasks_of(self, indices: Sequence[int]) -> list[Task]:
-        """The tasks of some numbers, in that order."""
+        """The tasks or shards of some numbers, in that order."""
         runs = itertools.groupby(indices, key=self.block_of)
-        return [task for block, numbers in runs for task in block.tasks([*numbers])]
+        return [task for block, numbers in runs for task in self._of_block(block, [*numbers])]
+
+    def _of_block(self, block: Block, numbers: Sequence[int]) -> list[Task]:
+        shards, total = block.solver.shards, self.n_tasks
+        if shards == 1:
+            return block.tasks(numbers)
+        return [
+            task._replace(number=number, shard=Shard(number // total, shards))
+            for number, task in zip(numbers, block.tasks([n % total for n in numbers]), strict=True)
+        ]
 
     def tasks(self) -> Iterator[Task]:
         """All tasks, in the order of the spec's axes, made a block at a time."""
@@ -212,13 +233,14 @@ class Plan:
 
     @property
     def most_seconds(self) -> float | None:
-        """Search time if every task uses up its time limit; None if one has no limit."""
+        """Search time if every task, or each of its shards, uses up its time limit; None if one
+        has no limit."""
         total = 0.0
         for block in self.blocks:
             seconds = block.solver.limits.get("seconds")
             if seconds is None and SOLVERS[block.solver.name].traits.proves:
                 return None
-            total += (seconds or 0.0) * len(block)
+            total += (seconds or 0.0) * len(block) * block.solver.shards
         return total
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from solver.base import Snapshot
+from solver.shards import Shard
 from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import schema
@@ -75,6 +76,10 @@ class Cell:
     if the solver has no states."""
     state: str | None = None
     """The token of the state that the driver sends, to go on from."""
+    shard: Shard | None = None
+    """The part of the task that is to be done; None for the whole."""
+    incumbent: str | None = None
+    """A tree to begin a shard with, as JSON: the best that another one has found."""
 
     @property
     def identity(self) -> dict[str, str]:
@@ -231,26 +236,34 @@ def solved(
     row.update(
         n_features=n_features,
         n_features_encoded=n_features_encoded,
-        status=solution.status.value,
-        **_exact("objective", solution.objective),
-        **_exact("lower_bound", solution.lower_bound),
-        **_exact("gap", solution.gap),
+        **claims_and_effort(solution),
         **train_quality(solution),
         total_weight=solution.total_weight,
         splits=solution.splits,
         leaves=solution.leaves,
         depth=solution.depth,
-        iterations=solution.iterations,
-        nodes=solution.nodes,
-        seconds=solution.seconds,
-        compile_seconds=solution.compile_seconds,
-        peak_bytes=solution.peak_bytes,
-        trace=[point._asdict() for point in solution.trace],
         tree=solution.tree.to_json(),
-        extra=_as_extra(solution.extra),
     )
     row.update(tested)
     return row
+
+
+def claims_and_effort(solution: Solution) -> dict[str, Any]:
+    """The columns of what is claimed of a tree and of what that has taken; errors as
+    :func:`solved`."""
+    return {
+        "status": solution.status.value,
+        **_exact("objective", solution.objective),
+        **_exact("lower_bound", solution.lower_bound),
+        **_exact("gap", solution.gap),
+        "iterations": solution.iterations,
+        "nodes": solution.nodes,
+        "seconds": solution.seconds,
+        "compile_seconds": solution.compile_seconds,
+        "peak_bytes": solution.peak_bytes,
+        "trace": [point._asdict() for point in solution.trace],
+        "extra": _as_extra(solution.extra),
+    }
 
 
 def _as_extra(extra: Mapping[str, Any]) -> str | None:
@@ -307,6 +320,12 @@ def checkpoint_at(
         nodes=seen.nodes,
         path=path,
     )
+
+
+def of_part(reached: Checkpoint) -> Checkpoint:
+    """What a shard's checkpoint says of the whole task: its tree. The bound and the effort are
+    those of the shard."""
+    return replace(reached, lower_bound="0", seconds=0.0, iterations=0, nodes=0)
 
 
 def start_tree(start: Checkpoint | None) -> Tree | None:

@@ -70,6 +70,12 @@ class Seat:
         return sum(len(bundle.tasks) for bundle in self.bundles.values()) + bool(self.reserved)
 
     @property
+    def tasks(self) -> list[Task]:
+        """These tasks."""
+        handed = [task for bundle in self.bundles.values() for task in bundle.tasks]
+        return handed if self.reserved is None else [*handed, self.reserved]
+
+    @property
     def nodes(self) -> set[int]:
         """The nodes it is at."""
         return {bundle.node.number for bundle in self.bundles.values()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.shards import Shard
 from sweep.asks import LAM, PATH, PROOF, with_asks
 from sweep.datasets.reference import DatasetRef
 from sweep.lambdas import Axis, LambdaItem, as_items, depend_on_rows, expand
@@ -30,6 +31,11 @@ from sweep.yamlfile import Strict, YamlFile, parse_yaml, problem, read_yaml, unk
 Scalar: TypeAlias = str | int | float | bool | None
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
+
+SHARDS = "shards"
+
+MOST_SHARDS = 10_000
+"""Of one task: the driver has a row of each in memory until the last has come."""
 
 UNCERTIFIED = ("splits", "min_leaf_size")
 """Limits under which a certificate would claim too much: it covers a limit on depth only."""
@@ -52,11 +58,15 @@ class Choice:
         :mod:`sweep.asks`.
     limits : dict
         Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
+    shards : int
+        In how many shards a solver does each task. The answer is the same, so choices that differ
+        in nothing else are one.
     """
 
     name: str
     options: dict[str, Any]
     limits: dict[str, Any]
+    shards: int = 1
 
 
 class EncodingEntry(Strict):
@@ -97,6 +107,7 @@ class SolverEntry(Strict):
     ``lam: path`` the λ-path from the least λ on takes the place of a tree for each λ; with
     ``proof: true`` a certificate is stored with each row. ``ablate`` names switches of the solver,
     or is ``all``: beside each choice there are those in which one of them is the other way round.
+    With ``shards`` each task is done in so many shards, by as many workers as there are.
     """
 
     solver: str
@@ -104,6 +115,7 @@ class SolverEntry(Strict):
     ablate: list[str] = Field(default_factory=list)
     lam: str | None = None
     proof: bool = False
+    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
 
     @model_validator(mode="before")
     @classmethod
@@ -126,6 +138,8 @@ class SolverEntry(Strict):
         entry = {**data, "options": options, "ablate": _switches(name, data.get("ablate"))}
         for choice in _ablated(name, options, entry["ablate"]):
             _checked(lambda chosen: _split_options(name, chosen), choice, "options")
+            if _is_divided(data):
+                _checked(lambda chosen: _check_part(name, chosen), choice, SHARDS)
         return entry
 
     def expand(self, seed: int) -> Iterator[Choice]:
@@ -134,9 +148,10 @@ class SolverEntry(Strict):
             seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
         else:
             seeded = self.options
-        for options in _ablated(self.solver, seeded, self.ablate):
-            settings, limits = _split_options(self.solver, options)
-            yield Choice(self.solver, with_asks(settings, self.lam, self.proof), limits)
+        for given in _ablated(self.solver, seeded, self.ablate):
+            settings, limits = _split_options(self.solver, given)
+            options = with_asks(settings, self.lam, self.proof)
+            yield Choice(self.solver, options, limits, self.shards)
 
 
 def _switches(solver: str, given: Any) -> list[str]:
@@ -180,6 +195,38 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
         able = [name for name, kind in SOLVERS.items() if kind.certifies]
         remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
         raise problem(f"solver {solver!r} cannot give a proof; {remedy}", PROOF)
+    if _is_divided(data):
+        _check_shards(solver, data)
+
+
+def _is_divided(data: Mapping[str, Any]) -> bool:
+    """Whether more than one shard is asked for; what is no number of shards is refused later."""
+    number = data.get(SHARDS)
+    return type(number) is int and number > 1
+
+
+def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
+    """Refuse shards of a task that cannot be divided."""
+    if not SOLVERS[solver].traits.shards:
+        able = [name for name, kind in SOLVERS.items() if kind.traits.shards]
+        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
+        raise problem(f"solver {solver!r} cannot do a task in shards; {remedy}", SHARDS)
+    if LAM in data:
+        raise problem(
+            "a λ-path cannot be done in shards: which λ is next follows from the trees before; "
+            "leave out one of the two",
+            SHARDS,
+        )
+    if data.get(PROOF) is True:
+        raise problem(
+            "there is no certificate of a search in shards; leave out one of the two", SHARDS
+        )
+
+
+def _check_part(solver: str, given: Mapping[str, Any]) -> None:
+    """Let a solver refuse to be divided with these options."""
+    settings, _ = _split_options(solver, given)
+    SOLVERS[solver](**settings).part(Shard(0, 2))
 
 
 def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -449,13 +496,13 @@ class Spec(Strict):
     def _merged(self, entry: SolverEntry) -> Iterator[Choice]:
         for choice in entry.expand(self.seed):
             limits = Limits(**{**self.limits.given(), **choice.limits}).to_dict()
-            yield Choice(choice.name, choice.options, limits)
+            yield replace(choice, limits=limits)
 
 
 def _distinct(choices: Iterator[Choice]) -> list[Choice]:
     found: dict[str, Choice] = {}
     for choice in choices:
-        found.setdefault(repr(choice), choice)
+        found.setdefault(repr(replace(choice, shards=1)), choice)
     return list(found.values())
 
 

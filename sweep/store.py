@@ -19,9 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.errors import InputError
+from solver.shards import Shard
 from solver.solution import Status
-from sweep import index, proofs, sealed, states
+from sweep import index, keptshards, proofs, sealed, states
 from sweep.index import Index
+from sweep.keptshards import KeptShards
 from sweep.keys import canonical
 from sweep.lease import FOLDER as LEASES
 from sweep.lease import Lease, LostLeaseError
@@ -101,6 +103,8 @@ class Store:
             self._checkpoints = {PurePosixPath(n).stem for n, _ in self.folder.names(CHECKPOINTS)}
             self._origins: dict[str, str] = {}
             self.states.drop_all_but(self._may_go_on)
+            self.shards = KeptShards(self.folder, tell)
+            self.shards.drop_all_but(self._is_open)
         except BaseException:
             self.lease.release()
             raise
@@ -215,6 +219,10 @@ class Store:
                 if key in self._checkpoints and Status(status).has_tree:
                     self.folder.remove(_checkpoint_name(key))
                     self._checkpoints.discard(key)
+        if self.shards:
+            for key in table["key"].to_pylist():
+                if not self._is_open(key):
+                    self.shards.drop(key)
         if self.states or self._origins:
             for key in table["key"].to_pylist():
                 if not self._may_go_on(key):
@@ -261,6 +269,18 @@ class Store:
         if key not in self._checkpoints:
             return None
         return read_checkpoint(self.folder, _checkpoint_name(key), self._tell)
+
+    # Shards
+
+    def save_shard(self, key: str, shard: Shard, finished: Finished) -> None:
+        """Keep what a shard has found, until all of its task are finished."""
+        self.lease.check()
+        if self._is_open(key):
+            self.shards.keep(key, shard, finished.rows)
+
+    def _is_open(self, key: str) -> bool:
+        answer = self.answers.get(key)
+        return answer is None or not answer.status.has_tree
 
     # States
 
@@ -387,8 +407,8 @@ def create(
 
 
 _OWN = {
-    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, states.FOLDER, DAMAGED, LEASES, "rows",
-    "rows.json", ".generations", "driver.json", "driver.log", ".lock", "report",
+    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, states.FOLDER, keptshards.FOLDER, DAMAGED,
+    LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", ".lock", "report",
 }  # fmt: skip
 """What a sweep's folder may hold beside its manifest."""
 

@@ -185,6 +185,8 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     try:
         limits = Limits(**_remaining(cell))
         engine = get_solver(cell.solver)(**own_options(cell.options))
+        if cell.shard is not None:
+            engine = engine.part(cell.shard)
         keeper = Keeper(run, cell, worker)
         if limits.seconds is not None:
             _warm_up(cell.solver)  # what is compiled is no part of the search's time
@@ -232,6 +234,8 @@ def _solve(
     engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
     start, watch, state = rows.start_tree(cell.start), keeper.watch(), keeper.received()
+    if cell.incumbent is not None:
+        start = Tree.from_json(cell.incumbent)
     with keeper.on_time(limits.seconds):
         if state is not None:
             try:

@@ -28,6 +28,7 @@ _LAST_WORDS = 0.3
 _STRIDE = 0.25
 
 _stopped: set[str] = set()
+_given_up: set[tuple[str, str]] = set()
 _latest: dict[str, str] = {}
 _leaving = threading.Event()
 
@@ -35,6 +36,17 @@ _leaving = threading.Event()
 def request_stop(run: str) -> None:
     """Tell all running and coming solves of a run to stop; called on the worker by the driver."""
     _stopped.add(run)
+
+
+def give_up(run: str, key: str) -> None:
+    """Tell all running shards of a task to stop: one has failed; called on the worker by the
+    driver."""
+    _given_up.add((run, key))
+
+
+def is_given_up(run: str, key: str) -> bool:
+    """Whether a shard of this task has failed."""
+    return (run, key) in _given_up
 
 
 def name_run(store: str) -> str:

@@ -42,6 +42,7 @@ def solvers() -> None:
                 "any" if traits.max_classes is None else f"up to {traits.max_classes}",
                 ", ".join(sorted(traits.limits)) or "none",
                 "yes" if traits.proves else "no",
+                "yes" if traits.shards else "no",
                 solver.summary,
             )
         )
@@ -54,6 +55,7 @@ def solvers() -> None:
             "classes",
             "tree limits",
             "proves",
+            "shards",
             "what it is",
         ),
         rows,

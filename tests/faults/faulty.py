@@ -32,6 +32,7 @@ from solver.errors import InputError
 from solver.exact import objective
 from solver.limits import Limits
 from solver.problem import Problem
+from solver.shards import Shard
 from solver.solution import Solution, Status
 from solver.tree import Tree
 from sweep import rows, tasks
@@ -348,6 +349,94 @@ class Walker(Branches):
         return replace(found, seconds=time.perf_counter() - began)
 
 
+class Divider(_Leaf):
+    """The best tree of at most one split, by trying every feature; a shard tries some of them.
+
+    It leaves a mark for each shard that it begins, and for each that begins with a tree.
+    """
+
+    name: ClassVar[str] = "divider"
+    options: ClassVar[Mapping[str, Option]] = {
+        "pause": Option(10, "milliseconds at each feature", kind=int),
+        "fatal": Option(-1, "this shard kills its worker", kind=int),
+        "wrong": Option(-1, "this shard raises", kind=int),
+        "again": Option(False, "whether it does so each time", kind=bool),
+    }
+    traits: ClassVar[Traits] = Traits(frozenset({"binary"}), shards=True)
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        began = told = time.perf_counter()
+        shard = self.shard or Shard(0, 1)
+        roots = range(-1, problem.n_features)
+        first, last = (len(roots) * i // shard.number for i in (shard.index, shard.index + 1))
+        _mark(f"shard-{shard.index}-of-{shard.number}")
+        if start is not None:
+            _mark(f"given-{shard.index}-of-{shard.number}")
+        best, status = None, Status.OPTIMAL
+        for root in roots[first:last]:
+            time.sleep(self.settings["pause"] / 1000)
+            self._fail(shard.index)
+            if watch.stop():
+                status = Status.STOPPED
+                break
+            tree = problem.grow(-1 if root < 0 else (root, (-1, -1)))
+            best = min(filter(None, (best, tree)), key=lambda t: _rank(problem, t, lam))
+            now = time.perf_counter()
+            if watch.snapshot and now - told > watch.interval:
+                told = now
+                goal = _rank(problem, best, lam)[0]
+                watch.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
+        return self._found(problem, lam, best, start, status, time.perf_counter() - began)
+
+    def _fail(self, index: int) -> None:
+        for way in ("fatal", "wrong"):
+            if index == self.settings[way]:
+                mark = Path(os.environ[SCRATCH], f"{way}-{index}")
+                if self.settings["again"] or not mark.exists():
+                    mark.touch()
+                    if way == "wrong":
+                        raise ValueError("wrong on purpose")
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    def _found(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        own: Tree | None,
+        start: Tree | None,
+        status: Status,
+        seconds: float,
+    ) -> Solution:
+        known = [tree for tree in (own, start) if tree is not None] or [problem.grow(-1)]
+        tree = min(known, key=lambda t: _rank(problem, t, lam))
+        goal, _ = _rank(problem, tree, lam)
+        return Solution(
+            tree=tree,
+            status=status,
+            lam=lam,
+            objective=goal,
+            lower_bound=goal if status is Status.OPTIMAL else Fraction(0),
+            errors=tree.errors,
+            total_weight=problem.total_weight,
+            seconds=seconds,
+            solver=self.name,
+            version=self.version,
+            extra={"found": tree is own, "parts": 1},
+        )
+
+
+def _rank(problem: Problem, tree: Tree, lam: Fraction) -> tuple[Fraction, int]:
+    return objective(tree.errors, tree.splits, problem.total_weight, lam), tree.splits
+
+
 def _mark(name: str) -> None:
     folder = os.environ.get(SCRATCH)
     if folder:
@@ -412,5 +501,5 @@ def dask_setup(worker: Any) -> None:
 
 
 _BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar, Sober)
-for _solver in (*_BAD, Stepper, Counter, Walker):
+for _solver in (*_BAD, Stepper, Counter, Walker, Divider):
     SOLVERS.setdefault(_solver.name, _solver)

@@ -214,3 +214,8 @@ def test_on_a_real_terminal(environment: dict[str, str], kind: str, coloured: bo
     assert f"kind {kind}" in text
     assert "1/4 done" in text
     assert ("\x1b[1;31m" in text) is coloured
+
+
+def test_shards_are_told_of_only_where_there_are_some() -> None:
+    assert "shards 3/8" in describe(at(0, 1, shards_done=3, shards=8))
+    assert not any("shards" in part for part in describe(at(0, 1)))

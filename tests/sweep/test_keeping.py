@@ -17,6 +17,7 @@ import pytest
 
 from solver.base import Snapshot
 from solver.problem import Problem
+from solver.shards import Shard
 from solver.solution import Solution, Status
 from sweep import keeping, shelf, tasks
 from sweep.courier import Courier, Parcel
@@ -24,6 +25,7 @@ from sweep.keeping import Keeper, Pace
 from sweep.rows import Cell, Checkpoint
 from sweep.shelf import Shelf
 from sweep.statefile import read_state, write_state
+from sweep.worker import give_up
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)
@@ -293,3 +295,19 @@ def test_a_closed_courier_carries_nothing(worker: Any, tmp_path: Path) -> None:
     carrier.fetch(parcel(tmp_path / "here", 10))
     wait_until(lambda: carrier.coming == 0)
     assert carrier.notes() == []
+
+
+def test_of_a_shard_only_the_tree_is_told_and_it_ends_with_its_task(worker: Any) -> None:
+    cell = replace(CELL, question=None, shard=Shard(1, 4))
+    keeper, snapshot = keeper_of(worker, cell)
+    snapshot(seen(7, 40.0))
+    (told,) = worker.told
+    reached = told["checkpoint"]
+    assert (reached["tree"], reached["objective"]) == (TREE.to_json(), "1/2")
+    # A bound of a part is none of the whole, and the others' effort is not known here.
+    assert (reached["lower_bound"], reached["seconds"], reached["iterations"]) == ("0", 0.0, 0)
+    give_up("run", "another")
+    assert not keeper.watch().stop()
+    give_up("run", "k")
+    assert keeper.watch().stop()
+    assert not keeper_of(worker, replace(cell, key="third"))[0].watch().stop()

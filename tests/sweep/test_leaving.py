@@ -104,3 +104,13 @@ def test_to_be_at_work_when_time_is_over_is_no_fault_at_first(plan: Plan) -> Non
         assert sorted(backlog.take([], [], 5)) == [0, 1], n
     assert not leavers.spares(seat(plan, 0, 1))
     assert len(backlog) == 0
+
+
+def test_of_two_shards_of_a_task_only_the_one_that_was_stopped_waits(
+    plan: Plan, finished: Finished
+) -> None:
+    leavers, backlog, _ = case()
+    shards = [plan.task(i)._replace(key="the same") for i in range(3)]
+    leavers.see(shards, finished)
+    leavers.release([], coming=0)
+    assert backlog.take([], [], 5) == [1]

@@ -17,6 +17,7 @@ from solver.branches import Branches
 from solver.cart import Cart
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
+from solver.shards import Shard
 from solver.solution import Status
 from sweep import keeping, rows, schema, tasks, worker
 from sweep.plan import make_plan
@@ -312,3 +313,26 @@ def test_what_json_cannot_hold_is_an_error_that_says_so(talk: Any, value: Any) -
     row = talk({"value": value})
     assert (row["status"], row["extra"], row["tree"]) == ("error", None, None)
     assert "JSON" in row["error"]
+
+
+def test_a_cell_may_be_a_shard_that_begins_with_anothers_tree(
+    prepared: tasks.Prepared, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Shard | None, solver.Tree | None]] = []
+    solve = Branches._solve
+
+    def spy(self: Branches, problem: Any, lam: Any, limits: Any, start: Any, *more: Any) -> Any:
+        asked.append((self.shard, start))
+        return solve(self, problem, lam, limits, start, *more)
+
+    monkeypatch.setattr(Branches, "traits", replace(Branches.traits, shards=True))
+    monkeypatch.setattr(Branches, "_solve", spy)
+    tree = prepared.problem.grow(-1)
+    cell = replace(cells[0], shard=Shard(2, 5), incumbent=tree.to_json())
+    assert tasks.solve_cell(prepared, cell, tasks.Run("test"))["status"] == "optimal"
+    ((shard, start),) = asked
+    assert shard == Shard(2, 5)
+    assert start is not None
+    assert start.to_json() == tree.to_json()
+    beyond = replace(cell, shard=Shard(5, 5))
+    assert "no part 5 of 5" in tasks.solve_cell(prepared, beyond, tasks.Run("test"))["error"]

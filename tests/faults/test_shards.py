@@ -1,0 +1,139 @@
+"""Tasks in shards: whatever happens to workers and drivers, each shard is done as often as needed
+and the row is that of a quiet run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.status import sweep_status
+from tests.faults.driving import Drive
+
+pytestmark = pytest.mark.faults
+
+
+def spec(shards: int, **options: Any) -> str:
+    return f"""
+name: divided
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.05]
+solvers: [{{solver: divider, shards: {shards}, options: {options}}}, cart]
+validation: {{kind: holdout, test: 0.25}}
+""".replace("'", "").replace("True", "true")
+
+
+def ran(folder: Path, kind: str = "shard") -> dict[int, int]:
+    """How often each shard has begun."""
+    marks = folder.glob(f"{kind}-*-of-*")
+    return {int(path.name.split("-")[1]): path.stat().st_size for path in marks}
+
+
+CLAIMS = [
+    "tree", "status", "objective_exact", "lower_bound_exact", "gap_exact", "errors", "test_errors",
+    "train_accuracy", "test_accuracy", "splits", "leaves", "depth", "n_features", "total_weight",
+]  # fmt: skip
+
+
+def answer(drive: Drive) -> dict[str, Any]:
+    """What the row of the divided task says of its tree."""
+    rows = drive.rows().set_index("solver")
+    found: dict[str, Any] = rows.loc["divider", CLAIMS].to_dict()
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The row of a search that was not divided."""
+    drive = Drive(tmp_path_factory.mktemp("whole"), workers=1)
+    assert drive.finish("run", spec(1))["code"] == 0
+    row = answer(drive)
+    assert row["status"] == "optimal"
+    assert row["splits"] == 1
+    return row
+
+
+def test_the_row_is_that_of_the_whole(tmp_path: Path, whole: dict[str, Any]) -> None:
+    drive = Drive(tmp_path)
+    assert drive.finish("run", spec(8))["ran"] == 2
+    assert answer(drive) == whole
+    assert ran(tmp_path) == dict.fromkeys(range(8), 1)
+    assert ran(tmp_path, "given")
+    (extra,) = drive.rows().query("solver == 'divider'")["extra"]
+    assert '"parts":8' in extra
+
+
+def test_a_worker_killed_in_mid_task_loses_one_shard(tmp_path: Path, whole: dict[str, Any]) -> None:
+    drive = Drive(tmp_path)
+    assert drive.finish("run", spec(6, fatal=3))["code"] == 0
+    assert answer(drive) == whole
+    assert ran(tmp_path) == {0: 1, 1: 1, 2: 1, 3: 2, 4: 1, 5: 1}
+    assert sweep_status(drive.out).done == 2
+
+
+def test_a_shard_that_kills_its_worker_again_ends_its_task_alone(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    assert drive.finish("run", spec(4, fatal=1, again=True))["failed"] == 1
+    rows = drive.rows().set_index("solver")
+    assert rows["status"].to_dict() == {"divider": "killed", "cart": "heuristic"}
+    assert "again with this task alone" in rows.loc["divider", "error"]
+    assert "(in shard 1 of 0 … 3)" in rows.loc["divider", "error"]
+    assert ran(tmp_path)[1] == 2
+
+
+def test_a_shard_that_raises_ends_the_others_and_resume_does_what_is_left(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    drive = Drive(tmp_path)
+    assert drive.finish("run", spec(2, wrong=1, pause=300))["failed"] == 1
+    rows = drive.rows().set_index("solver")
+    assert rows.loc["divider", "status"] == "error"
+    assert "wrong on purpose (in shard 1 of 0 … 1)" in rows.loc["divider", "error"]
+    assert drive.finish("resume")["code"] == 0
+    assert answer(drive) == whole
+    assert ran(tmp_path) == {0: 2, 1: 2}
+
+
+def test_a_killed_drivers_finished_shards_are_not_done_again(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", spec(4, pause=300)) as process:
+        wait_until(lambda: len([*(drive.out / "shards").glob("*.parquet")]) >= 2)
+        process.kill()
+    kept = len([*(drive.out / "shards").glob("*.parquet")])
+    before = ran(tmp_path)
+    assert drive.finish("resume")["code"] == 0
+    assert sum(ran(tmp_path).values()) == sum(before.values()) + 4 - kept
+    assert answer(drive) == whole
+    assert not any((drive.out / "shards").iterdir())
+
+
+def test_ctrl_c_keeps_the_best_tree_and_resume_begins_with_it(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", spec(2, pause=500)) as process:
+        wait_until(lambda: len(ran(tmp_path)) == 2)
+        time.sleep(1.2)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, out + err
+    assert sweep_status(drive.out).unfinished == 1
+    # Another number of shards is the same task.
+    text = (drive.out / "sweep.yaml").read_text()
+    assert drive.finish("run", text.replace("shards: 2", "shards: 5"))["code"] == 0
+    assert set(ran(tmp_path, "given")) >= {0, 1}
+    assert answer(drive)["status"] == "optimal"
+    assert sweep_status(drive.out).unfinished == 0
