@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,9 @@ from solver.proper.family.matrices import (
     multiply_best,
     parenthesisations,
 )
+from solver.proper.framework.generators import kcombs
+from solver.proper.framework.optimum import additive, sodt_with_memo
+from solver.proper.framework.rules import gen_rules
 from solver.proper.recursion import Leaf, Memo, trees
 
 CORMEN = (30, 35, 15, 5, 10, 20, 25)
@@ -58,6 +63,18 @@ def test_the_memo_pays() -> None:
     multiply_best([*range(1, 22)], memo)
     assert memo.lookups - memo.hits == 20 * 21 // 2
     assert memo.rate > 0.9
+
+
+def test_of_decision_trees_it_keeps_more_than_it_saves() -> None:
+    """The contrast of section 4.7.2: states are a set of rules with the points of a region, and
+    there are more of them than choices of rules."""
+    points = [(49, 97), (53, 5), (33, 65), (62, 51), (38, 61), (45, 74)]
+    rules = gen_rules(points, "hyperplane")
+    errors = additive(lambda xs: min((xs & 0b11010).bit_count(), (xs & ~0b11010).bit_count()))
+    memo = Memo()
+    for pair in kcombs(2, rules):
+        sodt_with_memo(pair, 0b111111, errors, memo)
+    assert len(memo.answers) > comb(len(rules), 2)
 
 
 def test_few_matrices() -> None:
