@@ -54,19 +54,23 @@ class Cloud:
             if self.dimension(subset) == size - 1:
                 yield subset
 
-    def flats(self) -> list[Points]:
+    def flats(self) -> Iterator[Points]:
         """All points in each of the flats that some of the points span, of dimension 1 and more.
 
         The smallest dimension comes first.
         """
         top = self.dimension(self.everything)
-        found: dict[Points, None] = {}
-        for dimension in range(1, top + 1):
+        found: set[Points] = set()
+        for dimension in range(1, top):
             for chosen in combinations(range(len(self.coordinates)), dimension + 1):
                 spanning = as_points(chosen)
                 if self.dimension(spanning) == dimension:
-                    found[self.closure(spanning)] = None
-        return list(found)
+                    flat = self.closure(spanning)
+                    if flat not in found:
+                        found.add(flat)
+                        yield flat
+        if top:
+            yield self.everything
 
     def closure(self, points: Points) -> Points:
         """All points in the flat that the points span."""
@@ -75,11 +79,16 @@ class Cloud:
             i for i in members(self.everything) if self.dimension(points | 1 << i) == dimension
         )
 
-    def hyperplanes(self, flat: Points) -> list[Hyperplane]:
+    def hyperplanes(self, flat: Points) -> Iterator[Hyperplane]:
         """The hyperplanes of the points' flat, k-dimensional say, through k independent ones."""
-        if flat not in self._hyperplanes:
-            self._hyperplanes[flat] = list(self._find_hyperplanes(flat))
-        return self._hyperplanes[flat]
+        if flat in self._hyperplanes:
+            yield from self._hyperplanes[flat]
+            return
+        found = []
+        for hyperplane in self._find_hyperplanes(flat):
+            found.append(hyperplane)
+            yield hyperplane
+        self._hyperplanes[flat] = found
 
     def _find_hyperplanes(self, flat: Points) -> Iterator[Hyperplane]:
         # The flat is as its shadow on k coordinates that tell all its points apart.
@@ -112,10 +121,11 @@ class Cloud:
         as a hyperplane of the hyperplane parts them, or all to one side.
         """
         if points not in self._dichotomies:
-            self._dichotomies[points] = frozenset(self._find_dichotomies(points))
+            self._dichotomies[points] = frozenset(self.find_dichotomies(points))
         return self._dichotomies[points]
 
-    def _find_dichotomies(self, points: Points) -> Iterator[Points]:
+    def find_dichotomies(self, points: Points) -> Iterator[Points]:
+        """The :meth:`dichotomies` one after the other; some come several times."""
         if points.bit_count() == self.dimension(points) + 1:  # independent: anything goes
             yield from subsets(points)
             return

@@ -76,14 +76,20 @@ def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list
     Of rules with the same two sides those are left out whose defining points contain those of
     another: wherever they may stand, the other may.
     """
-    rules: list[Rule] = []
+    return without_dominated(filter(None, find_rules(coordinates, kinds, degree)))
+
+
+def find_rules(coordinates: Sequence[Point], kinds: str, degree: int) -> Iterator[Rule | None]:
+    """The rules of :func:`gen_rules` and those that these can replace, one after the other.
+
+    None comes where there is no new rule after some time, for those who watch a clock.
+    """
     if kinds in ("axis", "mixed"):
-        rules += _axis_rules(coordinates)
+        yield from _axis_rules(coordinates)
     if kinds in ("hyperplane", "mixed"):
-        rules += _plane_rules(Plane(), coordinates)
+        yield from _plane_rules(Plane(), coordinates)
     if kinds in ("polynomial", "mixed"):
-        rules += _plane_rules(Surface(degree), embed(coordinates, degree))
-    return _without_dominated(rules)
+        yield from _plane_rules(Surface(degree), embed(coordinates, degree))
 
 
 def _axis_rules(coordinates: Sequence[Point]) -> Iterator[Rule]:
@@ -99,7 +105,7 @@ def _axis_rules(coordinates: Sequence[Point]) -> Iterator[Rule]:
                 yield _rule(Axis(column), 1 << i, above, everything ^ above)
 
 
-def _plane_rules(kind: Kind, coordinates: Sequence[Point]) -> Iterator[Rule]:
+def _plane_rules(kind: Kind, coordinates: Sequence[Point]) -> Iterator[Rule | None]:
     """``genRules_HODT``: hyperplanes through as many points as define one, in every flat.
 
     A region spans a flat, of dimension k say. As for :meth:`Cloud.dichotomies`, each way to part
@@ -110,8 +116,13 @@ def _plane_rules(kind: Kind, coordinates: Sequence[Point]) -> Iterator[Rule]:
     the first dichotomy of all points does that parts the flat so.
     """
     cloud = Cloud(coordinates)
-    whole = sorted(cloud.dichotomies(cloud.everything), key=_even_last)
+    sides_of_all: set[Points] = set()
+    for side in cloud.find_dichotomies(cloud.everything):
+        sides_of_all.add(side)
+        yield None
+    whole = sorted(sides_of_all, key=_even_last)
     for flat in cloud.flats():
+        yield None
         extended: dict[Points, Points] = {}
         for side in whole:
             extended.setdefault(side & flat, side)
@@ -136,7 +147,7 @@ def _rule(kind: Kind, defining: Points, side: Points, other: Points) -> Rule:
     return Rule(kind, defining, side, other) if other & 1 else Rule(kind, defining, other, side)
 
 
-def _without_dominated(rules: Iterable[Rule]) -> list[Rule]:
+def without_dominated(rules: Iterable[Rule]) -> list[Rule]:
     """Rules of fewest defining points first, without those that another can replace."""
     kept: dict[Points, list[Rule]] = {}
     for rule in sorted(rules, key=lambda rule: rule.defining.bit_count()):

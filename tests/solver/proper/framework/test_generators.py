@@ -6,7 +6,7 @@ from math import comb, factorial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.framework.ancestry import ancestry
+from solver.proper.framework.ancestry import ancestry, splits
 from solver.proper.framework.generators import (
     enough_in_leaves,
     gen_bts,
@@ -21,9 +21,10 @@ from solver.proper.framework.generators import (
     thin,
 )
 from solver.proper.framework.optimum import min_e
-from solver.proper.framework.rules import Plane, Rule
+from solver.proper.framework.rules import Axis, Plane, Rule, gen_rules
 from solver.proper.framework.trees import depth, map_d
-from tests.solver.proper.framework.samples import samples
+from solver.proper.recursion import Node
+from tests.solver.proper.framework.samples import Sample, samples
 from tests.solver.proper.framework.test_ancestry import cut
 
 several = settings(deadline=None, max_examples=50)
@@ -106,3 +107,35 @@ def test_thinning_keeps_what_cannot_be_compared():
     numbers = [(3, 1), (1, 3), (2, 2), (3, 3), (1, 3)]
     kept = thin(lambda a, b: a[0] <= b[0] and a[1] <= b[1], numbers)
     assert kept == [(3, 1), (1, 3), (2, 2)]
+
+
+def test_thinning_on_all_data_loses_the_best_tree():
+    """Equation 26 as it is printed, where subtrees see the data of their side too late."""
+
+    def as_printed(rules, xs):
+        if len(rules) < 2:
+            return thin(better, gen_dts(rules, xs))
+        return thin(
+            better,
+            [
+                Node(map_d(root.positive.__and__, u), root, map_d(root.negative.__and__, v))
+                for left, root, right in splits(rules, ancestry)
+                for u in as_printed(left, xs)
+                for v in as_printed(right, xs)
+            ],
+        )
+
+    def better(a, b):
+        return sample.objective()(a) <= sample.objective()(b)
+
+    points = [(1, 2), (0, 3), (0, 2), (3, 2), (1, 3)]
+    rules = [
+        Rule(Axis(0), 0b00010, 0b00110, 0b11001),
+        Rule(Axis(0), 0b10000, 0b01000, 0b10111),
+        Rule(Axis(1), 0b00100, 0b10010, 0b01101),
+    ]
+    assert set(rules) <= set(gen_rules(points, "axis"))
+    sample = Sample(points, rules, [(1, 0), (0, 1), (1, 0), (0, 1), (0, 1)])
+    printed, handed_on = as_printed(rules, 0b11111), gen_dtts(rules, 0b11111, better)
+    assert [sample.objective()(tree) for tree in handed_on] == [0]
+    assert min(map(sample.objective(), printed)) == 1
