@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from solver.proper.framework.ancestry import Relation, ancestry, splits
 from solver.proper.framework.generators import kcombs
 from solver.proper.framework.geometry import Points
 from solver.proper.framework.rules import Rule
-from solver.proper.recursion import Leaf, Memo, Node, Objective, Tree
+from solver.proper.recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
 
 
 def additive(f: Callable[[Points], Any], price: Any = 0) -> Objective[Any]:
@@ -76,6 +76,22 @@ def sodt(
     return min_e(objective, candidates) if candidates else None
 
 
+Remaining: TypeAlias = tuple[tuple[Rule, ...], Points]
+"""The rules that a subtree is made of, and the data that reach it."""
+
+
+def proper_space(relation: Relation[Rule] = ancestry) -> Space[Remaining]:
+    """Complete proper trees as a family of the general recursion (`solver.proper.recursion`), whose
+    ``trees`` is then ``genDTs`` and whose ``best`` is ``sodt``."""
+
+    def parted(state: Remaining) -> Iterator[Split[Remaining]]:
+        rules, xs = state
+        for left, r, right in splits(rules, relation):
+            yield (tuple(left), r.positive & xs), r, (tuple(right), r.negative & xs)
+
+    return Space(parted, lambda state: None if state[0] else Leaf(state[1]))
+
+
 def sodt_with_memo(
     rules: Sequence[Rule],
     xs: Points,
@@ -88,19 +104,8 @@ def sodt_with_memo(
     What is kept is found again for the same rules *and* the same data: the memo's ``hits`` of its
     ``lookups`` say how rarely that is.
     """
-
-    def solve(state: tuple[tuple[Rule, ...], Points]) -> Tree | None:
-        rules, xs = state
-        candidates: list[Tree] = [] if rules else [Leaf(xs)]
-        for left, root, right in splits(rules, relation):
-            u = memo.ask((tuple(left), root.positive & xs), solve)
-            v = memo.ask((tuple(right), root.negative & xs), solve)
-            if u is not None and v is not None:
-                candidates.append(Node(u, root, v))
-        return min_e(objective, candidates) if candidates else None
-
-    found: Tree | None = memo.ask((tuple(rules), xs), solve)
-    return found
+    found = best(proper_space(relation), objective, (tuple(rules), xs), memo)
+    return None if found is None else found.tree
 
 
 def odt_k(

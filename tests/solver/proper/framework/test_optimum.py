@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.proper import recursion
-from solver.proper.framework.ancestry import ancestry, splits
 from solver.proper.framework.generators import gen_dtks, gen_dts
 from solver.proper.framework.optimum import (
     additive,
     broken_monotonicity,
     min_e,
     odt_k,
+    proper_space,
     sodt,
     sodt_with_memo,
 )
 from solver.proper.framework.rules import gen_rules
-from solver.proper.recursion import Leaf, Memo, Objective
+from solver.proper.recursion import Memo, Objective
 from tests.naive_geometry import best_cost
 from tests.solver.proper.framework.clouds import point_sets
 from tests.solver.proper.framework.samples import samples
@@ -73,18 +73,11 @@ def test_a_memo_changes_no_answer(sample):
 @several
 @given(samples())
 def test_the_general_recursion_with_these_splits_is_sodt(sample):
-    """`recursion.best` over states (rules, data) is the same program."""
-
-    def parted(state):
-        rules, xs = state
-        for left, r, right in splits(rules, ancestry):
-            yield (tuple(left), r.positive & xs), r, (tuple(right), r.negative & xs)
-
-    space = recursion.Space(parted, lambda state: None if state[0] else Leaf(state[1]))
-    state = (tuple(sample.rules), sample.everything)
+    space, state = proper_space(), (tuple(sample.rules), sample.everything)
     found = recursion.best(space, sample.objective(), state)
     expected = sodt(sample.rules, sample.everything, sample.objective())
     assert (None if found is None else found.tree) == expected
+    assert [*recursion.trees(space, state)] == gen_dts(sample.rules, sample.everything)
     assert recursion.count(space, state) == len(gen_dts(sample.rules, sample.everything))
 
 
