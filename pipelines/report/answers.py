@@ -81,6 +81,9 @@ class _Candidates:
         return found
 
 
+_MOST_RIVALS = 5
+"""So many of the other solvers are named."""
+
 _SHOWN = ["leaves", "test_score", "optimal", "lam", "seconds"]
 
 
@@ -199,12 +202,16 @@ def _exactness(taken: _Candidate) -> list[str]:
 
 
 def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
-    """What the other solvers reach at best."""
+    """What the other solvers reach at best; of many the best ones are named."""
+    others = candidates.best_of_others(taken.path.solver)
+    best = sorted(range(len(others)), key=lambda i: -others[i].score)[:_MOST_RIVALS]
     parts = [
         f"{other.path.solver} {_in_short(other)} ({other.path.encoding}, "
         f"{lam_words(other.point)}, {leaves_words(other.point)})"
-        for other in candidates.best_of_others(taken.path.solver)
+        for other in (others[i] for i in sorted(best))
     ]
+    more = len(others) - len(best)
+    parts += [f"{more} others, none of them better than these"] if more else []
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 

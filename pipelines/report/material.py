@@ -8,6 +8,7 @@ import pandas as pd
 
 from pipelines.report.ablations import Ablations
 from pipelines.report.answer import Answer
+from pipelines.report.families import FamilySet
 from pipelines.report.paths import Path
 from pipelines.report.results import Results
 from pipelines.report.scaling import Scaling
@@ -34,6 +35,7 @@ class Material:
     references: dict[str, DatasetRef]
     ablations: Ablations
     scalings: list[Scaling]
+    families: list[FamilySet]
 
     @property
     def is_large(self) -> bool:

@@ -12,9 +12,8 @@ import pandas as pd
 from pipelines.labels import telling_options
 from pipelines.report import stairs
 from pipelines.report.columns import firsts, groups, labelled, spread
-from solver.base import STRUCTURAL_LIMITS
 from solver.solution import Status
-from sweep.keys import BUDGETS
+from sweep.keys import BUDGETS, allowed_trees
 
 _PROBLEM = [
     "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
@@ -118,7 +117,5 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
 
 
 def _shape(limits: str, options: str) -> str:
-    """The limits that change which trees are allowed; ``quantbnb`` has an option of depth."""
-    own = {k: v for k, v in _options(options).items() if k in STRUCTURAL_LIMITS}
-    kept = {k: v for k, v in {**own, **_options(limits)}.items() if k not in BUDGETS}
-    return json.dumps(kept, sort_keys=True)
+    """What says which trees are allowed; ``quantbnb`` has an option of depth."""
+    return json.dumps(allowed_trees(_options(limits), _options(options)), sort_keys=True)

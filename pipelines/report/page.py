@@ -126,6 +126,7 @@ def _page(material: Material, album: Album, colours: dict[str, str]) -> dict[str
         "ranking": ranking.to_dict("records"),
         "profile": _profile(material, album, colours),
         "ablations": ABLATIONS if material.ablations.cells else None,
+        "families": _families(material),
         "scalings": _scalings(material, album, colours),
         "disagreements": material.disagreements.to_dict("records"),
         "failures": failure_groups(results.rows),
@@ -193,6 +194,11 @@ def _scalings(material: Material, album: Album, colours: dict[str, str]) -> list
         chart = album.chart(figure, label, "scaling", scaling.name)
         shown.append({"name": scaling.name, "chart": chart})
     return shown
+
+
+def _families(material: Material) -> list[str]:
+    """The datasets whose trees have rules of several families."""
+    return list(dict.fromkeys(found.dataset for found in material.families))
 
 
 def _missing(results: Results) -> list[dict[str, Any]]:

@@ -36,9 +36,9 @@ def solver_colours(solvers: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _darker(colour: str) -> str:
+def _darker(colour: str, factor: float = 0.55) -> str:
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(0.55 * part):02X}" for part in parts)
+    return "#" + "".join(f"{round(factor * part):02X}" for part in parts)
 
 
 def _colours(solvers: Sequence[str]) -> dict[str, str]:
@@ -49,7 +49,10 @@ def _colours(solvers: Sequence[str]) -> dict[str, str]:
         if solver in usual:
             colours[solver] = usual[solver]
         else:
-            colours[solver] = free[(len(colours) - sum(s in usual for s in colours)) % len(free)]
+            number = len(colours) - sum(s in usual for s in colours)
+            # Of more solvers than colours the later ones have darker tones of the same.
+            tone = 0.72 ** (number // len(free))
+            colours[solver] = _darker(free[number % len(free)], tone)
     return colours
 
 

@@ -19,6 +19,7 @@ from pipelines.report.exactchart import exact_chart
 from pipelines.report.exactpage import exact_section
 from pipelines.report.execution import execution_section
 from pipelines.report.facts import train_command
+from pipelines.report.familypage import family_sections
 from pipelines.report.material import MOST_POINTS, Material
 from pipelines.report.palette import encoding_dashes
 from pipelines.report.paths import Path
@@ -145,6 +146,7 @@ def dataset_section(
         "chart": chart,
         "encoding_fact": encoding_facts(comparison).get(name),
         "comparison": cut.to_dict("records"),
+        "families": family_sections(name, material, album),
         "comparison_lams": (cut["lam_key"].nunique() if len(cut) else 0, of),
         "paths": [_path(path, answer, material, album, colours) for path in paths],
     }

@@ -15,6 +15,7 @@ from pipelines.report.answers import answer
 from pipelines.report.axes import style
 from pipelines.report.checks import find_disagreements
 from pipelines.report.comparison import add_excess, compare, proof_times, rank
+from pipelines.report.families import family_table, find_families
 from pipelines.report.folder import MOST_LINES, ReportFolder
 from pipelines.report.material import Material
 from pipelines.report.page import INDEX, write_pages
@@ -139,6 +140,7 @@ def gather(
         references=references or {},
         ablations=find_ablations(results),
         scalings=find_scalings(results, references or {}),
+        families=find_families(results, references or {}),
     )
 
 
@@ -165,6 +167,8 @@ def _tables(material: Material) -> dict[str, pd.DataFrame]:
         tables["ablations"] = ablation_table(material.ablations.cells)
     if material.scalings:
         tables["scaling"] = scaling_table(material.scalings)
+    if material.families:
+        tables["families"] = family_table(material.families)
     if material.published is not None:
         tables["published"] = material.published
     return tables

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweep.keys import KEY_COLUMNS, KeyMaker, answers, canonical, task_key
+from sweep.keys import KEY_COLUMNS, KeyMaker, allowed_trees, answers, canonical, task_key
 
 ROW: dict[str, Any] = {
     "data_hash": "ab",
@@ -72,3 +72,14 @@ def test_what_a_run_under_other_limits_answers(
     status: str, stored: dict[str, Any], wanted: dict[str, Any], answered: bool
 ) -> None:
     assert answers(status, stored, wanted) is answered
+
+
+def test_rules_of_splits_say_which_trees_are_allowed() -> None:
+    limits = {"seconds": 5, "splits": 2}
+    axis = allowed_trees(limits, {"rules": "axis", "degree": 2, "splits": 3})
+    # Other solvers have these rules without saying so.
+    assert axis == allowed_trees(limits, {}) == {"splits": 2}
+    plane = allowed_trees(limits, {"rules": "hyperplane", "degree": 2})
+    assert plane == allowed_trees(limits, {"rules": "hyperplane", "degree": 3})
+    curves = [allowed_trees(limits, {"rules": "polynomial", "degree": d}) for d in (2, 3)]
+    assert len({str(one) for one in (axis, plane, *curves)}) == 4

@@ -1,0 +1,142 @@
+"""Decision regions side by side: a panel a tree, with the rows in the colours of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from pipelines.report import formats
+from pipelines.report.axes import new_figure
+from pipelines.report.families import FamilySet, Shown
+from pipelines.report.palette import FAINT, INK, MARKS
+from pipelines.report.regions import Plane, Regions, find_mistakes, find_regions
+from solver.export import CLASS_COLOURS, CLASS_FILLS
+from solver.outline import shorten
+from solver.solution import Status
+
+MOST_ROWS = 600
+"""So many rows are drawn: evenly chosen ones, and of those that are wrong as many."""
+
+_ACROSS, _PANEL, _TALL = 4, 2.5, 2.45
+"""So many panels are in a line; their size in inches."""
+
+_LONGEST = 30
+
+
+def region_chart(found: FamilySet, lines: Sequence[Sequence[Shown]], plane: Plane) -> Figure:
+    """The regions of some trees in a plane, a line of panels for each size of tree."""
+    lines = [line[i : i + _ACROSS] for line in lines for i in range(0, len(line), _ACROSS)]
+    across = max(len(line) for line in lines)
+    figure = new_figure(_PANEL * max(across, 2), _TALL * len(lines) + 0.5)
+    grid = figure.subplots(len(lines), across, squeeze=False, sharex=True, sharey=True)
+    for row, line in zip(grid, lines, strict=True):
+        for axes, shown in zip(row, line, strict=False):
+            _draw(axes, find_regions(shown.tree, plane), plane)
+            _mark_rows(axes, found, shown, plane)
+            _caption(axes, shown)
+        for axes in row[len(line) :]:
+            axes.set_axis_off()
+        row[0].set_ylabel(shorten(plane.columns[1], _LONGEST))
+    for place in range(across):
+        last = max(i for i, line in enumerate(lines) if len(line) > place)
+        grid[last][place].set_xlabel(shorten(plane.columns[0], _LONGEST))
+        grid[last][place].xaxis.set_tick_params(labelbottom=True)
+    handles = _legend(found, [shown for line in lines for shown in line])
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(len(handles), 6), handlelength=1.2
+    )
+    return figure
+
+
+def _draw(axes: Axes, regions: Regions, plane: Plane) -> None:
+    fills = np.array([to_rgb(colour) for colour in CLASS_FILLS])
+    (left, right), (low, high) = plane.spans
+    axes.imshow(
+        fills[regions.classes % len(fills)], origin="lower", extent=(left, right, low, high),
+        aspect="auto", interpolation="none",
+    )  # fmt: skip
+    for height in regions.heights:
+        if np.nanmin(height) < 0 < np.nanmax(height):
+            axes.contour(
+                regions.across, regions.up, height, levels=[0.0], colors=[FAINT], linewidths=0.8
+            )
+    axes.grid(visible=False)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.tick_params(labelsize=8)
+
+
+def _mark_rows(axes: Axes, found: FamilySet, shown: Shown, plane: Plane) -> None:
+    rows = found.rows
+    if rows is None:
+        return
+    wrong = find_mistakes(shown.tree, rows)
+    x, y = (
+        shown.tree.columns[name].read(rows.features[name])
+        if name in shown.tree.columns
+        else rows.features[name].to_numpy(np.float64, na_value=np.nan)
+        for name in plane.columns
+    )
+    drawn = np.zeros(len(wrong), bool)
+    for part in (np.arange(len(wrong)), np.flatnonzero(wrong)):
+        drawn[part[:: max(1, -(-len(part) // MOST_ROWS))]] = True
+    place = {label: i for i, label in enumerate(shown.tree.classes)}
+    for code, label in enumerate(rows.labels):
+        number = place.get(label, code)
+        colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
+        for held_out in (False, True):
+            own = drawn & (rows.target == code) & (rows.held_out == held_out)
+            axes.plot(
+                x[own], y[own], MARKS[number % len(MARKS)], color=colour, markersize=3.4,
+                markerfacecolor="white" if held_out else colour, markeredgewidth=0.8, alpha=0.85,
+            )  # fmt: skip
+    missed = drawn & wrong
+    axes.plot(x[missed], y[missed], "x", color=INK, markersize=5, markeredgewidth=1.0)
+
+
+def _caption(axes: Axes, shown: Shown) -> None:
+    tested = "" if shown.test_accuracy is None else (
+        f", {formats.percent(shown.test_accuracy)} held-out"
+    )  # fmt: skip
+    size = formats.plural(shown.size, "split")
+    title = axes.set_title(f"{shorten(shown.family, _LONGEST)}, {size}", fontsize=9, pad=16)
+    words = f"{formats.percent(shown.train_accuracy)} right{tested}; {proof_words(shown.status)}"
+    below = axes.text(
+        0, 1.02, words, transform=axes.transAxes, fontsize=7.4, color=FAINT, va="bottom"
+    )
+    for text in (title, below):
+        # The width of a panel does not follow its words; their height does, see the title's.
+        text.set_in_layout(text is title)
+
+
+def proof_words(status: str) -> str:
+    """What is known of a tree: ``proven``, ``not proven``, ``heuristic``."""
+    if status == Status.OPTIMAL.value:
+        return "proven"
+    return "heuristic" if status == Status.HEURISTIC.value else "not proven"
+
+
+def _legend(found: FamilySet, trees: Sequence[Shown]) -> list[Line2D]:
+    classes = trees[0].tree.classes
+    handles = [
+        Line2D([], [], marker=MARKS[i % len(MARKS)], color=CLASS_COLOURS[i % len(CLASS_COLOURS)],
+               linestyle="none", markersize=5, label=shorten(str(label), _LONGEST))
+        for i, label in enumerate(classes)
+    ]  # fmt: skip
+    if found.rows is None:
+        return handles
+    if found.rows.held_out.any():
+        handles.append(
+            Line2D([], [], marker="o", color=FAINT, markerfacecolor="white", linestyle="none",
+                   markersize=5, label="hollow: held out")
+        )  # fmt: skip
+    return [
+        *handles,
+        Line2D([], [], marker="x", color=INK, linestyle="none", markersize=6, label="wrong"),
+    ]

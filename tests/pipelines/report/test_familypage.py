@@ -1,0 +1,111 @@
+"""Rule families on the page: regions, table, chart, and what is said where something lacks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from pipelines.report.axes import style, to_svg
+from pipelines.report.families import find_families
+from pipelines.report.familychart import family_chart
+from pipelines.report.regionchart import proof_words, region_chart
+from pipelines.report.regions import chosen_trees, find_planes
+from pipelines.report.results import label_results
+from pipelines.report.write import gather, write_material
+from tests.pipelines.report.frames import as_frame
+from tests.pipelines.report.ruleframes import PETALS, reference, rule_row, rule_rows
+
+
+def page(out: Path, rows: list[dict[str, Any]], known: bool = True, features: Any = PETALS) -> str:
+    references = {"petals": reference(features=features)} if known else {}
+    material = gather(label_results(as_frame(rows), None), references)
+    return write_material(material, out).page.read_text(encoding="utf-8")
+
+
+def few(fold: int | None = None) -> list[dict[str, Any]]:
+    chosen = {"polynomial": 2, "hyperplane": 2, "axis": 3}
+    return [rule_row(rules, splits, fold) for rules, splits in chosen.items()]
+
+
+def regions(rows: list[dict[str, Any]], known: bool = True) -> Figure:
+    references = {"petals": reference()} if known else {}
+    (found,) = find_families(label_results(as_frame(rows), None), references)
+    lines = chosen_trees(found.trees)
+    (plane,) = find_planes(found, [shown for line in lines for shown in line])
+    with style():
+        return region_chart(found, lines, plane)
+
+
+def test_a_panel_a_tree_with_its_size_its_accuracy_and_its_proof() -> None:
+    figure = regions(rule_rows())
+    panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    titles = [axes.get_title(loc="left") for axes in panels]
+    assert len(titles) == 13
+    assert titles[1] == "hyperplane, 1 split"
+    assert titles[-1] == "axis, cart, 3 splits"
+    row = rule_row("hyperplane", 1, 0)
+    (words,) = [text.get_text() for text in panels[1].texts]
+    train, test = (f"{100 * row[part]:.1f} %" for part in ("train_accuracy", "test_accuracy"))
+    assert words == f"{train} right, {test} held-out; proven"
+    assert panels[-1].texts[0].get_text().endswith("heuristic")
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["setosa", "versicolor", "virginica", "hollow: held out", "wrong"]
+    # Crosses are the rows that the tree gets wrong.
+    crosses = [line for line in panels[1].lines if line.get_marker() == "x"]
+    wrong = row["errors"] + row["test_errors"]
+    assert sum(len(line.get_xdata()) for line in crosses) == wrong  # type: ignore[arg-type]
+
+
+def test_regions_without_rows_have_no_points() -> None:
+    figure = regions(rule_rows(None), known=False)
+    assert not any(len(axes.lines) for axes in figure.axes)
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["setosa", "versicolor", "virginica"]
+    assert proof_words("time_limit") == "not proven"
+
+
+def test_a_line_a_family_against_splits() -> None:
+    (found,) = find_families(label_results(as_frame(rule_rows()), None), {})
+    with style():
+        figure = family_chart(found)
+        svg = to_svg(figure)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "Training accuracy against splits", "Held-out accuracy against splits"
+    ]  # fmt: skip
+    assert "polynomial (degree 2)" in svg
+
+
+def test_the_page_has_regions_table_and_files(tmp_path: Path) -> None:
+    html = page(tmp_path, few(0) + few(1))
+    assert 'id="dataset-1-families"' in html
+    assert 'href="#dataset-1-families"' in html
+    assert "trained without the rows that fold 1 of 3 holds out" in html
+    assert "polynomial (degree 2), 2 splits" in html
+    assert re.search(r"<td>2</td><td[^>]*>hyperplane</td><td[^>]*>2 splits</td>", html)
+    assert (tmp_path / "tables" / "families.csv").exists()
+    assert len(list((tmp_path / "charts").glob("regions-*.png"))) == 1
+    # Families are no rivals on the same problem.
+    assert "contradiction" not in html.split("Contradictions between solvers")[0].lower()
+
+
+def test_the_page_says_why_there_are_no_points(tmp_path: Path) -> None:
+    html = page(tmp_path / "a", few(), known=False)
+    assert "Without points, for the sweep&#39;s file does not say where the data are." in html
+    changed = [row | {"data_hash": "x"} for row in few()]
+    assert "the data have changed since" in page(tmp_path / "b", changed)
+
+
+def test_other_columns_are_held_and_the_page_says_so(tmp_path: Path) -> None:
+    row = rule_row("hyperplane", 2, features=None)
+    row |= {"tree": row["tree"].replace(PETALS[1], "sepal width (cm)")}
+    html = page(tmp_path, [row, rule_row("axis", 3, features=None)], features=None)
+    assert "held at their medians (" in html
+    assert len(list((tmp_path / "charts").glob("regions-*.svg"))) == 2
+
+
+def test_one_column_has_no_plane(tmp_path: Path) -> None:
+    html = page(tmp_path, [rule_row("axis", 1)], known=False)
+    assert "There is no plane of two numbers to draw regions in" in html
