@@ -27,7 +27,7 @@ from solver.exact import Prices
 from solver.problem import Problem
 from solver.proper.framework.ancestry import splits
 from solver.proper.framework.geometry import Point, members
-from solver.proper.framework.rules import Rule, find_rules, without_dominated
+from solver.proper.framework.rules import Rule, Undominated, find_rules, put
 from solver.proper.points import Points
 from solver.proper.recursion import Memo
 from solver.scope import Scope
@@ -40,6 +40,7 @@ goes into branch 1, and both subtrees."""
 
 _REMEMBERED = 2**16  # answers in the memo, which is then emptied
 _BYTES_PER_RULE = 600  # with its defining points and sides as Python ints
+_BYTES_PER_STEP = 100  # of finding rules: a dichotomy or a hyperplane may be kept
 _BYTES_PER_ANSWER = 400
 
 
@@ -149,6 +150,9 @@ class PaperEngine:
         self._best = Found(self._weigh(self.everything)[0], 0, -1)
         self._shape: tuple[int, Shape] = self._best.cost, -1
         self.finder = find_rules(self.places.coordinates, family, degree)
+        self._kept: Undominated = {}
+        self._stumps: dict[int, int | None] = {}
+        self.n_rules = 0
         self.rules: list[Rule] = []
         self.size = 1
         self._choices: Iterator[tuple[int, ...]] | None = None
@@ -250,23 +254,29 @@ class PaperEngine:
                 self._begin()
                 return True
             self._done += 1
-            if rule is not None:
-                self.rules.append(rule)
-                if self.bytes > self._room:
-                    return False
+            if rule is not None and self._stump(rule) is not None:
+                self.n_rules += put(self._kept, rule)
+            if self.bytes > self._room:
+                return False
         return False
 
-    def _begin(self) -> None:
-        """With all rules at hand: the ones that alone make the best tree come first.
+    def _stump(self, rule: Rule) -> int | None:
+        """What the two leaves of a rule cost; None if one of them is too small.
 
-        A rule that leaves too little on one side of all points does so in every region.
+        Then it is in every region.
         """
-        stumps = []
-        for rule in without_dominated(self.rules):
-            if self._fits(rule.positive) and self._fits(rule.negative):
-                cost = self._weigh(rule.positive)[0] + self._weigh(rule.negative)[0]
-                stumps.append((cost, rule.positive, rule.defining, rule))
-        self.rules = [rule for *_, rule in sorted(stumps, key=lambda stump: stump[:3])]
+        side = rule.positive
+        if side not in self._stumps:
+            fits = self._fits(side) and self._fits(rule.negative)
+            cost = self._weigh(side)[0] + self._weigh(rule.negative)[0]
+            self._stumps[side] = cost if fits else None
+        return self._stumps[side]
+
+    def _begin(self) -> None:
+        """With all rules at hand: those that alone make the best trees come first."""
+        order = [(self._stumps[side], side) for side in self._kept]
+        self.rules = [rule for _, side in sorted(order) for rule in self._kept[side]]
+        self._kept, self._stumps = {}, {}
         self._positive = [rule.positive for rule in self.rules]
         self._defining = [rule.defining for rule in self.rules]
         self._begin_size()
@@ -315,7 +325,8 @@ class PaperEngine:
     def bytes(self) -> int:
         """Memory of rules and memo, about."""
         answers = len(self._weighed) + sum(len(memo.answers) for memo in self.memos.values())
-        return _BYTES_PER_RULE * len(self.rules) + _BYTES_PER_ANSWER * answers
+        found = _BYTES_PER_RULE * self.n_rules + _BYTES_PER_STEP * self._done
+        return found + _BYTES_PER_ANSWER * answers
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -323,7 +334,7 @@ class PaperEngine:
         subtrees of each number of rules the lookups and the hits of the memo."""
         counted: dict[str, Any] = {
             "mode": "paper",
-            "rules": len(self.rules),
+            "rules": self.n_rules,
             "combinations": self.combinations,
             "combinations_with_a_tree": self.with_a_tree,
         }

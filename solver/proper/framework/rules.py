@@ -7,7 +7,7 @@ each way in which a small motion lets them fall is a rule of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -76,7 +76,11 @@ def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list
     Of rules with the same two sides those are left out whose defining points contain those of
     another: wherever they may stand, the other may.
     """
-    return without_dominated(filter(None, find_rules(coordinates, kinds, degree)))
+    kept: Undominated = {}
+    for rule in find_rules(coordinates, kinds, degree):
+        if rule is not None:
+            put(kept, rule)
+    return [rule for alike in kept.values() for rule in alike]
 
 
 def find_rules(coordinates: Sequence[Point], kinds: str, degree: int) -> Iterator[Rule | None]:
@@ -147,14 +151,24 @@ def _rule(kind: Kind, defining: Points, side: Points, other: Points) -> Rule:
     return Rule(kind, defining, side, other) if other & 1 else Rule(kind, defining, other, side)
 
 
-def without_dominated(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules of fewest defining points first, without those that another can replace."""
-    kept: dict[Points, list[Rule]] = {}
-    for rule in sorted(rules, key=lambda rule: rule.defining.bit_count()):
-        alike = kept.setdefault(rule.positive, [])
-        if not any(other.defining & ~rule.defining == 0 for other in alike):
-            alike.append(rule)
-    return [rule for alike in kept.values() for rule in alike]
+Undominated: TypeAlias = dict[Points, list[Rule]]
+"""Rules by their positive side, none of which another can replace."""
+
+
+def put(kept: Undominated, rule: Rule) -> int:
+    """Add a rule, unless one that is there can replace it; drop those that it can replace.
+
+    Returns
+    -------
+    int
+        How many rules there are now more.
+    """
+    alike = kept.setdefault(rule.positive, [])
+    if any(other.defining & ~rule.defining == 0 for other in alike):
+        return 0
+    before = len(alike)
+    alike[:] = [other for other in alike if rule.defining & ~other.defining] + [rule]
+    return len(alike) - before
 
 
 def describe(rule: Rule) -> str:
