@@ -164,8 +164,11 @@ _SIGNS = "≤", ">"
 
 
 def _few_digits(test: SurfaceTest) -> Callable[[float], str]:
-    """Numbers of a sum with four significant digits, or as many as tell its weights apart."""
-    return cuts_apart(map(abs, test.weights), 4)
+    """Numbers of a sum with six significant digits, or as many as tell its weights apart.
+
+    Weights that a solver writes have no digit more than the rows ask for, and are shown in full.
+    """
+    return cuts_apart(map(abs, test.weights), 6)
 
 
 def _terms(test: NodeTest) -> tuple[str, ...]:

@@ -61,8 +61,8 @@ def test_sums_of_columns_are_named_with_few_digits() -> None:
     problem = solver.Problem.from_table(frame, "c", "continuous")
     line = HyperplaneTest.of(["a", "b"], [0.333333333, -1.0], 0.123456)
     change = find_change(problem.grow(-1), problem.grow((line, (-1, (0, (-1, -1))))))
-    assert [split.asks for split in change.added] == ["0.3333·a − b > 0.1235", "a > 0.5"]
-    assert change.added[1].place == "where 0.3333·a − b > 0.1235"
+    assert [split.asks for split in change.added] == ["0.333333·a − b > 0.123456", "a > 0.5"]
+    assert change.added[1].place == "where 0.333333·a − b > 0.123456"
     assert find_change(problem.grow((line, (-1, -1))), problem.grow((line, (-1, -1)))).kept == 1
 
 
