@@ -164,7 +164,17 @@ def best_partition(segments: Segments, memo: Memo | None = None) -> Found:
 
 
 def ordered_partition(segments: Segments, order: Sequence[int]) -> Tree:
-    """The auto-partition of an order of the segments, one number for each."""
+    """The auto-partition of an order of the segments, one number from 0 for each.
+
+    Raises
+    ------
+    InputError
+        If a segment is not in it, or one is twice.
+    """
+    if sorted(order) != list(range(len(segments.segments))):
+        raise InputError(
+            f"{list(order)} is no order of the {len(segments.segments)} segments; name each once"
+        )
     return next(trees(segments.ordered(order), segments.all))
 
 

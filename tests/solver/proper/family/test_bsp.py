@@ -204,3 +204,8 @@ def test_no_segments() -> None:
         Segments([(1, 1, 2)])
     with pytest.raises(InputError, match="'x', which is not a finite number"):
         Segments([(0, 0, 1, "x")])
+
+
+def test_no_order() -> None:
+    with pytest.raises(InputError, match=r"\[0, 0, 1\] is no order of the 3 segments"):
+        ordered_partition(Segments(WINDMILL), [0, 0, 1])
