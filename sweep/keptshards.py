@@ -24,6 +24,16 @@ WORTH = 1.0
 _NAME = re.compile(rf"{FOLDER}/(?P<key>[^./]+)\.(?P<index>\d+)-of-(?P<number>\d+)\.parquet")
 
 
+def kept_shards(folder: Folder) -> dict[str, set[Shard]]:
+    """The finished shards that a store has, by their task's key; it may be written to meanwhile."""
+    found: dict[str, set[Shard]] = {}
+    for entry in folder.names(FOLDER):
+        if name := _NAME.fullmatch(entry.name):
+            shard = Shard(int(name["index"]), int(name["number"]))
+            found.setdefault(name["key"], set()).add(shard)
+    return found
+
+
 class KeptShards:
     """The finished shards of a store; its driver's alone.
 
@@ -38,11 +48,7 @@ class KeptShards:
     def __init__(self, folder: Folder, tell: Callable[[str], None]) -> None:
         self._folder, self._tell = folder, tell
         folder.remove_leftovers(FOLDER)
-        self._kept: dict[str, set[Shard]] = {}
-        for entry in folder.names(FOLDER):
-            if found := _NAME.fullmatch(entry.name):
-                shard = Shard(int(found["index"]), int(found["number"]))
-                self._kept.setdefault(found["key"], set()).add(shard)
+        self._kept = kept_shards(folder)
 
     def __bool__(self) -> bool:
         return bool(self._kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from solver.solution import Status
 from sweep.gaps import checkpoint_gap, largest_gap, row_gap
+from sweep.keptshards import kept_shards
 from sweep.lease import is_live, read_life
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
@@ -127,7 +129,7 @@ def sweep_status(path: Place) -> SweepStatus:
         running=running,
         missing=left - running,
         impossible=impossible,
-        unfinished=len(open_gaps),
+        unfinished=len(open_gaps) + _in_shards(folder),
         states=len(states),
         state_bytes=sum(states.values()),
         statuses=statuses,
@@ -139,6 +141,12 @@ def sweep_status(path: Place) -> SweepStatus:
         workers=int(numbers.get("workers", 0)),
         memory=int(numbers.get("memory", 0)),
     )
+
+
+def _in_shards(folder: Folder) -> int:
+    """Of how many unfinished tasks there are finished shards and nothing else."""
+    checkpoints = {PurePosixPath(name).stem for name, _ in folder.names(CHECKPOINTS)}
+    return len(kept_shards(folder).keys() - checkpoints)
 
 
 def _planned(folder: Folder) -> tuple[pa.Array, int]:

@@ -116,6 +116,7 @@ def test_a_killed_drivers_finished_shards_are_not_done_again(
         process.kill()
     kept = len([*(drive.out / "shards").glob("*.parquet")])
     before = ran(tmp_path)
+    assert sweep_status(drive.out).unfinished == 1
     assert drive.finish("resume")["code"] == 0
     assert sum(ran(tmp_path).values()) == sum(before.values()) + 4 - kept
     assert answer(drive) == whole
