@@ -203,7 +203,8 @@ class PaperEngine:
         """``sodt`` (Theorem 4.13) with N_min and depth as filters in it (section 4.8.1).
 
         Both are reflected: what is below a part that is too small, or a path that is too long,
-        is no better. Without thinning at most one tree is found.
+        is no better. Without thinning at most one tree is found; with it the limit of depth stays
+        as it is, and is asked of the whole tree.
         """
         rules, points, depth = state
         if not rules:
@@ -211,13 +212,15 @@ class PaperEngine:
         if len(rules) >= 1 << depth:
             return []
         found = []
+        if not self.thinning:
+            depth -= 1
         for left, root, right in splits(rules, self._relation):
             above = points & self._positive[root]
             below = points ^ above
             if not self._fits(above) or not self._fits(below):
                 continue
-            for u in self._ask(tuple(left), above, depth - 1):
-                for v in self._ask(tuple(right), below, depth - 1):
+            for u in self._ask(tuple(left), above, depth):
+                for v in self._ask(tuple(right), below, depth):
                     cost = u.cost + v.cost + self.prices.split
                     longest = 1 + max(u.depth, v.depth)
                     found.append(Found(cost, longest, (self._positive[root], (v.tree, u.tree))))
@@ -238,7 +241,8 @@ class PaperEngine:
                 self._begin_size()
                 break
             self.combinations += 1
-            found = self._sodt((chosen, self.everything, self.depth))
+            subtrees = self._sodt((chosen, self.everything, self.depth))
+            found = [one for one in subtrees if one.depth <= self.depth]
             if found:
                 self.with_a_tree += 1
                 self._best = min(self._best, *found, key=_cost)

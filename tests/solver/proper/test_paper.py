@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver import Limits
-from solver.proper.paper import PaperEngine
+from solver.proper.paper import Found, PaperEngine, _thin
 from solver.scope import Scope
 from solver.search import FULL, PROVEN, RUNNING, prices_of
 from solver.shards import Shard
@@ -130,6 +130,9 @@ def test_all_combinations_are_tried_where_nothing_is_proven_before():
     rules = extra["rules"]
     assert extra["combinations"] == rules + rules * (rules - 1) // 2
     assert 0 < extra["combinations_with_a_tree"] <= extra["combinations"]
+    shards = [run(begin(case, shard=Shard(index, 3))).combinations for index in range(3)]
+    assert sum(shards) == extra["combinations"]
+    assert min(shards) > 0
 
 
 def test_a_high_price_ends_it_at_once():
@@ -151,3 +154,19 @@ def test_memory_is_asked_for():
     assert not engine.grow(engine.bytes)
     assert engine.grow(None)
     run(engine)
+
+
+@pytest.mark.parametrize("thinning", [False, True])
+def test_a_limit_of_depth_that_matters(thinning):
+    """Three cuts single out the one point of its class, but not within two levels."""
+    case = replace(
+        XOR, points=((1, 0), (0, 0), (0, 1), (1, 2), (2, 0)), target=(0, 2, 2, 2, 2), depth=2
+    )
+    assert outcome_of(case, run(begin(case, thinning)))[0] == 1
+    deeper = replace(case, depth=None)
+    assert outcome_of(deeper, run(begin(deeper, thinning))) == (0, 3)
+
+
+def test_thinning_keeps_the_cheapest_of_every_depth():
+    found = [Found(3, 1, -1), Found(1, 3, -1), Found(2, 3, -1), Found(2, 2, -1), Found(3, 1, 0)]
+    assert _thin(found) == [found[1], found[3], found[0]]

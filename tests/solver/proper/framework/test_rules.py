@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.framework.geometry import embed, subsets
+from solver.proper.framework.geometry import embed, members, subsets
 from solver.proper.framework.rules import Axis, Plane, Surface, _plane_rules, describe, gen_rules
 from tests import naive_geometry
 from tests.solver.proper.framework.clouds import point_sets
@@ -15,13 +15,12 @@ from tests.solver.proper.framework.clouds import point_sets
 FAMILIES = ["axis", "hyperplane", "polynomial", "mixed"]
 
 
-@settings(deadline=None, max_examples=60)
-@given(point_sets(most=5, dimensions=2), st.sampled_from(FAMILIES))
-def test_every_dichotomy_of_every_region_is_a_rule_defined_there(points, kinds):
+def check_regions(points, kinds, most):
+    """Every dichotomy of every region of at most so many points is a rule that is defined there."""
     rules = gen_rules(points, kinds)
     for region in subsets((1 << len(points)) - 1):
-        inside = [i for i in range(len(points)) if region >> i & 1]
-        if not inside:
+        inside = members(region)
+        if not 0 < len(inside) <= most:
             continue
         naive = naive_geometry.dichotomies([points[i] for i in inside], kinds)
         wanted = {sum(1 << i for j, i in enumerate(inside) if way >> j & 1) for way in naive}
@@ -34,6 +33,17 @@ def test_every_dichotomy_of_every_region_is_a_rule_defined_there(points, kinds):
             if side and not rule.defining & ~region:
                 found.add(side)
         assert found == wanted
+
+
+@settings(deadline=None, max_examples=60)
+@given(point_sets(most=5, dimensions=2), st.sampled_from(FAMILIES))
+def test_every_dichotomy_of_every_region_is_a_rule_defined_there(points, kinds):
+    check_regions(points, kinds, most=5)
+
+
+def test_of_a_grid_too():
+    """All lines through two corners pass through a third point, which a region may lack."""
+    check_regions([(x, y) for x in range(3) for y in range(3)], "hyperplane", most=5)
 
 
 def test_a_cut_at_each_point_on_each_axis():
