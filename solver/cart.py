@@ -41,7 +41,7 @@ class Cart(Solver):
     summary: ClassVar[str] = "greedy tree with cost-complexity pruning (scikit-learn); no proof"
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary", "continuous"}),
-        limits=frozenset({"depth", "min_leaf_size"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
         proves=False,
         tasks=frozenset({"classification", "regression"}),
     )
@@ -92,11 +92,17 @@ class Cart(Solver):
     def grow(self, problem: Problem, lam: Fraction, limits: Limits) -> Shape:
         """The tree of scikit-learn, pruned at λ, within the limits that are honoured."""
         least = limits.min_leaf_size or 0
-        if limits.depth == 0 or problem.n_features == 0 or 2 * least > problem.total_weight:
+        if (
+            limits.depth == 0
+            or limits.splits == 0
+            or problem.n_features == 0
+            or 2 * least > problem.total_weight
+        ):
             return -1
         limited: dict[str, Any] = {
             "random_state": self.settings["seed"],
             "max_depth": limits.depth,
+            "max_leaf_nodes": None if limits.splits is None else limits.splits + 1,
             "min_weight_fraction_leaf": least / problem.total_weight,
         }
         if problem.values is None:

@@ -18,13 +18,14 @@ from solver.osdt import Osdt
 from solver.path import Path
 from solver.pathsearch import find_path
 from solver.problem import Problem
+from solver.proper import Proper
 from solver.quantbnb import QuantBnB
 from solver.solution import Solution
 from solver.tao import Tao
 from solver.tree import Tree
 
 SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (Branches, Osdt, QuantBnB, Cart, Tao)
+    solver.name: solver for solver in (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
 }
 
 

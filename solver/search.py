@@ -177,10 +177,12 @@ class Search:
         """The cost of the best tree known."""
         return min([self.engine.achieved, *(offer.cost for offer in self.offered)])
 
-    def offer(self, tree: Tree, given: bool = True) -> None:
-        """Take a tree from elsewhere as an incumbent. It never cuts the search short."""
-        if self._allowed(tree):
+    def offer(self, tree: Tree, given: bool = True) -> bool:
+        """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
+        search short."""
+        if allowed := self._allowed(tree):
             self.offered.append(Offer(self._cost(tree), self._objective(tree), tree, given))
+        return allowed
 
     def _objective(self, tree: Tree) -> Fraction:
         return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)

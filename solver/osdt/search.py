@@ -60,14 +60,15 @@ class OsdtSearch(Search):
         self.settings = settings
         self.measures: list[dict[str, float]] = []
 
-    def offer(self, tree: Tree, given: bool = True) -> None:
+    def offer(self, tree: Tree, given: bool = True) -> bool:
         """Take a tree from elsewhere as an incumbent; what is given bounds the search as well.
 
         When the others are offered depends on the clock, which must not steer the search.
         """
-        super().offer(tree, given)
-        if given and self._allowed(tree):
+        allowed = super().offer(tree, given)
+        if given and allowed:
             self.engine.hint(int(self._cost(tree)))
+        return allowed
 
     def run(self, watch: Watch) -> Status:
         """Search until the optimum is proven or a limit is met."""

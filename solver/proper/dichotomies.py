@@ -1,0 +1,230 @@
+"""All ways in which rules of a family part some points.
+
+A hyperplane that parts points can be moved, without touching any of them on the way, until it goes
+through d of them that fix it. So the dichotomies of points that span d dimensions are those of the
+hyperplanes through d points, with the points on each hyperplane parted in turn as hyperplanes of
+that hyperplane part them (He and Little, "An efficient, provably exact algorithm for the 0-1 loss
+linear classification problem", 2023, for points in general position). A surface of a degree is a
+hyperplane of the lifted points. A rule of a region is a rule of all points, seen in the region:
+any hyperplane that parts the region parts all points somehow.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.jit import ensure_compiled
+from solver.problem import Problem
+from solver.proper import sides
+from solver.proper.masksets import MaskSet, Words, new_set, rehash, set_bytes
+from solver.proper.sides import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
+
+Mask = NDArray[np.bool_]
+
+
+class Dichotomies:
+    """Finds the dichotomies of points by hyperplanes, in slices.
+
+    Parameters
+    ----------
+    coordinates : array of Python ints, shape (points, D)
+        No two points are equal.
+    known : (dichotomies, words), optional
+        Some of the dichotomies, which are then the first.
+
+    Raises
+    ------
+    InputError
+        If the points span more dimensions than :data:`solver.proper.sides.MOST_DIMENSIONS`.
+    """
+
+    def __init__(self, coordinates: NDArray[np.object_], known: Words | None = None) -> None:
+        self.points = len(coordinates)
+        self.coordinates = spanning(coordinates)
+        self.dimensions = self.coordinates.shape[1]
+        if self.dimensions > sides.MOST_DIMENSIONS:
+            raise InputError(
+                f"hyperplanes in {self.dimensions} dimensions are too many for solver 'proper'; "
+                f"choose columns or a degree that give at most {sides.MOST_DIMENSIONS}"
+            )
+        self.words = -(-self.points // 64)
+        self.full = packed(np.ones(self.points, bool))
+        self.ended = self.dimensions < 2
+        before = 0 if known is None else len(known)
+        room = before + max(self.points, 2 ** (self.dimensions + 2))
+        self.found = new_set(self.words, room)
+        if known is not None:
+            self.found.masks[:before] = known
+            rehash(self.found, before)
+        self.seen = new_set(self.words, 1 if self.ended else 16)
+        few = np.zeros((1, self.words), np.uint64)
+        self.compile_seconds = ensure_compiled(put_all, self.found, few, self.full)
+        self.compile_seconds += ensure_compiled(rehash, self.found, 0)
+        if self.dimensions == 1:
+            self._cut_the_line()
+        elif self.dimensions > 1:
+            self.cloud = sides.new_cloud(self.coordinates)
+            self.walk = sides.new_walk(self.cloud, self.words)
+            self.compile_seconds += self._compile()
+        self._pending: Words | None = None
+
+    def _compile(self) -> float:
+        arrays = self.cloud, self.walk, self.found, self.seen, self.full
+        return ensure_compiled(sides.walk_on, *arrays, 0)
+
+    @property
+    def masks(self) -> Words:
+        """What is found, shape (dichotomies, words): for each the side without the first point."""
+        return self.found.masks[: self.found.used[0]]
+
+    @property
+    def expected(self) -> int:
+        """Sets of d points that are to be walked over."""
+        return math.comb(self.points, self.dimensions)
+
+    @property
+    def done(self) -> int:
+        """Sets of d points so far."""
+        return int(self.walk.place[DONE]) if self.dimensions > 1 else 0
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        return sum(array.nbytes for array in (*self.found, *self.seen))
+
+    def step(self, steps: int) -> bool:
+        """Walk over some sets of points; False if :meth:`grow` must be called first."""
+        if not self._put_pending():
+            return False
+        if self.ended:
+            return True
+        walk = self.walk
+        before = self.done
+        while not self.ended and (left := steps - (self.done - before)) > 0:
+            outcome = sides.walk_on(self.cloud, walk, self.found, self.seen, self.full, left)
+            if outcome == FULL:
+                return False
+            if outcome == UNSURE:
+                walk.side[:] = sides.exact_sides(self.coordinates, walk.chosen)
+                walk.place[KNOWN] = 1
+            if outcome == DEGENERATE:
+                self._pending = self._ways()
+                if not self._put_pending():
+                    return False
+            self.ended = outcome == ENDED or bool(walk.place[FRESH] < 0)
+        return True
+
+    def _ways(self) -> Words:
+        """How the points on the hyperplane at hand can fall: as hyperplanes in it part them, or
+        all to one side."""
+        on = np.flatnonzero(unpacked(self.walk.on, self.points))
+        inner = Dichotomies(self.coordinates[on])
+        while not inner.ended:
+            if not inner.step(2**16):
+                inner.grow(None)
+        parted = np.array([unpacked(mask, len(on)) for mask in inner.masks])
+        ways = np.zeros((2 * len(parted) + 2, self.points), bool)
+        ways[1, on] = True
+        if len(parted):
+            ways[2 : len(parted) + 2, on] = parted
+            ways[len(parted) + 2 :, on] = ~parted
+        return np.stack([packed(way) for way in ways]) | self.walk.above
+
+    def _put_pending(self) -> bool:
+        if self._pending is not None:
+            if len(self.found.masks) - int(self.found.used[0]) < len(self._pending):
+                return False
+            put_all(self.found, self._pending, self.full)
+            self._pending = None
+            self.ended = bool(self.walk.place[FRESH] < 0)
+        return True
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for more dichotomies; False if that would exceed ``limit`` bytes."""
+        needed = 2**self.dimensions if self._pending is None else len(self._pending)
+        found = _larger(self.found, needed)
+        seen = _larger(self.seen, 1)
+        if limit is not None and set_bytes(self.words, found) + set_bytes(self.words, seen) > limit:
+            return False
+        self.found, self.seen = _moved(self.found, found), _moved(self.seen, seen)
+        return True
+
+    def _cut_the_line(self) -> None:
+        order = sorted(range(self.points), key=lambda point: self.coordinates[point, 0])
+        mask = np.zeros(self.points, bool)
+        for point in order[:-1]:
+            mask[point] = True
+            put_all(self.found, packed(mask)[None], self.full)
+
+
+def _larger(members: MaskSet, needed: int) -> int:
+    """Room that a set gets when it needs place for more masks."""
+    room, used = len(members.masks), int(members.used[0])
+    return room if room - used >= needed else max(2 * room, used + needed)
+
+
+def _moved(members: MaskSet, room: int) -> MaskSet:
+    """A set with more room."""
+    if room == len(members.masks):
+        return members
+    larger = new_set(members.masks.shape[1], room)
+    n = int(members.used[0])
+    larger.masks[:n] = members.masks[:n]
+    rehash(larger, n)
+    return larger
+
+
+def spanning(coordinates: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Columns that are enough to tell all points apart by hyperplanes, moved to the first point.
+
+    Points in a flat of d dimensions are mapped one to one, and hyperplanes to hyperplanes, by
+    leaving out all but d columns that are independent on it.
+    """
+    moved = coordinates - coordinates[0]
+    basis: list[tuple[int, list[int]]] = []  # pivot column, row
+    for row in moved:
+        if len(basis) == moved.shape[1]:
+            break
+        rest = list(row)
+        for pivot, other in basis:
+            if rest[pivot]:
+                factor, own = rest[pivot], other[pivot]
+                rest = [own * a - factor * b for a, b in zip(rest, other, strict=True)]
+        divisor = math.gcd(*rest) if rest else 0
+        if divisor:
+            pivot = next(i for i, value in enumerate(rest) if value)
+            basis.append((pivot, [value // divisor for value in rest]))
+    columns = sorted(pivot for pivot, _ in basis)
+    kept: NDArray[np.object_] = moved[:, columns]
+    for column in range(kept.shape[1]):
+        kept[:, column] //= math.gcd(*kept[:, column])
+    return kept
+
+
+def packed(mask: Mask) -> Words:
+    """A mask as 64-bit words, the first point in the lowest bit."""
+    bits = np.zeros(-(-len(mask) // 64) * 64, np.uint8)
+    bits[: len(mask)] = mask
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+def unpacked(words: Words, points: int) -> Mask:
+    """A mask from its words."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[:points].astype(bool)
+
+
+def axis_masks(problem: Problem) -> Words:
+    """The dichotomies by one column, in the order of the features and their cuts."""
+    masks: dict[bytes, Words] = {}
+    for feature in range(problem.n_features):
+        column = problem.codes[:, feature]
+        for code in np.unique(column)[:-1] if problem.ordered else [0]:
+            mask = column > code if problem.ordered else column == 1
+            words = packed(~mask if mask[0] else mask)
+            masks.setdefault(words.tobytes(), words)
+    n_words = -(-len(problem.codes) // 64)
+    return np.array(list(masks.values()), np.uint64).reshape(-1, n_words)

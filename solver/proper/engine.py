@@ -1,0 +1,327 @@
+"""The search as an object: owns the arrays, finds the rules, then the best tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver import search as slices
+from solver.exact import Prices
+from solver.jit import ensure_compiled
+from solver.problem import Problem
+from solver.proper import search
+from solver.proper.dichotomies import Dichotomies, axis_masks, packed
+from solver.proper.masksets import Words
+from solver.proper.points import Points
+from solver.proper.search import EVALUATED, HITS, LOOKUPS, REGIONS
+from solver.proper.separate import Parting
+from solver.proper.state import (
+    AT,
+    BEST,
+    COST,
+    DEPTH,
+    FLOOR,
+    INFINITE,
+    LEFT,
+    LIMIT,
+    SIZE,
+    SPLITS,
+    Levels,
+    Memo,
+    Rows,
+    Rules,
+    Scratch,
+    levels_bytes,
+    new_levels,
+    new_memo,
+    new_scratch,
+)
+from solver.scope import Scope
+from solver.shards import Shard
+from solver.tree import Shape
+
+FAMILIES = "axis", "hyperplane", "polynomial", "mixed"
+
+_WALK = 2**20  # products of a slice
+_REMEMBERED = 2**16  # regions in the memo
+
+
+class ProperEngine:
+    """One search for the best tree of rules of a family.
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    scope : Scope
+    splits : int
+        Most splits of a tree.
+    family : str
+        One of :data:`FAMILIES`.
+    degree : int
+        Of the surfaces.
+    shard : Shard
+        The part of the rules that may be at the root.
+    memo : bool
+        Whether to remember regions.
+    realise : callable
+        Turns a parting into a shape.
+
+    Raises
+    ------
+    InputError
+        If a column holds no numbers where the family needs them, or there are too many.
+    """
+
+    before = 0, 0
+    inherits = False
+
+    def __init__(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        splits: int,
+        family: str,
+        degree: int,
+        shard: Shard,
+        memo: bool,
+        realise: Callable[[Parting], Shape],
+    ) -> None:
+        self.problem, self.prices, self.shard, self.realise = problem, prices, shard, realise
+        counts = problem.counts
+        self.unit = int(np.gcd.reduce(counts, axis=None)) or 1
+        self.rows = rows_of(counts // self.unit)
+        self.rules = Rules(
+            error=prices.error * self.unit,
+            split=prices.split,
+            min_leaf=max(1, -(-scope.min_leaf // self.unit)),
+            surplus=prices.error * self.unit * max(1, problem.total_weight // self.unit // 32),
+            near=scope.min_leaf <= 1,
+            memo=memo,
+        )
+        self.depth = min(scope.depth, INFINITE)
+        room = (1 << self.depth) - 1 if self.depth < 30 else splits
+        self.splits = min(splits, room, len(problem.codes) - 1)
+        self.given: tuple[int, Shape] | None = None
+        self.leaf = prices.error * int(counts.sum() - counts.sum(axis=0).max())
+        self._stages = _stages(problem, family, degree) if self.splits > 0 else []
+        cuts = self.splits > 0 and family in ("axis", "mixed")
+        self._masks = axis_masks(problem) if cuts else np.zeros((0, self.words), np.uint64)
+        self.finder = self._next_stage() if self._stages else None
+        self._walked = 0
+        self.levels: Levels | None = None
+        self._proven = min(self.leaf, prices.split) if self.splits else self.leaf
+        self._shape: tuple[int, Shape] = self.leaf, -1
+        self.compile_seconds = self._compile()
+        if self.finder is not None:
+            self.compile_seconds += self.finder.compile_seconds
+
+    @property
+    def words(self) -> int:
+        """Words of a mask."""
+        return -(-len(self.problem.codes) // 64)
+
+    def _compile(self) -> float:
+        levels, scratch, memo = self._arrays(1)
+        few = np.zeros((0, self.words), np.uint64)
+        top = np.zeros(1, np.int64)
+        one = self.rules, self.rows, levels, scratch
+        return ensure_compiled(search.load, *one, few, 0, 1) + ensure_compiled(
+            search.step, *one, memo, top, 0
+        )
+
+    def _arrays(self, room: int) -> tuple[Levels, Scratch, Memo]:
+        planes = len(self.rows.planes)
+        splits = max(self.splits, 1)
+        levels = new_levels(max(splits - 1, 1), room, self.words, planes, splits)
+        scratch = new_scratch(room, self.words, planes)
+        return levels, scratch, new_memo(_REMEMBERED if self.rules.memo else 1, self.words, splits)
+
+    def _next_stage(self) -> Dichotomies:
+        return Dichotomies(self._stages.pop(0), self._masks)
+
+    def use(self, cost: int, shape: Shape) -> None:
+        """Take a tree from elsewhere as an incumbent: trees that cost more are of no interest."""
+        if self.given is None or cost < self.given[0]:
+            self.given = cost, shape
+            if self.levels is not None:
+                self.levels.frame[0, LIMIT] = cost
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :class:`solver.search.Engine`; an iteration evaluates a rule, or finds some."""
+        if self.proven >= self.achieved:
+            return slices.PROVEN
+        if self.finder is not None:
+            return self._find_rules(iterations)
+        if self.levels is None:
+            return slices.FULL
+        outcome = search.step(
+            self.rules, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
+        )
+        if outcome == search.ENDED:
+            frame = self.levels.frame[0]
+            self._proven = int(min(frame[COST], frame[FLOOR]))
+            return slices.PROVEN
+        return slices.RUNNING
+
+    def _find_rules(self, iterations: int) -> int:
+        finder = self.finder
+        assert finder is not None
+        steps = _WALK // (finder.points * (finder.dimensions + 1)) + 1
+        before = finder.done
+        room = finder.step(max(steps, iterations))
+        self._walked += finder.done - before
+        if not room:
+            return slices.FULL
+        if finder.ended:
+            self._masks = finder.masks
+            self.finder = self._next_stage() if self._stages else None
+        return slices.RUNNING
+
+    def grow(self, limit: int | None) -> bool:
+        """See :class:`solver.search.Engine`."""
+        if self.finder is not None:
+            return self.finder.grow(limit)
+        room = max(len(self._masks), 1)
+        levels = max(self.splits - 1, 1)
+        needed = levels_bytes(levels, room, self.words, len(self.rows.planes))
+        if limit is not None and self._masks.nbytes + needed > limit:
+            return False
+        self.levels, self.scratch, self.memo = self._arrays(room)
+        self.top = np.zeros(1, np.int64)
+        frame = self.levels.frame[0]
+        frame[SPLITS], frame[DEPTH] = self.splits, self.depth
+        frame[LIMIT] = INFINITE if self.given is None else self.given[0]
+        self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
+        search.load(
+            self.rules, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
+            self.shard.number,
+        )  # fmt: skip
+        return True
+
+    def fold(self) -> None:
+        """Look at the least bound of what is left to do at the root."""
+        if self.levels is None or self._proven >= self.achieved:
+            return
+        frame, bound = self.levels.frame[0], self.levels.bound[0]
+        open_ = self.levels.left[0, : frame[LEFT]]
+        if frame[AT] >= 0:
+            open_ = np.append(open_, frame[AT])
+        least = int(bound[open_].min(initial=INFINITE))
+        if least >= self.achieved:  # a rule that comes first may still be as good
+            least = self.achieved - 1
+        if len(open_):
+            self._proven = max(self._proven, min(least, int(frame[FLOOR])))
+
+    @property
+    def found(self) -> bool:
+        """Whether the best tree is the engine's own."""
+        return self.given is None or self._own_cost <= self.given[0]
+
+    @property
+    def _own_cost(self) -> int:
+        return self.leaf if self.levels is None else int(self.levels.frame[0, COST])
+
+    @property
+    def proven(self) -> int:
+        """No tree of this part costs less, see :meth:`fold`."""
+        return self._proven
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree, the given one included."""
+        return self._own_cost if self.given is None else min(self._own_cost, self.given[0])
+
+    @property
+    def iterations(self) -> int:
+        """Rules found and evaluated."""
+        return self._walked + self.nodes
+
+    @property
+    def nodes(self) -> int:
+        """Rules evaluated."""
+        return 0 if self.levels is None else int(self.scratch.progress[EVALUATED])
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        total = self.rows.planes.nbytes + self._masks.nbytes
+        if self.finder is not None:
+            total += self.finder.bytes
+        if self.levels is not None:
+            total += sum(array.nbytes for array in (*self.levels, *self.scratch))
+            total += sum(array.nbytes for array in (*self.memo.regions, *self.memo[1:]))
+        return total
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What the search counted."""
+        counted: dict[str, Any] = {"rules": len(self._masks), "regions": 0}
+        if self.levels is not None:
+            progress = self.scratch.progress.tolist()
+            counted["regions"] = progress[REGIONS]
+            if self.rules.memo:
+                counted["memo_lookups"] = progress[LOOKUPS]
+                counted["memo_hits"] = progress[HITS]
+        return counted
+
+    def shape(self) -> Shape:
+        """The best tree."""
+        if not self.found:
+            assert self.given is not None
+            return self.given[1]
+        if self._shape[0] != self._own_cost:
+            self._shape = self._own_cost, self.realise(self.parting())
+        return self._shape[1]
+
+    def parting(self) -> Parting:
+        """The engine's own best tree."""
+        if self.levels is None or self.levels.frame[0, BEST] < 0:
+            return -1
+        size = int(self.levels.frame[0, SIZE])
+        return _parting(self._masks, self.levels.tree[0, :size].tolist())
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """The engine holds its best tree."""
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """It cannot go on elsewhere."""
+        return None
+
+
+def _parting(masks: Words, tree: list[list[int]]) -> Parting:
+    """A tree of rules and of the splits above each, in preorder, see :class:`Levels`."""
+    if not tree:
+        return -1
+    rule, size = tree[0]
+    mask = int.from_bytes(masks[rule >> 1].tobytes(), "little")
+    above, below = _parting(masks, tree[1 : 1 + size]), _parting(masks, tree[1 + size :])
+    return mask, (above, below) if rule & 1 else (below, above)
+
+
+def rows_of(counts: NDArray[np.int64]) -> Rows:
+    """Integer weights, shape (rows, classes), by binary digits."""
+    planes, values, starts = [], [], [0]
+    for column in counts.T:
+        for digit in range(int(column.max(initial=0)).bit_length()):
+            has = (column >> digit) & 1 == 1
+            if has.any():
+                planes.append(packed(has))
+                values.append(1 << digit)
+        starts.append(len(planes))
+    return Rows(np.array(planes), np.array(values, np.int64), np.array(starts, np.int64))
+
+
+def _stages(problem: Problem, family: str, degree: int) -> list[NDArray[np.object_]]:
+    """Points whose hyperplanes are the rules of a family, the simplest rules first."""
+    if family == "axis":
+        return []
+    points = Points.of(problem)
+    if family == "hyperplane":
+        return [points.coordinates]
+    degrees = range(1, degree + 1) if family == "mixed" else [degree]
+    return [points.lifted(degree) for degree in degrees]

@@ -1,0 +1,146 @@
+"""Proper decision trees as a solver: its options, and how its search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.cart import Cart
+from solver.growing import half_of_memory
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.proper.engine import FAMILIES, ProperEngine
+from solver.proper.separate import shape_of_parting
+from solver.scope import Scope
+from solver.search import Greedy, Search
+from solver.shards import FOUND, Shard
+from solver.solution import Solution
+from solver.tree import Tree, shape_of
+
+_NO_GREEDY = Greedy(lambda: 0.0, lambda *_: -1, at_once=False)
+
+
+class Proper(Solver):
+    """Optimal trees of a given size for axis-parallel, hyperplane, polynomial or mixed splits.
+
+    A split parts the rows that reach it in one of the ways that a rule of the family can: a cut of
+    one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of at
+    most ``splits`` such splits has a smaller objective. A stored split is one of the many rules
+    that part the training rows alike: of hyperplanes and surfaces one in the middle between both
+    sides, of cuts the middle one.
+
+    The search enumerates the different partings of all rows by exact arithmetic, and then goes
+    down by regions: a root, the other splits shared out between its two sides, the partings of a
+    side among those of all rows. Numbers stand for their shortest decimals.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the order
+    of the rules, whatever the limits, the incumbent and the number of shards.
+
+    Notes
+    -----
+    ``nodes`` and the limit on them count rules evaluated at the root of a region, ``iterations``
+    also the sets of points through which rules are laid. ``extra`` tells the number of ``rules``
+    and of ``regions``, and with ``memo`` its lookups and hits.
+
+    There are about n^G partings of n rows, G = 1 for cuts, D for hyperplanes in D columns and
+    C(D + M, D) − 1 for surfaces of degree M, and the memory is that many masks of n bits for every
+    two splits. Without a limit of bytes they take at most half of the machine's memory.
+
+    References
+    ----------
+    He and Little, "Proper decision trees: An axiomatic framework for solving optimal decision tree
+    problems with arbitrary splitting rules".
+    """
+
+    name: ClassVar[str] = "proper"
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "optimal trees of a given size with cuts, hyperplanes or surfaces"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "continuous"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        shards=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "rules": Option(
+            "axis",
+            "axis: cuts of one column; hyperplane: of all columns; polynomial: surfaces of a "
+            "degree; mixed: the simplest of these at every split",
+            FAMILIES,
+        ),
+        "degree": Option(
+            2, "a whole number from 1; the degree of the surfaces", kind=int, minimum=1
+        ),
+        "splits": Option(
+            2, "a whole number from 0; the most splits of a tree", kind=int, minimum=0
+        ),
+        "min_leaf_size": Option(
+            1, "a whole number from 1; the smallest weight of a leaf", kind=int, minimum=1
+        ),
+        "memo": Option(
+            False, "true or false; remember best trees of regions, and count hits", (False, True)
+        ),
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._cart = Cart()  # its imports take a second, which is none of the search's
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        family, degree = self.settings["rules"], self.settings["degree"]
+        limits = self._limits(problem, limits)
+        splits = limits.splits or 0
+
+        def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine:
+            return ProperEngine(
+                problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1),
+                self.settings["memo"],
+                lambda parting: shape_of_parting(problem, parting, family, degree),
+            )  # fmt: skip
+
+        search = Search(problem, lam, limits, make, _NO_GREEDY)
+        search.enough = -1  # a tree without errors is not yet one of the fewest splits
+        engine = search.engine
+        assert isinstance(engine, ProperEngine)
+        greedy = problem.grow(self._cart.grow(problem, lam, limits))
+        for tree, given in ((greedy, False), (start, True)):
+            if tree is not None and search.offer(tree, given):
+                engine.use(int(search.prices.cost(tree.errors, tree.splits)), shape_of(tree))
+        status = search.run(watch)
+        search.peak_bytes = max(search.peak_bytes, engine.bytes)
+        solution = search.solution(status, self.name, self.version)
+        found = {FOUND: engine.found} if self.shard else {}
+        return replace(solution, extra={**engine.extra, **found})
+
+    def _limits(self, problem: Problem, limits: Limits) -> Limits:
+        """The limits on the tree, those of the options included."""
+        splits = self.settings["splits"]
+        if limits.splits is not None:
+            splits = min(splits, limits.splits)
+        least = max(
+            limits.min_leaf_size or 0, self.settings["min_leaf_size"] * problem.weight_scale
+        )
+        return replace(
+            limits,
+            splits=splits,
+            min_leaf_size=None if least <= 1 else least,
+            bytes=half_of_memory() if limits.bytes is None else limits.bytes,
+        )
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels on a tiny problem."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [2, 2]], [0, 1, 1, 0], ordered=True)
+        cls(rules="hyperplane").solve(problem, Fraction(1, 20))

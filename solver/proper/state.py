@@ -1,0 +1,232 @@
+"""The arrays of a search over regions: plain, so that kernels can work on them in slices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.proper.masksets import Ints, MaskSet, Words, new_set
+
+INFINITE = 2**61
+
+
+class Rules(NamedTuple):
+    """What the search obeys.
+
+    Parameters
+    ----------
+    error, split : int
+        Prices, see :class:`solver.exact.Prices`.
+    min_leaf : int
+        Smallest weight of a leaf.
+    surplus : int
+        How far beyond the incumbent the cost of a rule is found out exactly: what it costs more
+        than the incumbent bounds the rules near it.
+    near : bool
+        Whether rules near an evaluated one are bounded by it.
+    memo : bool
+        Whether best trees of regions are remembered.
+    """
+
+    error: int
+    split: int
+    min_leaf: int
+    surplus: int
+    near: bool
+    memo: bool
+
+
+class Rows(NamedTuple):
+    """The weights of the rows, as masks of the rows whose weight has a binary digit.
+
+    Parameters
+    ----------
+    planes : (planes, words)
+        The planes of class 0 first, then those of class 1, and so on.
+    values : (planes,)
+        The weight that a plane stands for, a power of two.
+    starts : (classes + 1,)
+        Where the planes of a class begin.
+    """
+
+    planes: Words
+    values: Ints
+    starts: Ints
+
+
+class Levels(NamedTuple):
+    """One region for each level of recursion, with its rules.
+
+    Parameters
+    ----------
+    masks : (levels, room, words)
+        Different dichotomies of the region, in the order of the rules.
+    rule : (levels, room)
+        Twice the number of the first of all rules that parts the region so, and 1 more where what
+        is in that rule's mask is not in this one.
+    inside : (levels, room, planes)
+        Rows of the region in the mask, by plane.
+    bound : (levels, room)
+        No tree of the region with this rule at its root costs less.
+    left : (levels, room)
+        Positions of the rules that may still be at the root of a better tree; the first
+        ``LEFT`` of them.
+    shared : (room,)
+        Weight of the rows in both of a mask and the side at hand.
+    region : (levels, words)
+    frame : (levels, fields)
+        See :data:`FIELDS`.
+    tree : (levels, splits, 2)
+        The best tree of the region in preorder: rule, and splits of the subtree above.
+    sub_cost : (levels, 2, splits)
+        Of the rule at hand, what the best tree of at most so many splits of either side costs,
+        or a bound.
+    sub_size : (levels, 2, splits)
+        The splits of these trees, −1 for a bound.
+    sub_tree : (levels, 2, splits, splits, 2)
+        These trees.
+    """
+
+    masks: Words
+    rule: NDArray[np.int32]
+    inside: Ints
+    bound: Ints
+    left: NDArray[np.int32]
+    shared: Ints
+    region: Words
+    frame: Ints
+    tree: Ints
+    sub_cost: Ints
+    sub_size: Ints
+    sub_tree: Ints
+
+
+FIELDS = (
+    "RULES",  # number of dichotomies of the region
+    "LEFT",  # rules that are left
+    "SPLITS",  # that the tree may have
+    "DEPTH",
+    "LIMIT",  # costs beyond it are of no interest
+    "COST",  # of the best tree
+    "BEST",  # position of its rule, −1 for a leaf
+    "SIZE",  # its splits
+    "AT",  # position of the rule at hand, −1 if it is to be chosen
+    "ALLOWED",  # what a tree with the rule at hand may cost
+    "PHASE",  # what of the rule at hand is being found out
+    "LEAST",  # of the rule at hand
+    "FLOOR",  # no tree of the region costs less than what was left out
+    "ANSWER",  # side and splits of the tree that the next level looks for
+    "WEIGHT",
+)
+(
+    RULES, LEFT, SPLITS, DEPTH, LIMIT, COST, BEST, SIZE, AT, ALLOWED, PHASE, LEAST, FLOOR, ANSWER,
+    WEIGHT,
+) = range(len(FIELDS))  # fmt: skip
+
+
+class Scratch(NamedTuple):
+    """Where kernels work.
+
+    Parameters
+    ----------
+    side : (planes, words)
+        The rows of the side at hand, by plane.
+    counts, other, whole, above, below : (planes,)
+    mask : (words,)
+    slots : (a power of two,)
+        Of the hash table of dichotomies.
+    stump : (4,)
+        Cost and position of the best stump of either side.
+    progress : (4,)
+        Evaluated rules, lookups and hits of the memo, regions.
+    """
+
+    side: Words
+    counts: Ints
+    other: Ints
+    whole: Ints
+    above: Ints
+    below: Ints
+    mask: Words
+    slots: NDArray[np.int32]
+    stump: Ints
+    progress: Ints
+
+
+class Memo(NamedTuple):
+    """Best trees of regions that were looked at, see section 4.7.2 of the paper.
+
+    Parameters
+    ----------
+    regions : MaskSet
+        A region, and a word for the splits and the depth.
+    cost : (room,)
+    size : (room,)
+        Splits of the tree, −1 if the cost is a bound.
+    tree : (room, splits, 2)
+    key : (words + 1,)
+    """
+
+    regions: MaskSet
+    cost: Ints
+    size: Ints
+    tree: Ints
+    key: Words
+
+
+def new_memo(room: int, words: int, splits: int) -> Memo:
+    """An empty memo."""
+    return Memo(
+        new_set(words + 1, room),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros((room, splits, 2), np.int64),
+        np.zeros(words + 1, np.uint64),
+    )
+
+
+def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> Levels:
+    """Arrays for so many levels."""
+    return Levels(
+        np.zeros((number, room, words), np.uint64),
+        np.zeros((number, room), np.int32),
+        np.zeros((number, room, planes), np.int64),
+        np.zeros((number, room), np.int64),
+        np.zeros((number, room), np.int32),
+        np.zeros(room, np.int64),
+        np.zeros((number, words), np.uint64),
+        np.zeros((number, len(FIELDS)), np.int64),
+        np.zeros((number, splits, 2), np.int64),
+        np.zeros((number, 2, splits), np.int64),
+        np.zeros((number, 2, splits), np.int64),
+        np.zeros((number, 2, splits, splits, 2), np.int64),
+    )
+
+
+def levels_bytes(number: int, room: int, words: int, planes: int) -> int:
+    """Memory of the large arrays, and of the hash table."""
+    return room * (number * (8 * words + 8 * planes + 16) + 8) + 4 * slots_for(room)
+
+
+def slots_for(room: int) -> int:
+    """Slots that keep a hash table at most half full."""
+    return 1 << max(4, (2 * room - 1).bit_length())
+
+
+def new_scratch(room: int, words: int, planes: int) -> Scratch:
+    """Arrays for a search."""
+    counts, other, whole, above, below = np.zeros((5, planes), np.int64)
+    return Scratch(
+        np.zeros((planes, words), np.uint64),
+        counts,
+        other,
+        whole,
+        above,
+        below,
+        np.zeros(words, np.uint64),
+        np.full(slots_for(room), -1, np.int32),
+        np.zeros(4, np.int64),
+        np.zeros(4, np.int64),
+    )

@@ -1,0 +1,199 @@
+"""The solver against every tree of small problems, for all families of rules."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.problem import Problem
+from solver.proper import Proper
+from solver.proper.engine import FAMILIES
+from solver.proper.points import Points
+from solver.scorer import score
+from solver.shards import FOUND, Shard, merge
+from solver.solution import Solution, Status
+from tests.naive_geometry import best_cost
+
+
+def problem_of(rows: list[list[Any]], labels: list[Any], weights: Any = None) -> Problem:
+    frame = pd.DataFrame(rows, columns=[f"x{i}" for i in range(len(rows[0]))]).assign(y=labels)
+    return Problem.from_table(frame, "y", "continuous", weights=weights)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    n, d = draw(st.integers(3, 9)), draw(st.sampled_from([1, 2, 2, 3]))
+    numbers = st.integers(0, draw(st.sampled_from([1, 2, 4, 100])))
+    rows = draw(st.lists(st.lists(numbers, min_size=d, max_size=d), min_size=n, max_size=n))
+    labels = draw(st.lists(st.integers(0, draw(st.integers(1, 3))), min_size=n, max_size=n))
+    labels[:2] = [0, 1]
+    weights = draw(st.none() | st.lists(st.integers(1, 4), min_size=n, max_size=n))
+    return problem_of(rows, labels, weights)
+
+
+families = st.sampled_from(FAMILIES)
+lams = st.sampled_from(
+    [Fraction(0), Fraction(1, 100), Fraction(1, 17), Fraction(1, 5), Fraction(3)]
+)
+limit_sets = st.builds(
+    Limits,
+    splits=st.integers(0, 4),
+    depth=st.none() | st.integers(0, 3),
+    min_leaf_size=st.sampled_from([None, None, 2, 3]),
+)
+
+
+def check(problem: Problem, lam: Fraction, limits: Limits, family: str, found: Solution) -> None:
+    """The answer is as good as the best of all trees, with as few splits."""
+    points = (
+        [tuple(map(int, row)) for row in Points.of(problem).coordinates] if problem.axes else [()]
+    )
+    best = best_cost(
+        points, problem.counts.tolist(), lam * problem.total_weight, limits.splits or 0,
+        limits.depth, limits.min_leaf_size or 1, family,
+    )  # fmt: skip
+    assert found.status is Status.OPTIMAL
+    assert found.objective == found.lower_bound
+    assert (found.objective * problem.total_weight, found.splits) == (best.cost, best.splits)
+    own = score(problem, found.tree, lam)
+    assert (own.errors, own.splits) == (found.errors, found.splits) == (best.errors, best.splits)
+
+
+def agrees(problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool) -> None:
+    found = solver.solve(problem, lam, "proper", limits, rules=family, splits=4, memo=memo)
+    check(problem, lam, limits, family, found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problem=problems(), family=families, lam=lams, limits=limit_sets, memo=st.booleans())
+def test_agrees_with_all_trees(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool
+) -> None:
+    agrees(problem, family, lam, limits, memo)
+
+
+@pytest.mark.slow
+@settings(max_examples=4000, deadline=None)
+@given(problem=problems(), family=families, lam=lams, limits=limit_sets, memo=st.booleans())
+def test_agrees_with_all_trees_on_thousands(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool
+) -> None:
+    agrees(problem, family, lam, limits, memo)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    problem=problems(), family=families, lam=lams, limits=limit_sets, number=st.integers(2, 5),
+    hand_over=st.booleans(),
+)  # fmt: skip
+def test_parts_give_the_same_tree(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, hand_over: bool
+) -> None:
+    own = Proper(rules=family, splits=3)
+    whole = own.solve(problem, lam, limits)
+    parts: list[Solution] = []
+    best = None
+    for index in reversed(range(number)) if hand_over else range(number):
+        part = own.part(Shard(index, number)).solve(problem, lam, limits, start=best)
+        parts.append(part)
+        if hand_over and (best is None or part.objective < score(problem, best, lam).objective):
+            best = part.tree
+    merged = merge(parts[::-1] if hand_over else parts)
+    assert merged.tree == whole.tree
+    assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
+    assert FOUND not in whole.extra
+
+
+def blobs(n: int, d: int, seed: int = 0) -> Problem:
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, d)).round(3)
+    y = (x[:, 0] * x[:, -1] > 0) ^ (random.random(n) < 0.15)
+    return problem_of(x.tolist(), y.tolist())
+
+
+@pytest.mark.parametrize("depth, splits", [(1, 1), (2, 3)])
+def test_cuts_of_a_depth_agree_with_quantbnb(depth: int, splits: int) -> None:
+    problem, limits = blobs(150, 3), Limits(depth=depth)
+    for lam in ("0", "0.01"):
+        other = solver.solve(problem, lam, "quantbnb", limits)
+        found = solver.solve(problem, lam, "proper", limits, splits=splits)
+        assert (found.status, found.objective) == (Status.OPTIMAL, other.objective)
+        # At λ = 0 quantbnb takes the first tree without avoidable errors.
+        assert lam == "0" or found.splits == other.splits
+
+
+def test_a_richer_family_is_never_worse() -> None:
+    problem = blobs(30, 2)
+    costs = [
+        solver.solve(problem, "0.01", "proper", rules=rules, splits=2).objective
+        for rules in ("axis", "hyperplane", "polynomial", "mixed")
+    ]
+    assert costs[0] >= costs[1] >= costs[2] == costs[3]
+
+
+def test_mixed_takes_the_simplest_test() -> None:
+    problem = problem_of([[0, 0], [1, 5], [2, 1], [3, 4]], [0, 0, 1, 1])
+    found = solver.solve(problem, "0.01", "proper", rules="mixed")
+    assert [test.kind for test in found.tree.tests.values()] == ["threshold"]
+    problem = problem_of([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 1])
+    found = solver.solve(problem, "0.01", "proper", rules="mixed")
+    assert [test.kind for test in found.tree.tests.values()] == ["hyperplane"]
+    problem = problem_of([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    found = solver.solve(problem, "0.01", "proper", rules="mixed")
+    assert [test.kind for test in found.tree.tests.values()] == ["polynomial"]
+    assert (found.errors, found.splits) == (0, 1)
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 5, 40])
+def test_anytime(nodes: int) -> None:
+    problem = blobs(80, 2)
+    optimum = solver.solve(problem, "0.001", "proper", rules="hyperplane", splits=3).objective
+    limits = Limits(nodes=nodes)
+    found = solver.solve(problem, "0.001", "proper", limits, rules="hyperplane", splits=3)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum <= found.objective
+    assert found.status is Status.NODE_LIMIT
+    assert found.nodes <= max(nodes, 1)
+
+
+def test_no_memory_for_the_rules() -> None:
+    limits = Limits(bytes=100_000)
+    found = solver.solve(blobs(200, 2), "0.01", "proper", limits, rules="hyperplane")
+    assert found.status is Status.MEMORY_LIMIT
+    assert found.splits > 0  # CART's tree
+    assert found.lower_bound is not None
+    assert found.lower_bound < found.objective
+
+
+def test_the_memo_counts() -> None:
+    problem = blobs(40, 2)
+    plain = solver.solve(problem, "0", "proper", rules="hyperplane", splits=4)
+    found = solver.solve(problem, "0", "proper", rules="hyperplane", splits=4, memo=True)
+    assert found.tree == plain.tree
+    assert 0 <= found.extra["memo_hits"] <= found.extra["memo_lookups"]
+    assert "memo_hits" not in plain.extra
+
+
+def test_columns_without_numbers_are_refused() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2, 3], "c": ["p", "q", "p"], "y": [0, 1, 1]})
+    problem = Problem.from_table(frame, "y", "continuous")
+    with pytest.raises(InputError, match="'c' holds no numbers"):
+        solver.solve(problem, "0.1", "proper", rules="hyperplane")
+    assert solver.solve(problem, "0.1", "proper").status is Status.OPTIMAL
+
+
+def test_options_and_limits_take_the_tighter() -> None:
+    problem = blobs(60, 2)
+    own = {"rules": "hyperplane", "splits": 3, "min_leaf_size": 20}
+    found = solver.solve(problem, "0", "proper", Limits(splits=1), **own)
+    assert found.splits <= 1
+    assert min(sum(n.counts) for n in found.tree.nodes if n.is_leaf) >= 20
