@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from solver.estimators import (
         BranchesClassifier,
         OSDTClassifier,
+        ProperTreeClassifier,
         QuantBnBClassifier,
         QuantBnBRegressor,
     )
@@ -32,6 +33,7 @@ __all__ = [
     "OSDTClassifier",
     "Path",
     "Problem",
+    "ProperTreeClassifier",
     "QuantBnBClassifier",
     "QuantBnBRegressor",
     "Snapshot",

@@ -2,6 +2,13 @@
 
 from solver.estimators.branches import BranchesClassifier
 from solver.estimators.osdt import OSDTClassifier
+from solver.estimators.proper import ProperTreeClassifier
 from solver.estimators.quantbnb import QuantBnBClassifier, QuantBnBRegressor
 
-__all__ = ["BranchesClassifier", "OSDTClassifier", "QuantBnBClassifier", "QuantBnBRegressor"]
+__all__ = [
+    "BranchesClassifier",
+    "OSDTClassifier",
+    "ProperTreeClassifier",
+    "QuantBnBClassifier",
+    "QuantBnBRegressor",
+]

@@ -1,0 +1,146 @@
+"""Proper decision trees as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from solver.columns import Override
+from solver.errors import InputError
+from solver.estimators.tasks import SparseTreeClassifier
+
+
+class ProperTreeClassifier(SparseTreeClassifier):
+    """The tree of least training loss + λ·splits among those of a family of rules and a size.
+
+    A split may be a cut of one column, a hyperplane of all columns, or a surface of a degree.
+
+    Parameters
+    ----------
+    lam : float, str or Fraction, default=0.01
+        λ, the price of a split: a split must set right more than this share of the training
+        weight. It is kept as an exact fraction; a float stands for its shortest decimal. At 0
+        only ``splits`` and ``max_depth`` limit the tree.
+    rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
+        What a split may be: ``mixed`` takes the simplest of the three at every split.
+    degree : int, default=2
+        Of the surfaces of ``polynomial`` and ``mixed``.
+    splits : int, default=2
+        Most splits of the tree. There are about n^G ways to part n rows, where G is 1 for cuts, D
+        for hyperplanes of D columns and C(D + degree, D) − 1 for surfaces, and each split more
+        multiplies the time by that: choose few rows and columns for what is not ``axis``.
+    encoding : str, default="continuous"
+        What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
+        ``categorical``. Hyperplanes and surfaces need ``continuous``, which leaves numbers and
+        dates as they are.
+    encoding_options : dict, optional
+        Options of the encoding.
+    columns : dict, optional
+        How columns are to be read where the default does not suit, e.g.
+        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
+    max_depth : int, optional
+        Most splits on a path.
+    min_leaf_size : float, optional
+        Least weight of a leaf; without sample weights, rows.
+    time_limit : float, default=60
+        Seconds of search; None for no limit.
+    memory_limit : int, default=1073741824
+        Bytes of the search's arrays; None for half of the machine's memory.
+    node_limit : int, optional
+        Rules that the search may evaluate. Unlike the time limit, this and the memory limit end
+        the search at the same tree on every machine.
+    lam_min : float, str or Fraction, optional
+        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
+        time limit is then that of the whole path, the other limits hold for each of its solves.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, status_, lam_path_
+        As those of :class:`solver.BranchesClassifier`.
+    objective_ : Fraction
+        Training loss + λ·splits.
+    lower_bound_ : Fraction
+        Proven: no tree of the family within the limits has a smaller objective.
+
+    See Also
+    --------
+    solver.QuantBnBClassifier : Cuts of one column only, limited by depth.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from solver import ProperTreeClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X, y = X.iloc[50:, 2:], y[50:]
+    >>> cuts = ProperTreeClassifier(splits=1).fit(X, y)
+    >>> lines = ProperTreeClassifier(rules="hyperplane", splits=1).fit(X, y)
+    >>> str(cuts.objective_), str(lines.objective_), lines.status_.value
+    ('7/100', '1/20', 'optimal')
+    """
+
+    _solver: ClassVar[str] = "proper"
+    _remedy: ClassVar[str] = "or lower splits or degree"
+
+    def __init__(
+        self,
+        lam: float | str | Fraction = 0.01,
+        *,
+        rules: str = "axis",
+        degree: int = 2,
+        splits: int = 2,
+        encoding: str = "continuous",
+        encoding_options: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Override] | None = None,
+        max_depth: int | None = None,
+        min_leaf_size: float | None = None,
+        time_limit: float | None = 60.0,
+        memory_limit: int | None = 2**30,
+        node_limit: int | None = None,
+        lam_min: float | str | Fraction | None = None,
+    ) -> None:
+        super().__init__(
+            lam,
+            encoding=encoding,
+            encoding_options=encoding_options,
+            columns=columns,
+            max_depth=max_depth,
+            min_leaf_size=min_leaf_size,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            node_limit=node_limit,
+            lam_min=lam_min,
+        )
+        self.rules = rules
+        self.degree = degree
+        self.splits = splits
+
+    def _options(self) -> dict[str, Any]:
+        # numpy's whole numbers, as a grid search has them, are taken as Python's.
+        numbers: dict[str, Any] = {"degree": self.degree, "splits": self.splits}
+        whole = {
+            name: int(value) if isinstance(value, np.integer) else value
+            for name, value in numbers.items()
+        }
+        return {"rules": self.rules, **whole}
+
+    def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
+        """As every estimator's; hyperplanes and surfaces need all numbers."""
+        table = super()._read(X, reset=reset, y=y)
+        if self.rules != "axis":
+            for column in table.columns[table.isna().any()]:
+                if (self.columns or {}).get(column) != "drop":
+                    raise InputError(
+                        f"X contains NaN in column {column!r}, and rules {self.rules} need every "
+                        "number; drop the column, fill it in, or use rules axis"
+                    )
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.rules == "axis"
+        tags.input_tags.categorical = self.rules == "axis"
+        return tags
