@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.jit import ensure_compiled
-from solver.problem import Problem
 from solver.proper import sides
 from solver.proper.masksets import MaskSet, Words, new_set, rehash, set_bytes
 from solver.proper.sides import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
@@ -26,7 +25,103 @@ from solver.proper.sides import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNS
 Mask = NDArray[np.bool_]
 
 
-class Dichotomies:
+class Finder:
+    """Finds dichotomies of points, in slices.
+
+    Parameters
+    ----------
+    points : int
+    known : (dichotomies, words), optional
+        Some of the dichotomies, which are then the first.
+    """
+
+    dimensions = 1
+    done = 0
+    """Steps so far."""
+
+    def __init__(self, points: int, known: Words | None = None) -> None:
+        self.points = points
+        self.words = -(-points // 64)
+        self.full = packed(np.ones(points, bool))
+        self.ended = False
+        before = 0 if known is None else len(known)
+        # More than nothing is only taken where a limit of memory is known, see grow.
+        self.found = new_set(self.words, before)
+        if known is not None:
+            self.found.masks[:before] = known
+            rehash(self.found, before)
+        few = np.zeros((1, self.words), np.uint64)
+        self.compile_seconds = ensure_compiled(put_all, self.found, few, self.full)
+        self.compile_seconds += ensure_compiled(rehash, self.found, 0)
+
+    @property
+    def masks(self) -> Words:
+        """What is found, shape (dichotomies, words): for each the side without the first point."""
+        return self.found.masks[: self.found.used[0]]
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+        return sum(array.nbytes for array in self.found)
+
+    def step(self, steps: int) -> bool:
+        """Do some steps; False if :meth:`grow` must be called first."""
+        raise NotImplementedError
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for more dichotomies; False if that would exceed ``limit`` bytes."""
+        room = _larger(self.found, 1)
+        if limit is not None and set_bytes(self.words, room) > limit:
+            return False
+        self.found = _moved(self.found, room)
+        return True
+
+    def _has_room(self, number: int) -> bool:
+        return len(self.found.masks) - int(self.found.used[0]) >= number
+
+
+class Cuts(Finder):
+    """Finds the dichotomies of rows by one column, in the order of the columns and their cuts.
+
+    Parameters
+    ----------
+    codes : array of int, shape (rows, columns)
+    """
+
+    def __init__(self, codes: NDArray[np.int32]) -> None:
+        super().__init__(len(codes))
+        self.codes = codes
+        self._column = -1
+        self._groups: list[NDArray[np.int64]] = []  # rows of equal codes, of the cuts to come
+        self._above = np.zeros(len(codes), bool)
+        self.ended = codes.shape[1] == 0
+
+    def step(self, steps: int) -> bool:
+        """Make some cuts; False if :meth:`grow` must be called first."""
+        while not self.ended and steps > 0:
+            if not self._has_room(1):
+                return False
+            if len(self._groups) > 1:
+                self._above[self._groups.pop()] = False
+                put_all(self.found, packed(self._above)[None], self.full)
+                self.done += 1
+                steps -= 1
+            elif self._column + 1 == self.codes.shape[1]:
+                self.ended = True
+            else:
+                self._column += 1
+                self._begin()
+        return True
+
+    def _begin(self) -> None:
+        codes = self.codes[:, self._column]
+        order = np.argsort(codes, kind="stable")
+        first = np.flatnonzero(np.diff(codes[order])) + 1
+        self._groups = np.split(order, first)[::-1]
+        self._above[:] = True
+
+
+class Dichotomies(Finder):
     """Finds the dichotomies of points by hyperplanes, in slices.
 
     Parameters
@@ -43,7 +138,7 @@ class Dichotomies:
     """
 
     def __init__(self, coordinates: NDArray[np.object_], known: Words | None = None) -> None:
-        self.points = len(coordinates)
+        super().__init__(len(coordinates), known)
         self.coordinates = spanning(coordinates)
         self.dimensions = self.coordinates.shape[1]
         if self.dimensions > sides.MOST_DIMENSIONS:
@@ -51,21 +146,12 @@ class Dichotomies:
                 f"hyperplanes in {self.dimensions} dimensions are too many for solver 'proper'; "
                 f"choose columns or a degree that give at most {sides.MOST_DIMENSIONS}"
             )
-        self.words = -(-self.points // 64)
-        self.full = packed(np.ones(self.points, bool))
-        self.ended = self.dimensions < 2
-        before = 0 if known is None else len(known)
-        room = before + max(self.points, 2 ** (self.dimensions + 2))
-        self.found = new_set(self.words, room)
-        if known is not None:
-            self.found.masks[:before] = known
-            rehash(self.found, before)
-        self.seen = new_set(self.words, 1 if self.ended else 16)
-        few = np.zeros((1, self.words), np.uint64)
-        self.compile_seconds = ensure_compiled(put_all, self.found, few, self.full)
-        self.compile_seconds += ensure_compiled(rehash, self.found, 0)
+        self.ended = self.dimensions == 0
+        self.seen = new_set(self.words, 1 if self.dimensions < 2 else 16)
         if self.dimensions == 1:
-            self._cut_the_line()
+            line = self.coordinates[:, 0].tolist()
+            self._order = sorted(range(self.points), key=line.__getitem__)
+            self._below = np.zeros(self.points, bool)
         elif self.dimensions > 1:
             self.cloud = sides.new_cloud(self.coordinates)
             self.walk = sides.new_walk(self.cloud, self.words)
@@ -77,24 +163,15 @@ class Dichotomies:
         return ensure_compiled(sides.walk_on, *arrays, 0)
 
     @property
-    def masks(self) -> Words:
-        """What is found, shape (dichotomies, words): for each the side without the first point."""
-        return self.found.masks[: self.found.used[0]]
-
-    @property
     def expected(self) -> int:
         """Sets of d points that are to be walked over."""
         return math.comb(self.points, self.dimensions)
 
     @property
-    def done(self) -> int:
-        """Sets of d points so far."""
-        return int(self.walk.place[DONE]) if self.dimensions > 1 else 0
-
-    @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        return sum(array.nbytes for array in (*self.found, *self.seen))
+        """Memory of all large arrays."""
+        turns = self.walk.turn.nbytes if self.dimensions > 1 else 0
+        return super().bytes + sum(array.nbytes for array in self.seen) + turns
 
     def step(self, steps: int) -> bool:
         """Walk over some sets of points; False if :meth:`grow` must be called first."""
@@ -102,21 +179,21 @@ class Dichotomies:
             return False
         if self.ended:
             return True
+        if self.dimensions == 1:
+            return self._cut_the_line(steps)
         walk = self.walk
-        before = self.done
-        while not self.ended and (left := steps - (self.done - before)) > 0:
-            outcome = sides.walk_on(self.cloud, walk, self.found, self.seen, self.full, left)
-            if outcome == FULL:
-                return False
-            if outcome == UNSURE:
-                walk.side[:] = sides.exact_sides(self.coordinates, walk.chosen)
-                walk.place[KNOWN] = 1
-            if outcome == DEGENERATE:
-                self._pending = self._ways()
-                if not self._put_pending():
-                    return False
-            self.ended = outcome == ENDED or bool(walk.place[FRESH] < 0)
-        return True
+        outcome = sides.walk_on(self.cloud, walk, self.found, self.seen, self.full, steps)
+        self.done = int(walk.place[DONE])
+        self.ended = outcome == ENDED or bool(walk.place[FRESH] < 0)
+        # What Python does takes as long as many steps, so the slice ends with it.
+        if outcome == UNSURE:
+            walk.side[:] = sides.exact_sides(self.coordinates, walk.chosen)
+            walk.place[KNOWN] = 1
+        if outcome == DEGENERATE:
+            self.ended = False
+            self._pending = self._ways()
+            return self._put_pending()
+        return outcome != FULL
 
     def _ways(self) -> Words:
         """How the points on the hyperplane at hand can fall: as hyperplanes in it part them, or
@@ -136,7 +213,7 @@ class Dichotomies:
 
     def _put_pending(self) -> bool:
         if self._pending is not None:
-            if len(self.found.masks) - int(self.found.used[0]) < len(self._pending):
+            if not self._has_room(len(self._pending)):
                 return False
             put_all(self.found, self._pending, self.full)
             self._pending = None
@@ -148,23 +225,30 @@ class Dichotomies:
         needed = 2**self.dimensions if self._pending is None else len(self._pending)
         found = _larger(self.found, needed)
         seen = _larger(self.seen, 1)
-        if limit is not None and set_bytes(self.words, found) + set_bytes(self.words, seen) > limit:
+        total = set_bytes(self.words, found) + set_bytes(self.words, seen)
+        if self.dimensions > 1:
+            total += self.walk.turn.nbytes
+        if limit is not None and total > limit:
             return False
         self.found, self.seen = _moved(self.found, found), _moved(self.seen, seen)
         return True
 
-    def _cut_the_line(self) -> None:
-        order = sorted(range(self.points), key=lambda point: self.coordinates[point, 0])
-        mask = np.zeros(self.points, bool)
-        for point in order[:-1]:
-            mask[point] = True
-            put_all(self.found, packed(mask)[None], self.full)
+    def _cut_the_line(self, steps: int) -> bool:
+        while not self.ended and steps > 0:
+            if not self._has_room(1):
+                return False
+            self._below[self._order[self.done]] = True
+            put_all(self.found, packed(self._below)[None], self.full)
+            self.done += 1
+            steps -= 1
+            self.ended = self.done == self.points - 1
+        return True
 
 
 def _larger(members: MaskSet, needed: int) -> int:
     """Room that a set gets when it needs place for more masks."""
     room, used = len(members.masks), int(members.used[0])
-    return room if room - used >= needed else max(2 * room, used + needed)
+    return room if room - used >= needed else max(2 * room, used + needed, 16)
 
 
 def _moved(members: MaskSet, room: int) -> MaskSet:
@@ -215,16 +299,3 @@ def packed(mask: Mask) -> Words:
 def unpacked(words: Words, points: int) -> Mask:
     """A mask from its words."""
     return np.unpackbits(words.view(np.uint8), bitorder="little")[:points].astype(bool)
-
-
-def axis_masks(problem: Problem) -> Words:
-    """The dichotomies by one column, in the order of the features and their cuts."""
-    masks: dict[bytes, Words] = {}
-    for feature in range(problem.n_features):
-        column = problem.codes[:, feature]
-        for code in np.unique(column)[:-1] if problem.ordered else [0]:
-            mask = column > code if problem.ordered else column == 1
-            words = packed(~mask if mask[0] else mask)
-            masks.setdefault(words.tobytes(), words)
-    n_words = -(-len(problem.codes) // 64)
-    return np.array(list(masks.values()), np.uint64).reshape(-1, n_words)

@@ -13,7 +13,7 @@ from solver.exact import Prices
 from solver.jit import ensure_compiled
 from solver.problem import Problem
 from solver.proper import search
-from solver.proper.dichotomies import Dichotomies, axis_masks, packed
+from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
 from solver.proper.masksets import Words
 from solver.proper.points import Points
 from solver.proper.search import EVALUATED, HITS, LOOKUPS, REGIONS
@@ -45,6 +45,7 @@ from solver.tree import Shape
 
 FAMILIES = "axis", "hyperplane", "polynomial", "mixed"
 
+_TRIANGLE = np.array([[0, 0], [0, 1], [1, 0]], dtype=object)
 _WALK = 2**20  # products of a slice
 _REMEMBERED = 2**16  # regions in the memo
 
@@ -109,16 +110,18 @@ class ProperEngine:
         self.given: tuple[int, Shape] | None = None
         self.leaf = prices.error * int(counts.sum() - counts.sum(axis=0).max())
         self._stages = _stages(problem, family, degree) if self.splits > 0 else []
-        cuts = self.splits > 0 and family in ("axis", "mixed")
-        self._masks = axis_masks(problem) if cuts else np.zeros((0, self.words), np.uint64)
+        self._masks = np.zeros((0, self.words), np.uint64)
         self.finder = self._next_stage() if self._stages else None
         self._walked = 0
         self.levels: Levels | None = None
         self._proven = min(self.leaf, prices.split) if self.splits else self.leaf
         self._shape: tuple[int, Shape] = self.leaf, -1
+        self._ties = self.splits > 0 and self.leaf > prices.split
         self.compile_seconds = self._compile()
         if self.finder is not None:
             self.compile_seconds += self.finder.compile_seconds
+        if family != "axis":  # of a later stage
+            self.compile_seconds += Dichotomies(_TRIANGLE).compile_seconds
 
     @property
     def words(self) -> int:
@@ -141,8 +144,8 @@ class ProperEngine:
         scratch = new_scratch(room, self.words, planes)
         return levels, scratch, new_memo(_REMEMBERED if self.rules.memo else 1, self.words, splits)
 
-    def _next_stage(self) -> Dichotomies:
-        return Dichotomies(self._stages.pop(0), self._masks)
+    def _next_stage(self) -> Finder:
+        return self._stages.pop(0)(self._masks)
 
     def use(self, cost: int, shape: Shape) -> None:
         """Take a tree from elsewhere as an incumbent: trees that cost more are of no interest."""
@@ -164,7 +167,7 @@ class ProperEngine:
         )
         if outcome == search.ENDED:
             frame = self.levels.frame[0]
-            self._proven = int(min(frame[COST], frame[FLOOR]))
+            self._proven, self._ties = int(min(frame[COST], frame[FLOOR])), False
             return slices.PROVEN
         return slices.RUNNING
 
@@ -205,17 +208,16 @@ class ProperEngine:
 
     def fold(self) -> None:
         """Look at the least bound of what is left to do at the root."""
-        if self.levels is None or self._proven >= self.achieved:
+        if self.levels is None:
             return
         frame, bound = self.levels.frame[0], self.levels.bound[0]
-        open_ = self.levels.left[0, : frame[LEFT]]
+        left = self.levels.left[0, : frame[LEFT]]
         if frame[AT] >= 0:
-            open_ = np.append(open_, frame[AT])
-        least = int(bound[open_].min(initial=INFINITE))
-        if least >= self.achieved:  # a rule that comes first may still be as good
-            least = self.achieved - 1
-        if len(open_):
-            self._proven = max(self._proven, min(least, int(frame[FLOOR])))
+            left = np.append(left, frame[AT])
+        least = int(bound[left].min(initial=INFINITE))
+        self._proven = max(self._proven, min(int(frame[COST]), int(frame[FLOOR]), least))
+        allowed = np.minimum(frame[LIMIT], frame[COST] - (left > frame[BEST]))
+        self._ties = bool((bound[left] <= allowed).any())
 
     @property
     def found(self) -> bool:
@@ -228,8 +230,12 @@ class ProperEngine:
 
     @property
     def proven(self) -> int:
-        """No tree of this part costs less, see :meth:`fold`."""
-        return self._proven
+        """No tree of this part costs less, see :meth:`fold`.
+
+        Less than is known by one, as long as a tree of the same cost may be the one to return: that
+        of the first rules, whatever was found or given first.
+        """
+        return min(self._proven, self.achieved - 1) if self._ties else self._proven
 
     @property
     def achieved(self) -> int:
@@ -316,12 +322,17 @@ def rows_of(counts: NDArray[np.int64]) -> Rows:
     return Rows(np.array(planes), np.array(values, np.int64), np.array(starts, np.int64))
 
 
-def _stages(problem: Problem, family: str, degree: int) -> list[NDArray[np.object_]]:
-    """Points whose hyperplanes are the rules of a family, the simplest rules first."""
+def _stages(problem: Problem, family: str, degree: int) -> list[Callable[[Words], Finder]]:
+    """What finds the rules of a family, the simplest first, beside those found before."""
+    stages: list[Callable[[Words], Finder]] = []
+    if family in ("axis", "mixed"):
+        stages.append(lambda known: Cuts(problem.codes))
     if family == "axis":
-        return []
+        return stages
     points = Points.of(problem)
-    if family == "hyperplane":
-        return [points.coordinates]
-    degrees = range(1, degree + 1) if family == "mixed" else [degree]
-    return [points.lifted(degree) for degree in degrees]
+    if family in ("hyperplane", "mixed"):
+        stages.append(lambda known: Dichotomies(points.coordinates, known))
+    if family in ("polynomial", "mixed"):
+        for power in range(2 if family == "mixed" else degree, degree + 1):
+            stages.append(lambda known, power=power: Dichotomies(points.lifted(power), known))  # type: ignore[misc]
+    return stages

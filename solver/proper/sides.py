@@ -34,6 +34,10 @@ FRESH, DONE, KNOWN = range(3)
 """Entries of ``Walk.place``: the first of the chosen points whose minors are to be made anew, the
 number of sets of points so far, and whether the sides of the present one are given."""
 
+MOST_TURNS = 2**24
+"""Beyond so many sets of d − 1 points a dichotomy is taken from each of its corners: to walk over
+so many sets of d points takes days anyway."""
+
 _SURE = 2.0**61
 
 
@@ -48,8 +52,8 @@ class Cloud(NamedTuple):
         The same modulo 2^64.
     largest : (d + 1,)
         The largest absolute coordinate.
-    choose : (points, d)
-        ``choose[n, k]``: number of sets of k + 1 of n points.
+    choose : (points − 1, d − 1)
+        ``choose[n, k]``: number of sets of k + 1 of n points; empty beyond :data:`MOST_TURNS`.
     starts : (d + 2,)
         Terms ``starts[k] … starts[k + 1]`` make the minors of k + 1 points of those of k points
         (Laplace's expansion along the last row).
@@ -87,7 +91,8 @@ class Walk(NamedTuple):
     value : (points,)
         The determinant in floats.
     turn : (sets of d − 1 points but the first two,)
-        The side of the first point of the hyperplane through the second point and these.
+        The side of the first point of the hyperplane through the second point and these; empty if
+        there are too many, see :data:`MOST_TURNS`.
     """
 
     chosen: Ints
@@ -119,12 +124,13 @@ def new_cloud(coordinates: NDArray[np.object_]) -> Cloud:
         starts.append(len(terms))
     table = np.array(terms, np.int64).T
     floats = np.ascontiguousarray(whole.astype(np.float64).T)
-    choose = np.array([[math.comb(i, k + 1) for k in range(d)] for i in range(n)], np.int64)
+    few = math.comb(n - 2, d - 1) <= MOST_TURNS
+    sets = [[math.comb(i, k + 1) for k in range(d - 1)] for i in range(n - 1 if few else 0)]
     return Cloud(
         floats=floats,
         wrapped=np.ascontiguousarray(wrapped.T),
         largest=np.abs(floats).max(axis=1),
-        choose=choose,
+        choose=np.array(sets, np.int64).reshape(len(sets), d - 1),
         starts=np.array(starts, np.int64),
         target=table[0].copy(),
         column=table[1].copy(),
@@ -151,7 +157,7 @@ def new_walk(cloud: Cloud, words: int) -> Walk:
         mask=mask,
         side=np.zeros(n, np.int8),
         value=np.zeros(n),
-        turn=np.zeros(math.comb(n - 2, d - 1), np.int8),
+        turn=np.zeros(cloud.choose[-1, -1] if cloud.choose.size else 0, np.int8),
     )
 
 
@@ -195,11 +201,22 @@ def _find_sides(cloud: Cloud, walk: Walk) -> bool:
     for point in range(len(value)):
         sign = np.int8(value[point] > most) - np.int8(value[point] < -most)
         walk.side[point] = sign
-        if sign == 0 and not _find_side(cloud, walk, point, share):
-            return False
+        if sign == 0 and not _is_chosen(walk, point):
+            if not _find_side(cloud, walk, point, share):
+                return False
     for point in walk.chosen:
         walk.side[point] = 0
     return True
+
+
+@inlined
+def _is_chosen(walk: Walk, point: int) -> bool:
+    """Whether the hyperplane is through the point by its making: floats need not tell."""
+    found = False
+    for other in walk.chosen:
+        if other == point:
+            found = True
+    return found
 
 
 @outlined
@@ -237,7 +254,7 @@ def _rank(cloud: Cloud, chosen: Ints, without: int) -> int:
 def _way_up(cloud: Cloud, walk: Walk) -> int:
     """Which chosen points are above the hyperplane in the cell that this is the lowest corner of,
     as bits; −1 if that is not certain."""
-    if walk.chosen[0] < 2:
+    if walk.chosen[0] < 2 or len(walk.turn) == 0:
         return -1
     way = 0
     for i in range(len(walk.chosen)):
@@ -321,7 +338,7 @@ def walk_on(
                 on += 1
             else:
                 off += 1
-        if walk.chosen[0] == 1:
+        if walk.chosen[0] == 1 and len(walk.turn) > 0:
             walk.turn[_rank(cloud, walk.chosen, 0)] = walk.side[0]
         outcome = GOES_ON
         if off == 0:

@@ -18,16 +18,12 @@ from solver.shards import Shard
 from solver.solution import Status
 from sweep import store as stores
 from sweep import tasks
-from sweep.clusters import Local
-from sweep.engine import run_sweep
-from sweep.keptshards import FOLDER, WORTH
-from sweep.parts import Parts
+from sweep.keptshards import WORTH
 from sweep.plan import Plan, Task, make_plan
 from sweep.rows import Checkpoint, Finished, as_finished
 from sweep.shards import Shards, backlog_of, merge_rows, solution_of
 from sweep.spec import parse_spec
 from sweep.store import Store
-from sweep.verify import verify_sweep
 
 SPEC = """
 name: shards
@@ -285,49 +281,3 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     five = [piece._replace(shard=Shard(i, 5)) for i, piece in enumerate(pieces)]
     assert [other.is_due(piece) for piece in five] == [True, True, True]
     assert other.incumbent(five[0]) == row["tree"]
-
-
-# Whole sweeps
-
-WHOLE = """
-name: whole
-datasets: [{name: iris, first: 2}]
-encodings: [continuous]
-lambdas: [0.01]
-solvers: [{solver: proper, shards: NUMBER, options: {rules: hyperplane, splits: 2}}]
-validation: {kind: holdout, test: 0.5, stratify: true}
-"""
-
-EFFORT = {"seconds", "compile_seconds", "iterations", "nodes", "peak_bytes", "trace", "extra",
-          "host", "worker", "started", "finished"}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def undivided(rowmaker: Any) -> Row:
-    """The row of the search that is not divided."""
-    (found,) = rowmaker.make_rows(parse_spec(WHOLE.replace("NUMBER", "1")))
-    row: Row = as_finished([found]).rows.to_pylist()[0]
-    assert row["status"] == "optimal"
-    assert row["splits"] == 2
-    return row
-
-
-@pytest.mark.parametrize("number, workers", [(3, 1), (8, 2)])
-def test_the_row_is_that_of_the_undivided_search(
-    tmp_path: Path, undivided: Row, number: int, workers: int
-) -> None:
-    sweep = parse_spec(WHOLE.replace("NUMBER", str(number)))
-    outcome = run_sweep(sweep, tmp_path / "out", Local(workers=workers))
-    assert (outcome.total, outcome.ran, outcome.failed) == (1, 1, 0)
-    (row,) = Parts(tmp_path / "out").read().to_pylist()
-    assert {n: row[n] for n in row.keys() - EFFORT} == {
-        n: undivided[n] for n in undivided.keys() - EFFORT
-    }
-    assert row["started"] < row["finished"]
-    extra = json.loads(row["extra"])
-    assert extra["shards"] == len(extra["shard_seconds"]) == number
-    assert verify_sweep(tmp_path / "out").findings == []
-    assert not any((tmp_path / "out" / FOLDER).glob("*"))
-    # The key does not tell the number: what is done in shards is done.
-    again = parse_spec(WHOLE.replace("NUMBER", "5"))
-    assert run_sweep(again, tmp_path / "out", Local(workers=1)).ran == 0

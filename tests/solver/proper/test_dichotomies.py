@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.proper import sides
-from solver.proper.dichotomies import Dichotomies, packed, spanning, unpacked
+from solver.proper.dichotomies import Cuts, Dichotomies, packed, spanning, unpacked
 from tests.naive_geometry import dichotomies
 
 Points = list[tuple[int, ...]]
@@ -95,7 +95,9 @@ def test_exact_sides_agree_with_the_kernel() -> None:
     random = np.random.default_rng(0)
     points: NDArray[np.object_] = random.integers(-50, 50, (12, 3)).astype(object)
     found = Dichotomies(points)
-    found.step(1)
+    assert not found.step(1)  # no room is taken before a limit could be told
+    assert found.grow(None)
+    assert found.step(1)
     chosen = np.arange(3)
     own = sides.exact_sides(found.coordinates, chosen)
     assert own[:3] == [0, 0, 0]
@@ -107,10 +109,10 @@ def test_no_room() -> None:
         np.random.default_rng(1).integers(0, 10**6, (60, 2)).astype(object)
     )
     found = Dichotomies(points)
-    while found.step(50) and not found.ended:
+    while not found.ended and (found.step(50) or found.grow(1000)):
         pass
     assert not found.ended
-    assert not found.grow(1000)
+    assert 0 < found.bytes <= 1000
 
 
 def test_too_many_dimensions() -> None:
@@ -123,3 +125,36 @@ def test_points_in_a_flat_keep_as_many_columns() -> None:
     assert spanning(flat).shape == (4, 2)
     mask = np.array([True, False, True])
     assert unpacked(packed(mask), 3).tolist() == mask.tolist()
+
+
+def test_what_defines_a_hyperplane_is_on_it_without_a_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of points with many digits Python is asked for none: else it took a hundred times as long."""
+    asked: list[object] = []
+    exact = sides.exact_sides
+    monkeypatch.setattr(sides, "exact_sides", lambda *args: asked.append(args) or exact(*args))
+    random = np.random.default_rng(2)
+    points = [tuple(map(int, row)) for row in random.integers(0, 2**62, (20, 3))]
+    assert len(find(points).masks) == cover(20, 3)
+    assert not asked
+
+
+def test_too_many_turns_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sides, "MOST_TURNS", 5)
+    random = np.random.default_rng(3)
+    points = [tuple(map(int, row)) for row in random.integers(0, 100, (12, 3))]
+    assert len(find(points).masks) == cover(12, 3)
+
+
+def test_cuts_one_by_one() -> None:
+    codes = np.array([[0, 1, 2], [1, 1, 0], [2, 1, 0], [1, 1, 2]], np.int32)
+    found = Cuts(codes)
+    while not found.ended and (found.step(1) or found.grow(None)):
+        pass
+    assert found.masks[:, 0].tolist() == [0b1110, 0b0100, 0b0110]
+    assert found.done == 3  # a column of one code has none
+    full = Cuts(np.arange(10**5, dtype=np.int32)[:, None])
+    while full.step(100) or full.grow(10**6):
+        assert not full.ended
+    assert full.bytes <= 10**6
