@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,10 @@ from solver.proper.framework.geometry import Point, members
 from solver.proper.framework.rules import Rule, Undominated, find_rules, put
 from solver.proper.points import Points
 from solver.proper.recursion import Memo
+from solver.proper.separate import Parting
 from solver.scope import Scope
 from solver.shards import Shard
 from solver.tree import Shape
-
-Parting: TypeAlias = int | tuple[int, tuple["Parting", "Parting"]]
-"""A tree as the rows it parts: −1 for a leaf, or a mask with a bit for each row of the problem that
-goes into branch 1, and both subtrees."""
 
 _REMEMBERED = 2**16  # answers in the memo, which is then emptied
 _BYTES_PER_RULE = 600  # with its defining points and sides as Python ints
@@ -159,7 +156,18 @@ class PaperEngine:
         self._done = 0
         self.combinations = 0
         self.with_a_tree = 0
+        self.given: int | None = None
         self._room = 2**20
+
+    def use(self, cost: int, shape: Shape) -> None:
+        """Know of a tree from elsewhere. It cuts nothing short: the paper has no incumbent, and so
+        the same tree is found whatever was given."""
+        self.given = cost if self.given is None else min(cost, self.given)
+
+    @property
+    def found(self) -> bool:
+        """Whether the best tree is the engine's own."""
+        return self.given is None or self.achieved <= self.given
 
     # -- what a leaf is --------------------------------------------------------------------------
 

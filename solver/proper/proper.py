@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 
 from solver.base import Option, Solver, Traits, Watch
 from solver.cart import Cart
+from solver.errors import InputError
 from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
-from solver.proper.separate import shape_of_parting
+from solver.proper.paper import PaperEngine
+from solver.proper.separate import Parting, shape_of_parting
 from solver.scope import Scope
 from solver.search import Greedy, Search
 from solver.shards import FOUND, Shard
 from solver.solution import Solution
-from solver.tree import Tree, shape_of
+from solver.tree import Shape, Tree, shape_of
 
 _NO_GREEDY = Greedy(lambda: 0.0, lambda *_: -1, at_once=False)
 
@@ -41,11 +43,15 @@ class Proper(Solver):
     Among optimal trees it returns one of the fewest splits; which of these is settled by the order
     of the rules, whatever the limits, the incumbent and the number of shards.
 
+    Mode ``paper`` is the published algorithm for comparison: it makes the best tree of each choice
+    of K rules, for K up to ``splits``. The optimum is the same; it is for some dozens of rows.
+
     Notes
     -----
     ``nodes`` and the limit on them count rules evaluated at the root of a region, ``iterations``
     also the sets of points through which rules are laid. ``extra`` tells the number of ``rules``
-    and of ``regions``, and with ``memo`` its lookups and hits.
+    and of ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are choices
+    of rules, and ``extra`` tells the ``combinations`` and how many of them make a proper tree.
 
     There are about n^G partings of n rows, G = 1 for cuts, D for hyperplanes in D columns and
     C(D + M, D) − 1 for surfaces of degree M, and the memory is that many masks of n bits for every
@@ -81,10 +87,31 @@ class Proper(Solver):
         "min_leaf_size": Option(
             1, "a whole number from 1; the smallest weight of a leaf", kind=int, minimum=1
         ),
+        "mode": Option(
+            "search",
+            "search: down by regions, with bounds; paper: all choices of rules",
+            ("search", "paper"),
+        ),
         "memo": Option(
             False, "true or false; remember best trees of regions, and count hits", (False, True)
         ),
+        "thinning": Option(
+            False,
+            "mode paper, true or false: keep the cheapest subtrees of every depth (section 4.8.2)",
+            (False, True),
+        ),
     }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; and no options of mode ``paper`` in mode ``search``."""
+        settings = super().check_options(options)
+        if settings["thinning"] and settings["mode"] != "paper":
+            raise InputError(
+                f"option thinning of solver {cls.name!r} belongs to mode paper; leave it out, or "
+                "add mode paper"
+            )
+        return settings
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -103,17 +130,21 @@ class Proper(Solver):
         limits = self._limits(problem, limits)
         splits = limits.splits or 0
 
-        def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine:
-            return ProperEngine(
-                problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1),
-                self.settings["memo"],
-                lambda parting: shape_of_parting(problem, parting, family, degree),
-            )  # fmt: skip
+        def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine | PaperEngine:
+            common = problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1)
+            memo = self.settings["memo"]
+
+            def realise(parting: Parting) -> Shape:
+                return shape_of_parting(problem, parting, family, degree)
+
+            if self.settings["mode"] == "paper":
+                return PaperEngine(*common, self.settings["thinning"], memo, realise)
+            return ProperEngine(*common, memo, realise)
 
         search = Search(problem, lam, limits, make, _NO_GREEDY)
         search.enough = -1  # a tree without errors is not yet one of the fewest splits
         engine = search.engine
-        assert isinstance(engine, ProperEngine)
+        assert isinstance(engine, ProperEngine | PaperEngine)
         greedy = problem.grow(self._cart.grow(problem, lam, limits))
         for tree, given in ((greedy, False), (start, True)):
             if tree is not None and search.offer(tree, given):

@@ -74,3 +74,10 @@ def cases(draw: Any, rows: int = 6, splits: int = 3, families: tuple[str, ...] =
         draw(st.sampled_from([1, 1, 1, 2, 3])),
         family,
     )
+
+
+XOR = Case(
+    ((0, 0), (3, 3), (0, 3), (3, 0), (1, 1)), (0, 0, 1, 1, 0), (1,) * 5, Fraction(0), 3, None, 1,
+    "axis",
+)  # fmt: skip
+"""Two classes on opposite corners of a square, and a point within."""

@@ -12,7 +12,7 @@ from solver.proper.paper import Found, PaperEngine, _thin
 from solver.scope import Scope
 from solver.search import FULL, PROVEN, RUNNING, prices_of
 from solver.shards import Shard
-from tests.solver.proper.clouds import Case, cases
+from tests.solver.proper.clouds import XOR, cases
 
 WHOLE = Shard(0, 1)
 
@@ -86,12 +86,6 @@ def test_shards_share_out_the_combinations(case, number):
     parts = [run(begin(case, shard=Shard(index, number))) for index in range(number)]
     best = min(parts, key=lambda part: part.achieved)
     assert (best.achieved, best.shape()) == (whole.achieved, whole.shape())
-
-
-XOR = Case(
-    ((0, 0), (3, 3), (0, 3), (3, 0), (1, 1)), (0, 0, 1, 1, 0), (1,) * 5, Fraction(0), 3, None, 1,
-    "axis",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,155 @@
+"""Modes search and paper find the optimum of the naive recursion, for every family of rules."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from solver import InputError, Limits, Problem, Status, solve
+from solver.proper import Proper
+from solver.shards import Shard, merge
+from tests.solver.proper.clouds import cases
+
+MODES = ("search", "paper")
+FAMILIES = ("axis", "hyperplane", "polynomial", "mixed")
+LOW = Fraction(1, 90)
+
+
+def answer(case, mode, **options):
+    """What the solver answers, its tree scored on the rows themselves."""
+    limits = Limits(depth=case.depth, min_leaf_size=case.min_leaf)
+    solution = solve(
+        case.problem,
+        case.lam,
+        "proper",
+        limits=limits,
+        rules=case.family,
+        splits=case.splits,
+        mode=mode,
+        **options,
+    )
+    assert solution.status is Status.OPTIMAL
+    assert solution.lower_bound == solution.objective
+    assert sum(sum(n.counts) for n in solution.tree.nodes if n.is_leaf) == sum(case.weights)
+    return solution
+
+
+def check(case, **options):
+    optimum = case.optimum
+    for mode in MODES:
+        solution = answer(case, mode, **options)
+        assert (solution.objective, solution.splits) == (case.objective, optimum.splits), mode
+
+
+def slowly(examples):
+    return settings(
+        deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@slowly(60)
+@given(data=st.data())
+def test_both_modes_find_the_optimum(family, data):
+    check(data.draw(cases(families=(family,))), memo=data.draw(st.booleans()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@slowly(1500)
+@given(data=st.data())
+def test_both_modes_find_the_optimum_thousands_of_times(family, data):
+    check(data.draw(cases(rows=7, families=(family,))), memo=data.draw(st.booleans()))
+
+
+def scattered(n, dimensions, seed):
+    """Points without order, as decimals of both signs, with two classes."""
+    random = np.random.RandomState(seed)
+    frame = pd.DataFrame(
+        np.round(random.randn(n, dimensions), 2), columns=[f"x{i}" for i in range(dimensions)]
+    )
+    frame["class"] = random.randint(0, 2, n)
+    return Problem.from_table(frame, "class", "continuous")
+
+
+@pytest.mark.parametrize(
+    "n, dimensions, family, splits",
+    [(30, 3, "axis", 2), (12, 2, "axis", 3), (10, 2, "hyperplane", 2), (8, 3, "hyperplane", 2),
+     (7, 2, "polynomial", 2), (7, 2, "mixed", 2)],
+)  # fmt: skip
+def test_the_modes_agree_where_the_naive_recursion_is_too_slow(n, dimensions, family, splits):
+    problem = scattered(n, dimensions, seed=n)
+    options = {"rules": family, "splits": splits}
+    search = solve(problem, "0.01", "proper", **options)
+    paper = solve(problem, "0.01", "proper", mode="paper", **options)
+    assert (paper.objective, paper.splits) == (search.objective, search.splits)
+    assert paper.status is search.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_paper_in_shards_is_the_whole(family):
+    problem = scattered(6, 2, seed=3)
+    solver = Proper(rules=family, splits=2, mode="paper")
+    whole = solver.solve(problem, LOW)
+    parts = [solver.part(Shard(index, 3)).solve(problem, LOW) for index in range(3)]
+    merged = merge(parts)
+    assert (merged.tree, merged.objective) == (whole.tree, whole.objective)
+    assert merged.status is Status.OPTIMAL
+    assert merged.nodes == merged.extra["combinations"]
+
+
+def test_paper_stops_in_time_with_a_bound():
+    problem = scattered(60, 2, seed=1)
+    solution = solve(
+        problem, 0, "proper", limits=Limits(seconds=0.5), rules="hyperplane", mode="paper"
+    )
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.seconds < 1.5
+    assert 0 <= solution.lower_bound < solution.objective
+    assert solution.tree.splits > 0
+
+
+def test_paper_stops_at_the_same_combination():
+    problem = scattered(12, 2, seed=1)
+    limits = Limits(nodes=500)
+    first, again = (
+        solve(problem, 0, "proper", limits=limits, rules="hyperplane", mode="paper")
+        for _ in range(2)
+    )
+    assert first.status is Status.NODE_LIMIT
+    assert first.nodes == again.nodes == 500
+    assert first.tree == again.tree
+
+
+def test_paper_stops_for_memory():
+    problem = scattered(30, 2, seed=1)
+    solution = solve(
+        problem, 0, "proper", limits=Limits(bytes=50_000), rules="hyperplane", mode="paper"
+    )
+    assert solution.status is Status.MEMORY_LIMIT
+    assert solution.lower_bound == 0
+
+
+def test_the_memo_of_the_paper_tells_how_often_it_hits():
+    """Section 4.7.2. Subtrees of one rule are asked for again and again; larger ones seldom are."""
+    problem = scattered(20, 2, seed=2)
+    options = {"splits": 3, "mode": "paper", "memo": True}
+    extra = solve(problem, "0.001", "proper", **options).extra
+    assert extra["memo_lookups_2"] > 4000
+    assert extra["memo_hits_2"] < extra["memo_lookups_2"] / 2
+    assert "memo_hits_3" not in extra
+
+
+def test_a_start_changes_nothing_but_what_is_known_early():
+    problem = scattered(9, 2, seed=5)
+    solver = Proper(rules="hyperplane", mode="paper")
+    once = solver.solve(problem, LOW)
+    assert solver.solve(problem, LOW, start=once.tree).tree == once.tree
+
+
+def test_thinning_belongs_to_mode_paper():
+    with pytest.raises(InputError, match=r"thinning .* belongs to mode paper"):
+        Proper(thinning=True)
