@@ -101,7 +101,6 @@ class ProperEngine:
             split=prices.split,
             min_leaf=max(1, -(-scope.min_leaf // self.unit)),
             surplus=prices.error * self.unit * max(1, problem.total_weight // self.unit // 32),
-            near=scope.min_leaf <= 1,
             memo=memo,
         )
         self.depth = min(scope.depth, INFINITE)

@@ -7,7 +7,11 @@ the same kind with fewer points and fewer splits.
 Two bounds spare most of the work. What a rule costs at least is compared with the best tree so
 far; and where the cost of a rule is known, each row that another rule sends elsewhere changes it
 by the price of its weight at most: the other rule's best tree would, with this rule in its place,
-err on no other rows than these. That second bound is not valid where leaves have a smallest size.
+err on no other rows than these.
+
+Where leaves have a smallest size, the other rule's best tree may have leaves that are too small
+with this rule in its place. There a rule is evaluated with leaves of any size first, which bounds
+itself and the rules near it, and then, if that does not rule it out, as it must be.
 """
 
 from __future__ import annotations
@@ -23,12 +27,15 @@ from solver.proper.state import (
     BEST,
     COST,
     DEPTH,
+    EXACT,
     FLOOR,
     INFINITE,
     LEAST,
     LEFT,
     LIMIT,
+    NEAR,
     PHASE,
+    RELAXED,
     RULES,
     SIZE,
     SPLITS,
@@ -92,6 +99,7 @@ def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -
     region = levels.region[at]
     _whole(rows, region, scratch.whole)
     weight = _weight(rows, scratch.whole)
+    least = 1 if levels.frame[at, RELAXED] else rules.min_leaf
     slots, mask = scratch.slots, scratch.mask
     top = len(slots) - 1
     for i in range(len(slots)):
@@ -125,7 +133,7 @@ def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -
         inside = levels.inside[at, number]
         _whole(rows, mask, inside)
         part = _weight(rows, inside)
-        if part < rules.min_leaf or weight - part < rules.min_leaf:
+        if part < least or weight - part < least:
             continue
         slots[slot] = number
         for w in range(len(mask)):
@@ -147,7 +155,7 @@ def begin(
     frame[LEFT] = end - first
     frame[WEIGHT] = _weight(rows, scratch.whole)
     frame[COST] = rules.error * _errors(rows, scratch.whole)
-    frame[BEST], frame[SIZE], frame[AT] = -1, 0, -1
+    frame[BEST], frame[SIZE], frame[AT], frame[EXACT] = -1, 0, -1, 0
     frame[FLOOR] = INFINITE
     for i in range(end - first):
         levels.left[at, i] = first + i
@@ -238,13 +246,19 @@ def _sweep(
 
 
 @inlined
+def _least(rules: Rules, frame: Ints) -> int:
+    """The smallest size of a leaf of a side of the rule at hand."""
+    return rules.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
+
+
+@inlined
 def _sweep_pair(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """As :func:`_sweep`, of two classes whose rows all have the same weight."""
     masks, inside, side, stump = levels.masks[at], levels.inside[at], scratch.side, scratch.stump
     words, v0, v1 = masks.shape[1], rows.values[0], rows.values[1]
     above0, above1 = scratch.above[0], scratch.above[1]
     below0, below1 = scratch.below[0], scratch.below[1]
-    least = rules.min_leaf
+    least = _least(rules, levels.frame[at])
     best_above, best_below = stump[0], stump[2]
     for q in range(levels.frame[at, RULES]):
         a0, a1 = 0, 0
@@ -271,7 +285,7 @@ def _sweep_any(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: i
     """As :func:`_sweep`, of any classes and weights."""
     masks, inside, stump = levels.masks[at], levels.inside[at], scratch.stump
     planes, words = scratch.side.shape
-    counts = scratch.counts
+    counts, least = scratch.counts, _least(rules, levels.frame[at])
     for q in range(levels.frame[at, RULES]):
         for p in range(planes):
             number = 0
@@ -286,10 +300,7 @@ def _sweep_any(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: i
             part = scratch.above if side == 0 else scratch.below
             for p in range(planes):
                 scratch.other[p] = part[p] - counts[p]
-            if (
-                _weight(rows, counts) >= rules.min_leaf
-                and _weight(rows, scratch.other) >= rules.min_leaf
-            ):
+            if _weight(rows, counts) >= least and _weight(rows, scratch.other) >= least:
                 errors = _errors(rows, counts) + _errors(rows, scratch.other)
                 if errors < stump[2 * side]:
                     stump[2 * side] = errors
@@ -341,8 +352,9 @@ def _descend(
         region[w] = levels.region[at, w] & (~chosen[w] if side else chosen[w])
     below[SPLITS], below[DEPTH], below[LIMIT] = splits, frame[DEPTH] - 1, limit
     below[ANSWER] = 2 * splits + side
+    below[RELAXED] = frame[RELAXED] or not frame[EXACT]
     if rules.memo:
-        place = find(memo, region, splits, frame[DEPTH] - 1)
+        place = find(memo, region, below)
         scratch.progress[LOOKUPS] += 1
         if place >= 0 and (memo.size[place] >= 0 or memo.cost[place] > limit):
             scratch.progress[HITS] += 1
@@ -356,12 +368,13 @@ def _descend(
 
 
 @inlined
-def find(memo: Memo, region: Words, splits: int, depth: int) -> int:
-    """Where a region's best tree of so many splits and a depth is remembered, or −1."""
+def find(memo: Memo, region: Words, frame: Ints) -> int:
+    """Where the best tree of a region within its limits is remembered, or −1."""
     key = memo.key
     for w in range(len(region)):
         key[w] = region[w]
-    key[len(region)] = np.uint64(splits) + (np.uint64(min(depth, splits)) << np.uint64(32))
+    splits, depth = frame[SPLITS], min(frame[DEPTH], frame[SPLITS])
+    key[len(region)] = np.uint64(2 * splits + frame[RELAXED]) + (np.uint64(depth) << np.uint64(32))
     top = len(memo.regions.slots) - 1
     slot = np.int64(hash_of(key) & np.uint64(top))
     while memo.regions.slots[slot] >= 0:
@@ -380,7 +393,7 @@ def find(memo: Memo, region: Words, splits: int, depth: int) -> int:
 def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None:
     """Keep what is known of a region, as long as there is room."""
     frame = levels.frame[at]
-    place = find(memo, levels.region[at], frame[SPLITS], frame[DEPTH])
+    place = find(memo, levels.region[at], frame)
     if place < 0:
         place = memo.regions.used[0]
         if place == len(memo.regions.masks):
@@ -412,7 +425,7 @@ def _take_share(rules: Rules, levels: Levels, at: int, above: int, below: int) -
         return
     frame[LEAST] = cost
     first, second = levels.sub_size[at, 0, above], levels.sub_size[at, 1, below]
-    if cost <= frame[ALLOWED] and first >= 0 and second >= 0:
+    if frame[EXACT] and cost <= frame[ALLOWED] and first >= 0 and second >= 0:
         tree = levels.tree[at]
         tree[0, 0], tree[0, 1] = levels.rule[at, frame[AT]], first
         _copy_tree(levels.sub_tree[at, 0, above], first, tree, 1)
@@ -424,7 +437,7 @@ def _take_share(rules: Rules, levels: Levels, at: int, above: int, below: int) -
 def _bound_near(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Bound the rules that are left by what the rule at hand costs."""
     frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
-    chosen, least = frame[AT], frame[LEAST]
+    chosen, least = frame[AT], frame[NEAR]
     weight = _weight(rows, inside[chosen])
     for i in range(frame[LEFT]):
         q = levels.left[at, i]
@@ -491,17 +504,26 @@ def step(
                 _pass_up(rules, levels, memo, at)
                 top[0] = at - 1
                 continue
+            # Of leaves of any size the relaxed cost is the cost.
+            frame[EXACT] = rules.min_leaf == 1 or frame[RELAXED]
+            frame[NEAR] = -1
             _evaluate(rules, rows, levels, scratch, at)
             scratch.progress[EVALUATED] += 1
         if not _share_out(rules, rows, levels, scratch, memo, at):
             top[0] = at + 1
             continue
+        if frame[NEAR] < 0:
+            frame[NEAR] = frame[LEAST]
+        if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
+            frame[EXACT] = 1
+            _evaluate(rules, rows, levels, scratch, at)
+            scratch.progress[EVALUATED] += 1
+            continue
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
-        if rules.near:
-            if frame[SPLITS] > 2:  # the levels below have used the same place
-                _share_again(rows, levels, scratch, at)
-            _bound_near(rules, rows, levels, scratch, at)
+        if frame[SPLITS] > 2:  # the levels below have used the same place
+            _share_again(rows, levels, scratch, at)
+        _bound_near(rules, rows, levels, scratch, at)
         frame[AT] = -1
     return GOES_ON
 

@@ -24,8 +24,6 @@ class Rules(NamedTuple):
     surplus : int
         How far beyond the incumbent the cost of a rule is found out exactly: what it costs more
         than the incumbent bounds the rules near it.
-    near : bool
-        Whether rules near an evaluated one are bounded by it.
     memo : bool
         Whether best trees of regions are remembered.
     """
@@ -34,7 +32,6 @@ class Rules(NamedTuple):
     split: int
     min_leaf: int
     surplus: int
-    near: bool
     memo: bool
 
 
@@ -119,10 +116,13 @@ FIELDS = (
     "FLOOR",  # no tree of the region costs less than what was left out
     "ANSWER",  # side and splits of the tree that the next level looks for
     "WEIGHT",
+    "RELAXED",  # whether its leaves may be of any size
+    "EXACT",  # whether the rule at hand is being evaluated with leaves as large as they must be
+    "NEAR",  # the cost of the rule at hand with leaves of any size
 )
 (
     RULES, LEFT, SPLITS, DEPTH, LIMIT, COST, BEST, SIZE, AT, ALLOWED, PHASE, LEAST, FLOOR, ANSWER,
-    WEIGHT,
+    WEIGHT, RELAXED, EXACT, NEAR,
 ) = range(len(FIELDS))  # fmt: skip
 
 
