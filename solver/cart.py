@@ -102,7 +102,8 @@ class Cart(Solver):
         limited: dict[str, Any] = {
             "random_state": self.settings["seed"],
             "max_depth": limits.depth,
-            "max_leaf_nodes": None if limits.splits is None else limits.splits + 1,
+            # It takes the memory of so many at once.
+            "max_leaf_nodes": limits.splits and min(limits.splits, len(problem.codes)) + 1,
             "min_weight_fraction_leaf": least / problem.total_weight,
         }
         if problem.values is None:

@@ -33,6 +33,8 @@ class ProperTreeClassifier(SparseTreeClassifier):
         Most splits of the tree. There are about n^G ways to part n rows, where G is 1 for cuts, D
         for hyperplanes of D columns and C(D + degree, D) − 1 for surfaces, and each split more
         multiplies the time by that: choose few rows and columns for what is not ``axis``.
+    mode : {"search", "paper"}, default="search"
+        The search, or the published algorithm, for comparison on small tables.
     encoding : str, default="continuous"
         What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
         ``categorical``. Hyperplanes and surfaces need ``continuous``, which leaves numbers and
@@ -92,6 +94,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
         rules: str = "axis",
         degree: int = 2,
         splits: int = 2,
+        mode: str = "search",
         encoding: str = "continuous",
         encoding_options: Mapping[str, Any] | None = None,
         columns: Mapping[str, Override] | None = None,
@@ -117,6 +120,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
         self.rules = rules
         self.degree = degree
         self.splits = splits
+        self.mode = mode
 
     def _options(self) -> dict[str, Any]:
         # numpy's whole numbers, as a grid search has them, are taken as Python's.
@@ -125,7 +129,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
             name: int(value) if isinstance(value, np.integer) else value
             for name, value in numbers.items()
         }
-        return {"rules": self.rules, **whole}
+        return {"rules": self.rules, "mode": self.mode, **whole}
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
         """As every estimator's; hyperplanes and surfaces need all numbers."""

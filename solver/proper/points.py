@@ -50,9 +50,14 @@ class Points:
         for column in dict.fromkeys([*(feature.column for feature in features), *known]):
             if known.get(column) is None:
                 lacks = "lacks the number in some rows" if column in known else "holds no numbers"
+                remedy = "drop the column, fill it in, or use rules axis"
+                read = problem.columns.get(column)
+                if column not in known and read is not None and read.kind != "category":
+                    lacks = f"is cut by the encoding {problem.encoding!r}"
+                    remedy = "use the encoding continuous, or rules axis"
                 raise InputError(
                     f"column {column!r} {lacks}, so there is no hyperplane or surface through its "
-                    "points; drop the column, fill it in, or use rules axis"
+                    f"points; {remedy}"
                 )
         coordinates = np.empty((len(problem.codes), len(known)), dtype=object)
         for place, column in enumerate(known):

@@ -104,3 +104,8 @@ def test_seed_must_be_a_seed() -> None:
     for seed in (-1, "a", True, 1.5):
         with pytest.raises(InputError, match=r"option seed = .* a whole number from 0"):
             solve(problem, 0, "cart", seed=seed)
+
+
+def test_more_splits_than_any_table_has() -> None:
+    problem = Problem.from_codes([[0], [1], [2]], [0, 1, 0], ordered=True)
+    assert solve(problem, 0, "cart", Limits(splits=2**60)).splits == 2

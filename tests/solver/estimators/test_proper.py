@@ -82,6 +82,15 @@ def test_a_line_beside_cuts() -> None:
     assert cuts.objective_ == QuantBnBClassifier(max_depth=2).fit(IRIS_X, IRIS_Y).objective_
 
 
+def test_the_published_algorithm_finds_the_same() -> None:
+    X, y = PETALS[::7], KINDS[::7]
+    found = [
+        ProperTreeClassifier(rules="hyperplane", mode=m).fit(X, y) for m in ("search", "paper")
+    ]
+    assert found[0].status_ == found[1].status_ == "optimal"
+    assert found[0].objective_ == found[1].objective_
+
+
 def test_weights_and_the_size_of_leaves() -> None:
     weights = np.random.RandomState(0).randint(0, 4, len(KINDS))
     model = ProperTreeClassifier(rules="hyperplane", splits=1, min_leaf_size=70)
@@ -147,6 +156,7 @@ def test_warn_when_nothing_is_proven() -> None:
     "options, message",
     [
         ({"rules": "oblique"}, "option rules = 'oblique' .* one of axis, hyperplane"),
+        ({"mode": "fast"}, "option mode = 'fast' .* one of search, paper"),
         ({"splits": -1}, "option splits = -1"),
         ({"splits": 1.5}, "option splits = 1.5"),
         ({"degree": 0}, "option degree = 0"),

@@ -38,3 +38,9 @@ def test_what_has_no_hyperplane() -> None:
         points(a=[1.0, None, 3.0], b=[1, 2, 2], y=[0, 1, 0])
     with pytest.raises(InputError, match=r"'c' holds no numbers"):
         points(a=[1.0, 2.0, 3.0], c=["p", "q", "p"], y=[0, 1, 0])
+
+
+def test_what_has_no_numbers_left() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
+    with pytest.raises(InputError, match=r"'a' is cut by the encoding 'thresholds'.*continuous"):
+        Points.of(Problem.from_table(frame, "y", "thresholds"))
