@@ -1,19 +1,21 @@
 """One task in shards: is a search twice as fast on two workers as on one?
 
-Usage: python benchmarks/shards.py [--points 100] [--splits 3] [--rules hyperplane] [--shards 16]
+Usage: python benchmarks/shards.py [--points 100] [--splits 3] [--rules hyperplane] [--shards 2 8]
 
 A table of so many points in the plane with two classes that no small tree parts (a wave, and one
-label in ten is wrong; made here, the same each time) becomes a sweep of one task. Each round runs
-it on one worker and on two, in turns; the ratio of a round is of these two runs. All runs must end
-with the same tree, objective and bound, or the exit code is 1.
+label in ten is wrong; made here, the same each time).
 
-- "run s" is the whole run: cluster, reading, search, rows on the disk. "task s" is from the start
-  of the first shard to the end of the last one.
-- "search s" is the sum of the shards' seconds of search, and "implied s" how long a task of these
-  very shards takes on as many workers, each taking the next shard when it is free: what is left is
-  the sweep's own part. These are by the clock on the wall: other work on the machine is in them.
-- "cpu s" is what the workers' processors were at it, which other work does not change as much.
-  "free s" is the implied time by this: on cores that nobody else uses.
+*On free cores*: every shard is solved here, one after the other, and the time that the processor
+was at it is counted, which other work on the machine hardly changes. From these follows when the
+last shard ends on one worker and on two, if nothing else takes time: each begins when a worker is
+free, with the best tree of those that have ended by then. "undivided" is the search without shards.
+
+*Measured*: sweeps of one task on one worker and on two, in turns, by the clock on the wall. "run
+s" is the whole run: cluster, reading, search, rows on the disk. "task s" is from the start of the
+first shard to the end of the last one, what a new worker loads included. "search s" is the sum of
+the shards' seconds of search. Other work on the machine is in all of them.
+
+All must end with the same tree, objective and bound, or the exit code is 1.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,9 +41,14 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 from benchmarks.engine import show
+from solver import Problem
+from solver.base import Solver
+from solver.catalogue import get_solver
+from solver.shards import Shard, merge
+from solver.solution import Solution
+from solver.tree import Tree
 from sweep.clusters import Local
 from sweep.engine import run_sweep
-from sweep.events import Progress, Silent
 from sweep.results import read_results
 from sweep.spec import parse_spec
 
@@ -48,34 +58,14 @@ datasets: [{{name: points, path: points.csv, target: class}}]
 encodings: [continuous]
 lambdas: [{lam}]
 solvers: [{{solver: proper, shards: {shards}, options: {{rules: {rules}, splits: {splits}}}}}]
+limits: {{seconds: 3600}}
 """
 
-COLUMNS = (
-    "round", "workers", "run s", "task s", "search s", "implied s", "cpu s", "free s", "longest s",
-)  # fmt: skip
-RATIOS = ("round", "run", "task", "implied", "free")
+FREE = ("shards", "rounds", "search s", "one worker s", "two s", "one / two", "undivided / two")
+MEASURED = ("shards", "round", "workers", "run s", "task s", "search s", "longest s")
+RATIOS = ("shards", "round", "run", "task")
 
-
-class CpuMeter(Silent):
-    """The CPU seconds of the workers while a task is on one of them."""
-
-    def __init__(self) -> None:
-        self._first: float | None = None
-        self.seconds = 0.0
-
-    def progress(self, progress: Progress) -> None:
-        """Read the clocks of all processes below this one."""
-        total = 0.0
-        for child in psutil.Process().children(recursive=True):
-            try:
-                times = child.cpu_times()
-            except psutil.NoSuchProcess:
-                continue
-            total += times.user + times.system
-        if progress.workers and self._first is None:
-            self._first = total
-        if self._first is not None:
-            self.seconds = max(self.seconds, total - self._first)
+Answer = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -84,49 +74,112 @@ class Run:
 
     Parameters
     ----------
-    workers : int
     whole : float
         All of it.
     task : float
         From the first shard's start to the last one's end.
     shards : tuple of float
-        The search of each, in the order in which they were handed out.
-    cpu : float
-        Of the workers.
+        The search of each, in their order.
     answer : tuple of str
         Tree, objective and bound.
     """
 
-    workers: int
     whole: float
     task: float
     shards: tuple[float, ...]
-    cpu: float
-    answer: tuple[str, ...]
-
-    @property
-    def implied(self) -> float:
-        """How long the shards take on so many workers without anything between them."""
-        return makespan(self.shards, self.workers)
-
-    @property
-    def free(self) -> float:
-        """The same by the processors' time, as far as it was spent on searching."""
-        return self.implied * min(1.0, self.cpu / sum(self.shards))
-
-    def cells(self) -> list[str]:
-        """In the order of the table's columns."""
-        total, longest = sum(self.shards), max(self.shards)
-        shown = self.whole, self.task, total, self.implied, self.cpu, self.free, longest
-        return [str(self.workers), *(f"{value:.2f}" for value in shown)]
+    answer: Answer
 
 
-def makespan(seconds: Sequence[float], workers: int) -> float:
-    """When the last of some pieces of work ends, each begun by the worker that is free first."""
-    free = [0.0] * workers
-    for one in seconds:
-        heapq.heapreplace(free, free[0] + one)
-    return max(free)
+@dataclass(frozen=True)
+class Ended:
+    """A shard that has ended."""
+
+    at: float
+    solution: Solution
+
+
+def schedule(
+    solve: Callable[[int, Tree | None], tuple[Solution, float]], shards: int, workers: int
+) -> tuple[list[Solution], list[float], float]:
+    """Solve shards as so many workers would, each on a core of its own.
+
+    Parameters
+    ----------
+    solve : callable
+        Of a shard's number and the tree that it begins with: its solution, and the seconds taken.
+
+    Returns
+    -------
+    solutions, seconds : list
+        Of each shard.
+    end : float
+        When the last one ends.
+    """
+    free, ended, seconds = [0.0] * workers, list[Ended](), list[float]()
+    for index in range(shards):
+        known = [one.solution for one in ended if one.at <= free[0]]
+        best = min(known, key=lambda s: (s.objective, s.splits), default=None)
+        solution, took = solve(index, None if best is None else best.tree)
+        ended.append(Ended(free[0] + took, solution))
+        seconds.append(took)
+        heapq.heapreplace(free, free[0] + took)
+    return [one.solution for one in ended], seconds, max(free)
+
+
+class FreeCores:
+    """Searches in this process, by the processor's time.
+
+    Parameters
+    ----------
+    table : DataFrame
+    lam : str
+    options : dict
+        Of the solver.
+    """
+
+    def __init__(self, table: pd.DataFrame, lam: str, options: dict[str, Any]) -> None:
+        self.problem = Problem.from_table(table, "class", "continuous")
+        self.lam, self.solver = Fraction(lam), get_solver("proper")(**options)
+        self.solver.warm_up()
+        self.answers: set[Answer] = set()
+
+    def _solve(self, solver: Solver, start: Tree | None) -> tuple[Solution, float]:
+        began = time.process_time()
+        solution = solver.solve(self.problem, self.lam, start=start)
+        return solution, time.process_time() - began
+
+    def undivided(self) -> float:
+        """Seconds of the whole search."""
+        solution, seconds = self._solve(self.solver, None)
+        self._see(solution)
+        return seconds
+
+    def divided(self, shards: int, workers: int) -> tuple[float, float]:
+        """Seconds of all shards together, and until the last one ends."""
+
+        def solve(index: int, start: Tree | None) -> tuple[Solution, float]:
+            return self._solve(self.solver.part(Shard(index, shards)), start)
+
+        solutions, seconds, end = schedule(solve, shards, workers)
+        self._see(merge(solutions))
+        return sum(seconds), end
+
+    def _see(self, found: Solution) -> None:
+        self.answers.add((found.tree.to_json(), str(found.objective), str(found.lower_bound)))
+
+    def compare(self, numbers: Sequence[int], rounds: int) -> list[list[str]]:
+        """A line for each number of shards: the medians of some rounds."""
+        lines = []
+        for shards in numbers:
+            found = []
+            for _ in range(rounds):
+                whole = self.undivided()
+                _, one = self.divided(shards, 1)
+                total, two = self.divided(shards, 2)
+                found.append((total, one, two, one / two, whole / two))
+            medians = (statistics.median(column) for column in zip(*found, strict=True))
+            lines.append([str(shards), str(rounds), *(f"{value:.2f}" for value in medians)])
+        return lines
 
 
 def points(number: int) -> pd.DataFrame:
@@ -140,63 +193,77 @@ def points(number: int) -> pd.DataFrame:
 
 def run(text: str, folder: Path, workers: int) -> Run:
     """One run of the sweep on a cluster of its own."""
-    meter = CpuMeter()
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
-    sweep = parse_spec(text, folder, "shards.yaml")
-    outcome = run_sweep(sweep, out, Local(workers=workers), listener=meter)
+    outcome = run_sweep(parse_spec(text, folder, "shards.yaml"), out, Local(workers=workers))
     (row,) = read_results(out).to_dict("records")
     if row["status"] != "optimal":
         raise SystemExit(f"the task ended as {row['status']}: {row['error']}")
     shards = json.loads(row["extra"] or "{}").get("shard_seconds", [row["seconds"]])
     span = (row["finished"] - row["started"]).total_seconds()
     answer = tuple(row[name] for name in ("tree", "objective_exact", "lower_bound_exact"))
-    return Run(workers, outcome.seconds, span, tuple(shards), meter.seconds, answer)
+    return Run(outcome.seconds, span, tuple(shards), answer)
 
 
-def ratios(one: Run, two: Run) -> list[float]:
-    """How many times as fast the second run is, by each clock."""
-    return [
-        one.whole / two.whole,
-        one.task / two.task,
-        one.implied / two.implied,
-        one.free / two.free,
-    ]
+def measure(
+    terms: dict[str, Any], folder: Path, rounds: int
+) -> tuple[list[list[str]], list[list[str]], set[Answer]]:
+    """Runs on one worker and on two, in turns: their lines, the ratios, and their answers."""
+    lines, ratios, answers = [], [], set()
+    for number in range(rounds):
+        order = (1, 2) if number % 2 == 0 else (2, 1)
+        runs = {workers: run(SPEC.format(**terms), folder, workers) for workers in order}
+        named = [str(terms["shards"]), str(number + 1)]
+        for workers in (1, 2):
+            one = runs[workers]
+            shown = one.whole, one.task, sum(one.shards), max(one.shards)
+            lines.append([*named, str(workers), *(f"{value:.2f}" for value in shown)])
+        faster = runs[1].whole / runs[2].whole, runs[1].task / runs[2].task
+        ratios.append([*named, *(f"{value:.2f}" for value in faster)])
+        answers |= {one.answer for one in runs.values()}
+    return lines, ratios, answers
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--points", type=int, default=100)
+    add("--splits", type=int, default=3)
+    add("--rules", default="hyperplane")
+    add("--shards", type=int, nargs="+", default=[2, 8], help="numbers of shards")
+    add("--lam", default="0", help="the price of a split (default 0)")
+    add("--rounds", type=int, default=3)
+    add("--free-only", action="store_true", help="leave the sweeps out")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--points", type=int, default=100)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--rules", default="hyperplane")
-    parser.add_argument("--shards", type=int, default=16)
-    parser.add_argument("--lam", default="0", help="the price of a split (default 0)")
-    parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="treesweep-shards-"))
-    terms = {name: getattr(asked, name) for name in ("lam", "shards", "rules", "splits")}
+    asked = parse(arguments)
+    table, options = points(asked.points), {"rules": asked.rules, "splits": asked.splits}
     print(f"{psutil.cpu_count(logical=True)} cores, load {psutil.getloadavg()[0]:.1f} before")
-    lines, found, answers = [], [], set()
-    try:
-        points(asked.points).to_csv(folder / "points.csv", index=False)
-        for number in range(asked.rounds):
-            order = (1, 2) if number % 2 == 0 else (2, 1)
-            runs = {n: run(SPEC.format(**terms), folder, n) for n in order}
-            lines += [[str(number + 1), *runs[n].cells()] for n in (1, 2)]
-            found.append(ratios(runs[1], runs[2]))
-            answers |= {one.answer for one in runs.values()}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    show(f"{asked.points} points, {asked.splits} splits, {asked.shards} shards", COLUMNS, lines)
-    medians = [statistics.median(column) for column in zip(*found, strict=True)]
-    shown = [[str(i + 1), *(f"{v:.2f}" for v in line)] for i, line in enumerate(found)]
-    shown.append(["median", *(f"{v:.2f}" for v in medians)])
-    show("One worker's seconds over those of two", RATIOS, shown)
+    print(f"{asked.points} points, {asked.rules}, {asked.splits} splits")
+    free = FreeCores(table, asked.lam, options)
+    show("On free cores", FREE, free.compare(asked.shards, asked.rounds))
+    answers = free.answers
+    if not asked.free_only:
+        folder = Path(tempfile.mkdtemp(prefix="treesweep-shards-"))
+        lines, ratios = list[list[str]](), list[list[str]]()
+        try:
+            table.to_csv(folder / "points.csv", index=False)
+            for shards in asked.shards:
+                terms = {**options, "lam": asked.lam, "shards": shards}
+                more, faster, given = measure(terms, folder, asked.rounds)
+                lines, ratios, answers = lines + more, ratios + faster, answers | given
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        show("Measured", MEASURED, lines)
+        show("One worker's seconds over those of two", RATIOS, ratios)
     if len(answers) > 1:
-        print("the runs do not have the same tree, objective and bound", file=sys.stderr)
+        print("not all have the same tree, objective and bound", file=sys.stderr)
         return 1
     return 0
 

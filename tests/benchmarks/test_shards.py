@@ -1,28 +1,46 @@
-"""Tests of benchmarks/shards.py, without its runs."""
+"""Tests of benchmarks/shards.py, without its sweeps."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from benchmarks.shards import Run, makespan, points, ratios
+import solver
+from benchmarks import shards
+from benchmarks.shards import points, schedule
 
 
-def test_each_shard_goes_to_the_worker_that_is_free_first() -> None:
-    assert makespan([3, 1, 1, 1], 1) == 6
-    assert makespan([3, 1, 1, 1], 2) == 3
-    assert makespan([1, 1, 1, 3], 2) == 4
-    assert makespan([5], 2) == 5
+def test_each_shard_begins_when_a_worker_is_free_with_the_best_tree_by_then() -> None:
+    problem = solver.Problem.from_codes([[0], [1]], [0, 1])
+    plain = solver.solve(problem, "0.1", "cart")
+    goals, seconds = [5, 3, 4, 1], [3.0, 1.0, 1.0, 1.0]
+    given: list[Any] = []
+
+    def solve(index: int, start: Any) -> tuple[Any, float]:
+        given.append(start)
+        tree = problem.grow(-1)
+        return replace(plain, tree=tree, objective=Fraction(goals[index])), seconds[index]
+
+    solutions, took, end = schedule(solve, 4, 1)
+    first, second = solutions[0].tree, solutions[1].tree
+    assert (took, end) == (seconds, 6)
+    assert [id(tree) for tree in given] == [id(t) for t in (None, first, second, second)]
+    given.clear()
+    solutions, _, end = schedule(solve, 4, 2)
+    assert end == 3  # the long one beside the three short ones
+    second = solutions[1].tree
+    assert [id(tree) for tree in given] == [id(t) for t in (None, None, second, second)]
 
 
-def test_the_ratios_of_two_runs() -> None:
-    one = Run(1, whole=12.0, task=10.0, shards=(4.0, 4.0), cpu=8.0, answer=("t", "0", "0"))
-    two = Run(2, whole=8.0, task=6.0, shards=(5.0, 5.0), cpu=8.0, answer=("t", "0", "0"))
-    assert one.implied == one.free == 8
-    assert two.implied == 5
-    assert two.free == 4  # a fifth of its seconds went to others
-    assert ratios(one, two) == pytest.approx([1.5, 10 / 6, 1.6, 2.0])
-    assert len(two.cells()) == 8
+def test_shards_give_the_answer_of_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--points", "12", "--splits", "2", "--shards", "2", "3", "--rounds", "1"]
+    assert shards.main([*asked, "--free-only"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("| ")] == ["shards", "2", "3"]
 
 
 def test_the_points_are_the_same_each_time() -> None:
