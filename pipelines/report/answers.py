@@ -161,7 +161,8 @@ def _accuracy(taken: _Candidate) -> str:
     runs = int(p["runs"])
     over = f"mean ± standard error over {runs} folds" if runs > 1 else "one held-out part"
     few = "with" if runs == 1 else "with on average"
-    size = f"{few} {leaves_words(p)} and {formats.mean_count(p['splits'])} splits."
+    splits = "1 split" if p["splits"] == 1 else f"{formats.mean_count(p['splits'])} splits"
+    size = f"{few} {leaves_words(p)} and {splits}."
     if p["task"] == REGRESSION:
         return f"On the held-out rows it has {test_words(p)} ({over}), {size}"
     return f"It gets {test_words(p)} of the held-out rows right ({over}), {size}"

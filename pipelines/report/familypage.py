@@ -11,7 +11,6 @@ from pipelines.report.familychart import family_chart
 from pipelines.report.material import Material
 from pipelines.report.regionchart import region_chart
 from pipelines.report.regions import Plane, chosen_trees, find_planes
-from solver.digits import significant
 from solver.outline import shorten
 
 MOST_LINES = 40
@@ -49,7 +48,7 @@ def _section(found: FamilySet, album: Album, drawn: bool) -> dict[str, Any]:
         "points": points[:MOST_LINES],
         "more": max(len(points) - MOST_LINES, 0),
         "chart": chart,
-        "about": _about(found),
+        "about": _about(found) + (" Rows at one place are drawn around it." if found.rows else ""),
         "planes": [
             {
                 "chart": album.chart(
@@ -81,7 +80,7 @@ def _held(plane: Plane) -> str:
     if not plane.held:
         return ""
     shown = [*plane.held.items()][:_MOST_HELD]
-    words = [f"{shorten(name, 40)} = {significant(value)}" for name, value in shown]
+    words = [f"{shorten(name, 40)} = {value:.6g}" for name, value in shown]
     more = len(plane.held) - len(shown)
     words += [f"{more} more"] if more else []
     return (

@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from pipelines.report import formats
 from pipelines.report.axes import new_figure
@@ -26,12 +27,20 @@ MOST_ROWS = 600
 _ACROSS, _PANEL, _TALL = 4, 2.5, 2.45
 """So many panels are in a line; their size in inches."""
 
+_FEW = 150
+"""The marks of more rows are smaller."""
+
 _LONGEST = 30
+
+_REACH, _NEAR = 0.09, 0.4
+"""Rows of one place are spread over so much of the panel, and of the way to the next place."""
+
+_GOLDEN = np.pi * (3 - np.sqrt(5))
 
 
 def region_chart(found: FamilySet, lines: Sequence[Sequence[Shown]], plane: Plane) -> Figure:
     """The regions of some trees in a plane, a line of panels for each size of tree."""
-    lines = [line[i : i + _ACROSS] for line in lines for i in range(0, len(line), _ACROSS)]
+    lines = _packed(lines)
     across = max(len(line) for line in lines)
     figure = new_figure(_PANEL * max(across, 2), _TALL * len(lines) + 0.5)
     grid = figure.subplots(len(lines), across, squeeze=False, sharex=True, sharey=True)
@@ -52,6 +61,19 @@ def region_chart(found: FamilySet, lines: Sequence[Sequence[Shown]], plane: Plan
         handles=handles, loc="outside lower center", ncols=min(len(handles), 6), handlelength=1.2
     )
     return figure
+
+
+def _packed(lines: Sequence[Sequence[Shown]]) -> list[list[Shown]]:
+    """The lines, long ones broken, and short ones that follow each other as one."""
+    packed: list[list[Shown]] = []
+    for line in lines:
+        for start in range(0, len(line), _ACROSS):
+            part = [*line[start : start + _ACROSS]]
+            if packed and len(packed[-1]) + len(part) <= _ACROSS:
+                packed[-1] += part
+            else:
+                packed.append(part)
+    return packed
 
 
 def _draw(axes: Axes, regions: Regions, plane: Plane) -> None:
@@ -83,9 +105,11 @@ def _mark_rows(axes: Axes, found: FamilySet, shown: Shown, plane: Plane) -> None
         else rows.features[name].to_numpy(np.float64, na_value=np.nan)
         for name in plane.columns
     )
+    x, y = spread_out(x, y, rows.target, plane)
     drawn = np.zeros(len(wrong), bool)
     for part in (np.arange(len(wrong)), np.flatnonzero(wrong)):
         drawn[part[:: max(1, -(-len(part) // MOST_ROWS))]] = True
+    size = float(np.clip(np.sqrt(_FEW / max(int(drawn.sum()), 1)), 0.55, 1.0))
     place = {label: i for i, label in enumerate(shown.tree.classes)}
     for code, label in enumerate(rows.labels):
         number = place.get(label, code)
@@ -93,11 +117,39 @@ def _mark_rows(axes: Axes, found: FamilySet, shown: Shown, plane: Plane) -> None
         for held_out in (False, True):
             own = drawn & (rows.target == code) & (rows.held_out == held_out)
             axes.plot(
-                x[own], y[own], MARKS[number % len(MARKS)], color=colour, markersize=3.4,
-                markerfacecolor="white" if held_out else colour, markeredgewidth=0.8, alpha=0.85,
+                x[own], y[own], MARKS[number % len(MARKS)], color=colour, markersize=3.4 * size,
+                markerfacecolor="white" if held_out else colour, markeredgewidth=0.8 * size,
+                alpha=0.85,
             )  # fmt: skip
     missed = drawn & wrong
-    axes.plot(x[missed], y[missed], "x", color=INK, markersize=5, markeredgewidth=1.0)
+    axes.plot(x[missed], y[missed], "x", color=INK, markersize=5 * size, markeredgewidth=size)
+    axes.set_xlim(plane.spans[0])
+    axes.set_ylim(plane.spans[1])
+
+
+def spread_out(
+    x: NDArray[np.float64], y: NDArray[np.float64], target: NDArray[np.int64], plane: Plane
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows at one place, around it like the seeds of a sunflower, class by class.
+
+    They stay nearer to their place than to any other.
+    """
+    order = np.lexsort((target, y, x))
+    new = np.ones(len(x), bool)
+    new[1:] = (np.diff(x[order]) != 0) | (np.diff(y[order]) != 0)
+    number = np.arange(len(x)) - np.maximum.accumulate(np.where(new, np.arange(len(x)), 0))
+    most = int(number.max(initial=0))
+    if not most:
+        return x, y
+    radius, angle = np.sqrt(number / most), number * _GOLDEN
+    moved = []
+    for values, span, turn in zip((x, y), plane.spans, (np.cos, np.sin), strict=True):
+        gaps = np.diff(np.unique(values[np.isfinite(values)]))
+        reach = min([_REACH * (span.high - span.low), *(_NEAR * gaps[gaps > 0])])
+        result = values.astype(np.float64)
+        result[order] += reach * radius * turn(angle)
+        moved.append(result)
+    return moved[0], moved[1]
 
 
 def _caption(axes: Axes, shown: Shown) -> None:

@@ -22,7 +22,7 @@ MOST_SIZES, MOST_PAIRS = 3, 2
 _MOST_COLUMNS = 6
 """Pairs are tried among so many columns: those that stand in most splits."""
 
-_AIR = 0.06
+_AIR = 0.12
 _FINE = 240
 """Pixels of a region along each side."""
 

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.report.axes import style, to_svg
 from pipelines.report.families import find_families
 from pipelines.report.familychart import family_chart
-from pipelines.report.regionchart import proof_words, region_chart
-from pipelines.report.regions import chosen_trees, find_planes
+from pipelines.report.regionchart import proof_words, region_chart, spread_out
+from pipelines.report.regions import Plane, Span, chosen_trees, find_planes
 from pipelines.report.results import label_results
 from pipelines.report.write import gather, write_material
 from tests.pipelines.report.frames import as_frame
@@ -65,6 +66,33 @@ def test_regions_without_rows_have_no_points() -> None:
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert named == ["setosa", "versicolor", "virginica"]
     assert proof_words("time_limit") == "not proven"
+
+
+def test_short_lines_share_one_and_long_ones_are_broken() -> None:
+    (found,) = find_families(label_results(as_frame(few()), None), {})
+    a, b, c = found.trees
+    (plane,) = find_planes(found, found.trees)
+    with style():
+        figure = region_chart(found, [[a], [b, c], [a, b, c, a, b]], plane)
+    grid = figure.axes[0].get_gridspec()
+    assert grid is not None
+    assert (grid.nrows, grid.ncols) == (3, 4)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert [bool(title) for title in titles] == [*3 * [True], False, *5 * [True], *3 * [False]]
+
+
+def test_rows_at_one_place_are_spread_around_it() -> None:
+    plane = Plane(("a", "b"), (Span(0.0, 4.0), Span(0.0, 4.0)), {}, 1.0)
+    x, y = np.array([1.0] * 50 + [2.0, np.nan]), np.array([3.0] * 50 + [3.0, 1.0])
+    target = np.arange(52) % 2
+    across, up = spread_out(x, y, target, plane)
+    far = np.hypot(across - x, up - y)
+    assert len(set(zip(across[:50], up[:50], strict=True))) == 50
+    assert far[:51].max() <= 0.4
+    assert far[50] == 0
+    # The first class is inside.
+    assert far[:50][target[:50] == 0].max() < far[:50][target[:50] == 1].min()
+    assert spread_out(x[50:], y[50:], target[50:], plane)[0][0] == 2.0
 
 
 def test_a_line_a_family_against_splits() -> None:
