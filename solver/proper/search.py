@@ -353,7 +353,8 @@ def _descend(
     below[SPLITS], below[DEPTH], below[LIMIT] = splits, frame[DEPTH] - 1, limit
     below[ANSWER] = 2 * splits + side
     below[RELAXED] = frame[RELAXED] or not frame[EXACT]
-    if rules.memo:
+    # What a rule with leaves of any size may cost depends on the regions above it, too.
+    if rules.memo and not below[RELAXED]:
         place = find(memo, region, below)
         scratch.progress[LOOKUPS] += 1
         if place >= 0 and (memo.size[place] >= 0 or memo.cost[place] > limit):
@@ -374,7 +375,7 @@ def find(memo: Memo, region: Words, frame: Ints) -> int:
     for w in range(len(region)):
         key[w] = region[w]
     splits, depth = frame[SPLITS], min(frame[DEPTH], frame[SPLITS])
-    key[len(region)] = np.uint64(2 * splits + frame[RELAXED]) + (np.uint64(depth) << np.uint64(32))
+    key[len(region)] = np.uint64(splits) + (np.uint64(depth) << np.uint64(32))
     top = len(memo.regions.slots) - 1
     slot = np.int64(hash_of(key) & np.uint64(top))
     while memo.regions.slots[slot] >= 0:
@@ -412,7 +413,7 @@ def _pass_up(rules: Rules, levels: Levels, memo: Memo, at: int) -> None:
     cost, size = min(frame[COST], frame[FLOOR]), frame[SIZE] if known else -1
     levels.sub_cost[at - 1, side, splits], levels.sub_size[at - 1, side, splits] = cost, size
     _copy_tree(levels.tree[at], max(size, 0), levels.sub_tree[at - 1, side, splits], 0)
-    if rules.memo:
+    if rules.memo and not frame[RELAXED]:
         _remember(memo, levels, at, cost, size if cost <= frame[LIMIT] else -1)
 
 
