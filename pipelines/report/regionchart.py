@@ -99,32 +99,39 @@ def _mark_rows(axes: Axes, found: FamilySet, shown: Shown, plane: Plane) -> None
     if rows is None:
         return
     wrong = find_mistakes(shown.tree, rows)
+    drawn = _drawn(wrong)
+    features, target = rows.features.iloc[drawn], rows.target[drawn]
+    wrong, held_out = wrong[drawn], rows.held_out[drawn]
     x, y = (
-        shown.tree.columns[name].read(rows.features[name])
+        shown.tree.columns[name].read(features[name])
         if name in shown.tree.columns
-        else rows.features[name].to_numpy(np.float64, na_value=np.nan)
+        else features[name].to_numpy(np.float64, na_value=np.nan)
         for name in plane.columns
     )
-    x, y = spread_out(x, y, rows.target, plane)
-    drawn = np.zeros(len(wrong), bool)
-    for part in (np.arange(len(wrong)), np.flatnonzero(wrong)):
-        drawn[part[:: max(1, -(-len(part) // MOST_ROWS))]] = True
-    size = float(np.clip(np.sqrt(_FEW / max(int(drawn.sum()), 1)), 0.55, 1.0))
+    x, y = spread_out(x, y, target, plane)
+    size = float(np.clip(np.sqrt(_FEW / max(len(drawn), 1)), 0.55, 1.0))
     place = {label: i for i, label in enumerate(shown.tree.classes)}
     for code, label in enumerate(rows.labels):
         number = place.get(label, code)
         colour = CLASS_COLOURS[number % len(CLASS_COLOURS)]
-        for held_out in (False, True):
-            own = drawn & (rows.target == code) & (rows.held_out == held_out)
+        for hollow in (False, True):
+            own = (target == code) & (held_out == hollow)
             axes.plot(
                 x[own], y[own], MARKS[number % len(MARKS)], color=colour, markersize=3.4 * size,
-                markerfacecolor="white" if held_out else colour, markeredgewidth=0.8 * size,
+                markerfacecolor="white" if hollow else colour, markeredgewidth=0.8 * size,
                 alpha=0.85,
             )  # fmt: skip
-    missed = drawn & wrong
-    axes.plot(x[missed], y[missed], "x", color=INK, markersize=5 * size, markeredgewidth=size)
+    axes.plot(x[wrong], y[wrong], "x", color=INK, markersize=5 * size, markeredgewidth=size)
     axes.set_xlim(plane.spans[0])
     axes.set_ylim(plane.spans[1])
+
+
+def _drawn(wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Which rows are drawn."""
+    parts = (np.arange(len(wrong)), np.flatnonzero(wrong))
+    return np.unique(
+        np.concatenate([part[:: max(1, -(-len(part) // MOST_ROWS))] for part in parts])
+    )
 
 
 def spread_out(

@@ -22,6 +22,9 @@ MOST_SIZES, MOST_PAIRS = 3, 2
 _MOST_COLUMNS = 6
 """Pairs are tried among so many columns: those that stand in most splits."""
 
+_MOST_TRIED = 2000
+"""About so many rows tell how faithful a plane is."""
+
 _AIR = 0.12
 _FINE = 240
 """Pixels of a region along each side."""
@@ -121,11 +124,12 @@ def find_planes(found: FamilySet, trees: Sequence[Shown]) -> list[Plane]:
         return []
     spans = {name: _span(numbers[name].to_numpy(np.float64)) for name in names}
     medians = numbers.median()
+    some = numbers.iloc[:: max(1, len(numbers) // _MOST_TRIED)]
     tried = sorted(names, key=lambda name: -used.get(name, 0.0))[:_MOST_COLUMNS]
     planes = []
     for x, y in combinations([name for name in names if name in tried], 2):
         held = {name: float(medians[name]) for name in used if name not in (x, y)}
-        faithful = _faithfulness(trees, numbers, held)
+        faithful = _faithfulness(trees, some, held)
         planes.append(Plane((x, y), (spans[x], spans[y]), held, faithful))
     planes.sort(key=lambda plane: -plane.faithful)
     return planes[:MOST_PAIRS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 from fractions import Fraction
 from pathlib import Path
@@ -131,6 +132,21 @@ def test_a_saved_tree_predicts_raw_rows(loans: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "bare.csv", "loans.csv", "predicted.parquet", "tree.json",
     ]  # fmt: skip
+
+
+def test_trees_of_hyperplanes_are_found_saved_and_predict(tmp_path: Path) -> None:
+    table, tree = tmp_path / "line.csv", tmp_path / "tree.json"
+    rows = [(a, b, "above" if b > a else "below") for a in range(5) for b in range(5)]
+    pd.DataFrame(rows, columns=["a", "b", "side"]).to_csv(table, index=False)
+    solved = run("solve", table, "--target", "side", "--lam", "0", "--encoding", "continuous",
+                 "--solver", "proper", "--option", "rules=hyperplane", "--option", "splits=1",
+                 "--save", tree)  # fmt: skip
+    assert solved.exit_code == 0, solved.stderr
+    assert "optimal" in solved.stdout
+    assert re.search(r"^a − \S*b [≤>] ", solved.stdout, re.MULTILINE)
+    result = run("predict", tree, table)
+    assert result.stderr == "accuracy 1.0000: 25 of 25 rows as in column 'side'\n"
+    assert json.loads(tree.read_text())["nodes"][0]["test"]["kind"] == "hyperplane"
 
 
 def test_another_separator(loans: Path, tmp_path: Path) -> None:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
+from pipelines.report import material, write_report
 from pipelines.report.axes import style, to_svg
-from pipelines.report.families import find_families
+from pipelines.report.families import RawRows, find_families
 from pipelines.report.familychart import family_chart
 from pipelines.report.regionchart import proof_words, region_chart, spread_out
 from pipelines.report.regions import Plane, Span, chosen_trees, find_planes
 from pipelines.report.results import label_results
 from pipelines.report.write import gather, write_material
+from sweep.engine import run_sweep
+from sweep.spec import parse_spec
+from sweep.verify import verify_sweep
 from tests.pipelines.report.frames import as_frame
 from tests.pipelines.report.ruleframes import PETALS, reference, rule_row, rule_rows
 
 
 def page(out: Path, rows: list[dict[str, Any]], known: bool = True, features: Any = PETALS) -> str:
     references = {"petals": reference(features=features)} if known else {}
-    material = gather(label_results(as_frame(rows), None), references)
-    return write_material(material, out).page.read_text(encoding="utf-8")
+    gathered = gather(label_results(as_frame(rows), None), references)
+    return write_material(gathered, out).page.read_text(encoding="utf-8")
 
 
 def few(fold: int | None = None) -> list[dict[str, Any]]:
@@ -132,6 +138,51 @@ def test_other_columns_are_held_and_the_page_says_so(tmp_path: Path) -> None:
     html = page(tmp_path, [row, rule_row("axis", 3, features=None)], features=None)
     assert "held at their medians (" in html
     assert len(list((tmp_path / "charts").glob("regions-*.svg"))) == 2
+
+
+def test_a_large_report_has_them_on_the_pages_of_datasets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(material, "MOST_CHARTS", 0)
+    html = page(tmp_path, few())
+    own = (tmp_path / "datasets" / "dataset-petals.html").read_text(encoding="utf-8")
+    assert 'href="datasets/dataset-petals.html"' in html
+    assert 'id="dataset-1-families"' in own
+    assert "hyperplane, 2 splits" in own
+
+
+def test_of_many_rows_some_are_drawn_and_of_the_wrong_ones_more() -> None:
+    (found,) = find_families(label_results(as_frame(few()), None), {"petals": reference()})
+    assert found.rows is not None
+    many = found.rows.features.index.repeat(20)
+    rows = RawRows(
+        found.rows.features.loc[many].reset_index(drop=True), found.rows.labels,
+        np.repeat(found.rows.target, 20), np.repeat(found.rows.held_out, 20),
+    )  # fmt: skip
+    (plane,) = find_planes(found, found.trees)
+    with style():
+        figure = region_chart(replace(found, rows=rows), [found.trees[:1]], plane)
+    *points, crosses = figure.axes[0].lines
+    drawn = sum(len(line.get_xdata()) for line in points)  # type: ignore[arg-type]
+    wrong = 20 * found.trees[0].tree.errors
+    assert wrong // 2 <= len(crosses.get_xdata()) <= 600  # type: ignore[arg-type]
+    assert 600 <= drawn <= 1200
+
+
+def test_a_real_sweep_is_run_reported_and_verified(tmp_path: Path) -> None:
+    spec = parse_spec(
+        "name: real\ndatasets: [{name: two, source: monks-1, features: [a1, a2]}]\n"
+        "encodings: [continuous]\nlambdas: [0]\nsolvers: [cart, {solver: proper, options: "
+        "{rules: [hyperplane, polynomial, mixed], splits: 1, min_leaf_size: 5}}]\n"
+    )
+    run_sweep(spec, tmp_path / "store")
+    html = write_report(tmp_path / "store").page.read_text(encoding="utf-8")
+    assert "polynomial (degree 2), 1 split" in html
+    assert "hyperplane, 1 split" in html
+    assert "None: on the same problems" in html
+    assert "wrong</text>" in html  # the rows are drawn
+    checked = verify_sweep(tmp_path / "store")
+    assert (checked.trees, checked.findings) == (4, [])
 
 
 def test_one_column_has_no_plane(tmp_path: Path) -> None:
