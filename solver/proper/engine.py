@@ -173,9 +173,10 @@ class ProperEngine:
     def _find_rules(self, iterations: int) -> int:
         finder = self.finder
         assert finder is not None
-        steps = _WALK // (finder.points * (finder.dimensions + 1)) + 1
+        products = finder.points * (finder.dimensions + 1) + finder.words * 2**finder.dimensions
+        steps = _WALK // products + 1
         before = finder.done
-        room = finder.step(max(steps, iterations))
+        room = finder.step(min(max(steps, iterations), 16 * steps))
         self._walked += finder.done - before
         if not room:
             return slices.FULL
