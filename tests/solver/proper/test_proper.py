@@ -197,3 +197,32 @@ def test_options_and_limits_take_the_tighter() -> None:
     found = solver.solve(problem, "0", "proper", Limits(splits=1), **own)
     assert found.splits <= 1
     assert min(sum(n.counts) for n in found.tree.nodes if n.is_leaf) >= 20
+
+
+def test_a_tree_that_is_as_good_does_not_choose_the_answer() -> None:
+    rows = [[8, 4, 8], [5, 1, 3], [7, 0, 9], [1, 1, 2], [5, 8, 8], [0, 7, 6]]
+    problem = problem_of(rows, [1, 0, 1, 1, 1, 0], [3, 1, 3, 3, 2, 2])
+    lam, own = Fraction(1, 20), Proper()
+    whole = own.solve(problem, lam)
+    parts = [own.part(Shard(index, 2)).solve(problem, lam) for index in range(2)]
+    assert merge(parts).tree == whole.tree
+    low, high = problem.cut_number(2, 0), problem.cut_number(2, 2)
+    assert whole.tree == problem.grow((low, (-1, (high, (-1, -1)))))
+    other = problem.grow((high, ((low, (-1, -1)), -1)))
+    assert other.errors == whole.errors
+    for start in (*(part.tree for part in parts), other):
+        assert own.solve(problem, lam, start=start).tree == whole.tree
+
+
+@pytest.mark.parametrize("rules", ["axis", "mixed"])
+def test_memory_is_known_before_it_is_taken(rules: str) -> None:
+    """All cuts of 50,000 rows as masks are 300 MB; of many turns in 14 columns petabytes."""
+    values = np.arange(50_000)
+    problem = Problem.from_codes(values[:, None], values % 2, ordered=True)
+    limits = Limits(bytes=10**7)
+    solution = Proper(rules=rules).solve(problem, Fraction(1, 10**6), limits)
+    assert solution.status is Status.MEMORY_LIMIT
+    assert solution.peak_bytes <= 10**7
+    wide = blobs(100, 14)
+    solution = Proper(rules="hyperplane").solve(wide, Fraction(1, 100), Limits(bytes=10**7))
+    assert solution.status is Status.MEMORY_LIMIT
