@@ -113,9 +113,10 @@ class ProperEngine:
         self.finder = self._next_stage() if self._stages else None
         self._walked = 0
         self.levels: Levels | None = None
-        self._proven = min(self.leaf, prices.split) if self.splits else self.leaf
+        least = least_with_splits(prices, counts.sum(axis=0), self.splits)
+        self._proven = min(self.leaf, least)
         self._shape: tuple[int, Shape] = self.leaf, -1
-        self._ties = self.splits > 0 and self.leaf > prices.split
+        self._ties = self.leaf > least
         self.compile_seconds = self._compile()
         if self.finder is not None:
             self.compile_seconds += self.finder.compile_seconds
@@ -307,6 +308,18 @@ def _parting(masks: Words, tree: list[list[int]]) -> Parting:
     mask = int.from_bytes(masks[rule >> 1].tobytes(), "little")
     above, below = _parting(masks, tree[1 : 1 + size]), _parting(masks, tree[1 + size :])
     return mask, (above, below) if rule & 1 else (below, above)
+
+
+def least_with_splits(prices: Prices, weights: NDArray[np.int64], splits: int) -> int:
+    """A cost that no tree with 1 to so many splits is below; that of no tree if there are none.
+
+    Each leaf is right about one class at most, so a tree of k splits about k + 1 classes.
+    """
+    right = np.cumsum(np.sort(weights)[::-1]).tolist()
+    costs = (
+        prices.cost(right[-1] - right[min(k, len(right) - 1)], k) for k in range(1, splits + 1)
+    )
+    return min(costs, default=INFINITE)
 
 
 def rows_of(counts: NDArray[np.int64]) -> Rows:

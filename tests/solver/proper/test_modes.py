@@ -153,3 +153,11 @@ def test_a_start_changes_nothing_but_what_is_known_early():
 def test_thinning_belongs_to_mode_paper():
     with pytest.raises(InputError, match=r"thinning .* belongs to mode paper"):
         Proper(thinning=True)
+
+
+def test_a_leaf_for_every_class_is_a_bound():
+    """Of hundreds of classes a split sets one row right, and costs more: nothing is searched."""
+    codes = [[row >> bit & 1 for bit in range(9)] for row in range(300)]
+    problem = Problem.from_codes(codes, list(range(300)))
+    solution = solve(problem, Fraction(1, 200), "proper", splits=16)
+    assert (solution.status, solution.splits, solution.nodes) == (Status.OPTIMAL, 0, 0)
