@@ -82,7 +82,7 @@ def test_agrees_with_all_trees(
 
 
 @pytest.mark.slow
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(problem=problems(), family=families, lam=lams, limits=limit_sets, memo=st.booleans())
 def test_agrees_with_all_trees_on_thousands(
     problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool
@@ -132,7 +132,7 @@ def test_cuts_of_a_depth_agree_with_quantbnb(depth: int, splits: int) -> None:
 
 
 def test_a_richer_family_is_never_worse() -> None:
-    problem = blobs(30, 2)
+    problem = blobs(18, 2)
     costs = [
         solver.solve(problem, "0.01", "proper", rules=rules, splits=2).objective
         for rules in ("axis", "hyperplane", "polynomial", "mixed")
