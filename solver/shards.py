@@ -10,6 +10,9 @@ from solver.solution import Solution, Status
 FOUND = "found"
 """In ``Solution.extra`` of a part: whether the tree is the part's own, and not one given to it."""
 
+RULES = "rules"
+"""In ``Solution.extra``: how many rules there are, which every part finds for itself."""
+
 _WORST_FIRST = Status.STOPPED, Status.MEMORY_LIMIT, Status.TIME_LIMIT, Status.NODE_LIMIT
 
 
@@ -65,7 +68,8 @@ def merge(solutions: Sequence[Solution]) -> Solution:
 
 
 def _sums(solutions: Sequence[Solution]) -> dict[str, int]:
-    """Counts that all parts report beside, added up."""
-    names = [name for name, value in solutions[0].extra.items() if type(value) is int]
+    """Counts that all parts report beside, added up, but for what each finds anew."""
+    counts = {name: value for name, value in solutions[0].extra.items() if type(value) is int}
+    names = counts.keys() - {RULES}
     every = [n for n in names if all(type(s.extra.get(n)) is int for s in solutions)]
     return {name: sum(s.extra[name] for s in solutions) for name in every}

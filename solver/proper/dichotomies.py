@@ -12,6 +12,7 @@ any hyperplane that parts the region parts all points somehow.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,16 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.jit import ensure_compiled
 from solver.proper import sides
-from solver.proper.masksets import MaskSet, Words, new_set, rehash, set_bytes
+from solver.proper.masksets import Ints, MaskSet, Words, new_set, rehash, set_bytes
 from solver.proper.sides import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
 
 Mask = NDArray[np.bool_]
 
+_KEPT = 2**26
+"""Bytes of dichotomies of flats that are kept."""
 
-class Finder:
+
+class Finder(ABC):
     """Finds dichotomies of points, in slices.
 
     Parameters
@@ -64,9 +68,9 @@ class Finder:
         """Memory of all arrays."""
         return sum(array.nbytes for array in self.found)
 
+    @abstractmethod
     def step(self, steps: int) -> bool:
         """Do some steps; False if :meth:`grow` must be called first."""
-        raise NotImplementedError
 
     def grow(self, limit: int | None) -> bool:
         """Make room for more dichotomies; False if that would exceed ``limit`` bytes."""
@@ -121,6 +125,24 @@ class Cuts(Finder):
         self._above[:] = True
 
 
+class Flats:
+    """Dichotomies of points that share a flat, kept for all hyperplanes that the flat lies in."""
+
+    def __init__(self) -> None:
+        self._masks: dict[bytes, Words] = {}
+        self.bytes = 0
+
+    def find(self, points: Ints) -> Words | None:
+        """The dichotomies of some points, if they are kept."""
+        return self._masks.get(points.tobytes())
+
+    def keep(self, points: Ints, masks: Words) -> None:
+        """Keep the dichotomies of some points, if there is room."""
+        if self.bytes + masks.nbytes <= _KEPT:
+            self._masks[points.tobytes()] = masks.copy()
+            self.bytes += masks.nbytes
+
+
 class Dichotomies(Finder):
     """Finds the dichotomies of points by hyperplanes, in slices.
 
@@ -130,6 +152,10 @@ class Dichotomies(Finder):
         No two points are equal.
     known : (dichotomies, words), optional
         Some of the dichotomies, which are then the first.
+    flats : Flats, optional
+        Of the points that these are some of.
+    names : (points,), optional
+        What the points are called there.
 
     Raises
     ------
@@ -137,8 +163,17 @@ class Dichotomies(Finder):
         If the points span more dimensions than :data:`solver.proper.sides.MOST_DIMENSIONS`.
     """
 
-    def __init__(self, coordinates: NDArray[np.object_], known: Words | None = None) -> None:
+    def __init__(
+        self,
+        coordinates: NDArray[np.object_],
+        known: Words | None = None,
+        flats: Flats | None = None,
+        names: Ints | None = None,
+    ) -> None:
         super().__init__(len(coordinates), known)
+        self._outermost = flats is None
+        self.flats = Flats() if flats is None else flats
+        self.names = np.arange(self.points) if names is None else names
         self.coordinates = spanning(coordinates)
         self.dimensions = self.coordinates.shape[1]
         if self.dimensions > sides.MOST_DIMENSIONS:
@@ -157,6 +192,8 @@ class Dichotomies(Finder):
             self.walk = sides.new_walk(self.cloud, self.words)
             self.compile_seconds += self._compile()
         self._pending: Words | None = None
+        self._inner: Dichotomies | None = None
+        self._on = np.arange(0)  # the points that the inner search parts
 
     def _compile(self) -> float:
         arrays = self.cloud, self.walk, self.found, self.seen, self.full
@@ -170,11 +207,20 @@ class Dichotomies(Finder):
     @property
     def bytes(self) -> int:
         """Memory of all large arrays."""
-        turns = self.walk.turn.nbytes if self.dimensions > 1 else 0
-        return super().bytes + sum(array.nbytes for array in self.seen) + turns
+        total = super().bytes + sum(array.nbytes for array in self.seen)
+        if self.dimensions > 1:
+            total += self.walk.turn.nbytes
+        if self._outermost:
+            total += self.flats.bytes
+        return total + (0 if self._inner is None else self._inner.bytes)
 
     def step(self, steps: int) -> bool:
         """Walk over some sets of points; False if :meth:`grow` must be called first."""
+        if self._inner is not None:
+            if not self._inner.ended:
+                return self._inner.step(steps)
+            self.flats.keep(self._inner.names, self._inner.masks)
+            self._pending, self._inner = self._ways(self._inner.masks), None
         if not self._put_pending():
             return False
         if self.ended:
@@ -191,19 +237,25 @@ class Dichotomies(Finder):
             walk.place[KNOWN] = 1
         if outcome == DEGENERATE:
             self.ended = False
-            self._pending = self._ways()
-            return self._put_pending()
+            self._part_hyperplane()
         return outcome != FULL
 
-    def _ways(self) -> Words:
+    def _part_hyperplane(self) -> None:
+        """Begin to part the points on the hyperplane at hand, within it."""
+        self._on = np.flatnonzero(unpacked(self.walk.on, self.points))
+        names = self.names[self._on]
+        masks = self.flats.find(names)
+        if masks is None:
+            on = self.coordinates[self._on]
+            self._inner = Dichotomies(on, flats=self.flats, names=names)
+        else:
+            self._pending = self._ways(masks)
+
+    def _ways(self, masks: Words) -> Words:
         """How the points on the hyperplane at hand can fall: as hyperplanes in it part them, or
         all to one side."""
-        on = np.flatnonzero(unpacked(self.walk.on, self.points))
-        inner = Dichotomies(self.coordinates[on])
-        while not inner.ended:
-            if not inner.step(2**16):
-                inner.grow(None)
-        parted = np.array([unpacked(mask, len(on)) for mask in inner.masks])
+        on = self._on
+        parted = np.array([unpacked(mask, len(on)) for mask in masks])
         ways = np.zeros((2 * len(parted) + 2, self.points), bool)
         ways[1, on] = True
         if len(parted):
@@ -222,6 +274,9 @@ class Dichotomies(Finder):
 
     def grow(self, limit: int | None) -> bool:
         """Make room for more dichotomies; False if that would exceed ``limit`` bytes."""
+        if self._inner is not None:
+            others = self.bytes - self._inner.bytes
+            return self._inner.grow(None if limit is None else limit - others)
         needed = 2**self.dimensions if self._pending is None else len(self._pending)
         found = _larger(self.found, needed)
         seen = _larger(self.seen, 1)

@@ -129,7 +129,7 @@ class ProperEngine:
         return -(-len(self.problem.codes) // 64)
 
     def _compile(self) -> float:
-        levels, scratch, memo = self._arrays(1)
+        levels, scratch, memo = self._arrays(1, 1)
         few = np.zeros((0, self.words), np.uint64)
         top = np.zeros(1, np.int64)
         one = self.rules, self.rows, levels, scratch
@@ -137,15 +137,19 @@ class ProperEngine:
             search.step, *one, memo, top, 0
         )
 
-    def _arrays(self, room: int) -> tuple[Levels, Scratch, Memo]:
+    def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
         planes = len(self.rows.planes)
-        splits = max(self.splits, 1)
         levels = new_levels(max(splits - 1, 1), room, self.words, planes, splits)
         scratch = new_scratch(room, self.words, planes)
         return levels, scratch, new_memo(_REMEMBERED if self.rules.memo else 1, self.words, splits)
 
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
+
+    def limit_splits(self, cost: int) -> None:
+        """No tree of more splits costs as little as a tree that every search of the problem knows:
+        the number of splits at hand decides between equally good trees."""
+        self.splits = min(self.splits, max(1, cost // self.prices.split))
 
     def use(self, cost: int, shape: Shape) -> None:
         """Take a tree from elsewhere as an incumbent: trees that cost more are of no interest."""
@@ -191,11 +195,12 @@ class ProperEngine:
         if self.finder is not None:
             return self.finder.grow(limit)
         room = max(len(self._masks), 1)
-        levels = max(self.splits - 1, 1)
-        needed = levels_bytes(levels, room, self.words, len(self.rows.planes))
+        splits = max(self.splits, 1)
+        levels = max(splits - 1, 1)
+        needed = levels_bytes(levels, room, self.words, len(self.rows.planes), splits)
         if limit is not None and self._masks.nbytes + needed > limit:
             return False
-        self.levels, self.scratch, self.memo = self._arrays(room)
+        self.levels, self.scratch, self.memo = self._arrays(room, splits)
         self.top = np.zeros(1, np.int64)
         frame = self.levels.frame[0]
         frame[SPLITS], frame[DEPTH] = self.splits, self.depth

@@ -148,7 +148,10 @@ class Proper(Solver):
         greedy = problem.grow(self._cart.grow(problem, lam, limits))
         for tree, given in ((greedy, False), (start, True)):
             if tree is not None and search.offer(tree, given):
-                engine.use(int(search.prices.cost(tree.errors, tree.splits)), shape_of(tree))
+                cost = int(search.prices.cost(tree.errors, tree.splits))
+                engine.use(cost, shape_of(tree))
+                if isinstance(engine, ProperEngine) and not given:
+                    engine.limit_splits(cost)
         status = search.run(watch)
         search.peak_bytes = max(search.peak_bytes, engine.bytes)
         solution = search.solution(status, self.name, self.version)

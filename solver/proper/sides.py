@@ -19,6 +19,7 @@ the place of the one. Where such a sign is 0, all cells at the corner are taken.
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -114,15 +115,7 @@ def new_cloud(coordinates: NDArray[np.object_]) -> Cloud:
     whole = np.empty((n, d + 1), dtype=object)
     whole[:, :d], whole[:, d] = coordinates, 1
     wrapped = ((whole + 2**63) % 2**64 - 2**63).astype(np.int64)
-    starts, terms = [0], []
-    for k in range(d + 1):
-        before = {columns: i for i, columns in enumerate(combinations(range(d + 1), k))}
-        for target, columns in enumerate(combinations(range(d + 1), k + 1)):
-            for i, column in enumerate(columns):
-                source = before[columns[:i] + columns[i + 1 :]]
-                terms.append((target, column, source, (k + i) % 2))
-        starts.append(len(terms))
-    table = np.array(terms, np.int64).T
+    starts, table = _laplace(d)
     floats = np.ascontiguousarray(whole.astype(np.float64).T)
     few = math.comb(n - 2, d - 1) <= MOST_TURNS
     sets = [[math.comb(i, k + 1) for k in range(d - 1)] for i in range(n - 1 if few else 0)]
@@ -131,12 +124,26 @@ def new_cloud(coordinates: NDArray[np.object_]) -> Cloud:
         wrapped=np.ascontiguousarray(wrapped.T),
         largest=np.abs(floats).max(axis=1),
         choose=np.array(sets, np.int64).reshape(len(sets), d - 1),
-        starts=np.array(starts, np.int64),
+        starts=starts,
         target=table[0].copy(),
         column=table[1].copy(),
         source=table[2].copy(),
         odd=table[3] == 1,
     )
+
+
+@cache
+def _laplace(d: int) -> tuple[Ints, Ints]:
+    """The terms of Laplace's expansion in d dimensions, see :class:`Cloud`."""
+    starts, terms = [0], []
+    for k in range(d + 1):
+        before = {columns: i for i, columns in enumerate(combinations(range(d + 1), k))}
+        for target, columns in enumerate(combinations(range(d + 1), k + 1)):
+            for i, column in enumerate(columns):
+                source = before[columns[:i] + columns[i + 1 :]]
+                terms.append((target, column, source, (k + i) % 2))
+        starts.append(len(terms))
+    return np.array(starts, np.int64), np.array(terms, np.int64).T
 
 
 def new_walk(cloud: Cloud, words: int) -> Walk:

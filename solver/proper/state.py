@@ -205,9 +205,10 @@ def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> 
     )
 
 
-def levels_bytes(number: int, room: int, words: int, planes: int) -> int:
-    """Memory of the large arrays, and of the hash table."""
-    return room * (number * (8 * words + 8 * planes + 16) + 8) + 4 * slots_for(room)
+def levels_bytes(number: int, room: int, words: int, planes: int, splits: int) -> int:
+    """Memory of the large arrays, of all trees, and of the hash table."""
+    trees = number * 32 * splits * splits
+    return room * (number * (8 * words + 8 * planes + 16) + 8) + trees + 4 * slots_for(room)
 
 
 def slots_for(room: int) -> int:

@@ -11,23 +11,24 @@ import solver
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import UnsupportedError
-from solver.shards import FOUND, Shard, merge
+from solver.shards import FOUND, RULES, Shard, merge
 from solver.solution import Solution, Status
 
 
 @pytest.fixture
 def part() -> Solution:
     problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-    return replace(solver.solve(problem, "0.05"), extra={FOUND: True, "rules": 3})
+    return replace(solver.solve(problem, "0.05"), extra={FOUND: True, "regions": 3, RULES: 9})
 
 
 def test_the_first_of_the_best_that_found_it_itself(part: Solution) -> None:
-    given = replace(part, extra={FOUND: False, "rules": 1}, iterations=5)
+    given = replace(part, extra={FOUND: False, "regions": 1, RULES: 9}, iterations=5)
     worse = replace(part, objective=part.objective + 1, version="worse")
     merged = merge([worse, given, replace(part, version="own", iterations=7), part])
     assert merged.version == "own"
     assert merged.status is Status.OPTIMAL
-    assert merged.extra["rules"] == 10
+    assert merged.extra["regions"] == 10
+    assert merged.extra[RULES] == 9
     assert merged.extra["shards"] == 4
     assert merged.iterations == worse.iterations + 5 + 7 + part.iterations
 
