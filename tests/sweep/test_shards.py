@@ -66,7 +66,7 @@ def row(plan: Plan, prepared: tasks.Prepared, rowmaker: Any) -> Row:
 
 def part(row: Row, **changes: Any) -> Row:
     """A shard's row, of which some is unlike the whole's."""
-    return {**row, "extra": json.dumps({"found": True, "rules": 2}), **changes}
+    return {**row, "extra": json.dumps({"found": True, "regions": 2, "rules": 5}), **changes}
 
 
 def worse(row: Row, prepared: tasks.Prepared, **changes: Any) -> Row:
@@ -164,7 +164,8 @@ def test_the_merged_row_has_the_best_tree_and_the_weakest_bound(
     assert merged["seconds"] == pytest.approx(3 * row["seconds"])
     extra = json.loads(merged["extra"])
     assert extra["shards"] == 3
-    assert extra["rules"] == 6
+    assert extra["regions"] == 6
+    assert extra["rules"] == 5
     assert extra["shard_seconds"] == [pytest.approx(row["seconds"], abs=1e-6)] * 3
     assert "found" not in extra
     same = {n for n in row if merged[n] == row[n]}
