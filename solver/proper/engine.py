@@ -115,7 +115,7 @@ class ProperEngine:
         self.levels: Levels | None = None
         least = least_with_splits(prices, counts.sum(axis=0), self.splits)
         self._proven = min(self.leaf, least)
-        self._shape: tuple[int, Shape] = self.leaf, -1
+        self._shape: tuple[Parting, Shape] = -1, -1
         self._ties = self.leaf > least
         self.compile_seconds = self._compile()
         if self.finder is not None:
@@ -286,8 +286,9 @@ class ProperEngine:
         if not self.found:
             assert self.given is not None
             return self.given[1]
-        if self._shape[0] != self._own_cost:
-            self._shape = self._own_cost, self.realise(self.parting())
+        parting = self.parting()
+        if self._shape[0] != parting:
+            self._shape = parting, self.realise(parting)
         return self._shape[1]
 
     def parting(self) -> Parting:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
+from solver.base import Snapshot, Watch
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.problem import Problem
@@ -163,6 +164,17 @@ def test_anytime(nodes: int) -> None:
     assert found.lower_bound <= optimum <= found.objective
     assert found.status is Status.NODE_LIMIT
     assert found.nodes <= max(nodes, 1)
+
+
+def test_snapshots_do_not_choose_the_tree() -> None:
+    """Among equally good trees a later one may come first in the order of the rules."""
+    problem = blobs(24, 2, seed=2)
+    whole = solver.solve(problem, 0, "proper", rules="hyperplane", splits=3)
+    seen: list[Snapshot] = []
+    watch = Watch(snapshot=seen.append, interval=0)
+    found = solver.solve(problem, 0, "proper", watch=watch, rules="hyperplane", splits=3)
+    assert seen
+    assert found.tree == whole.tree
 
 
 def test_no_memory_for_the_rules() -> None:
