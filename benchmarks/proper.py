@@ -52,8 +52,8 @@ MORE = (
     Case("hyperplane", 2000, 2, 2, 60),
     Case("hyperplane", 1000, 2, 3, 300),
     Case("axis", 10_000, 5, 3, 60),
-    Case("polynomial", 100, 2, 1, None),
-    Case("hyperplane", 100, 3, 2, None),
+    Case("polynomial", 80, 2, 1),
+    Case("hyperplane", 100, 3, 2),
 )
 MEMO = (
     Case("axis", 200, 3, 4),
@@ -105,7 +105,7 @@ def timed(cases: tuple[Case, ...], noises: list[float], seconds: float) -> None:
                 "errors": found.errors,
                 "seconds": found.seconds,
                 "status": found.status.value,
-                "asked s": case.asked,
+                "asked s": case.asked or "",
             },
         )
 

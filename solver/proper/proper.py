@@ -74,8 +74,7 @@ class Proper(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "rules": Option(
             "axis",
-            "axis: cuts of one column; hyperplane: of all columns; polynomial: surfaces of a "
-            "degree; mixed: the simplest of these at every split",
+            "what splits are: cuts of one column, of all, surfaces, or the simplest of these",
             FAMILIES,
         ),
         "degree": Option(

@@ -96,7 +96,7 @@ def test_saved_trees_predict(tmp_path: Path) -> None:
         (["car"], ["--lam-min", "treesweep path --help"]),
         (["car", "--lam-min", "-0.1"], ["-0.1", "0 or more"]),
         (["carr", "--lam-min", "0.1"], ["carr", "car"]),
-        (["car", "--lam-min", "0.1", "--solver", "cart", "--max-splits", "3"], ["cart", "splits"]),
+        (["car", "--lam-min", "0.1", "--solver", "tao", "--max-splits", "3"], ["tao", "splits"]),
         (["car", "--lam-min", "0.1", "--save", "no/such/folder"], ["no folder no/such"]),
         (["car", "--lam-min", "0.1", "--lam", "0.1"], ["--lam"]),
     ],

@@ -196,7 +196,7 @@ def test_predict_reads_what_solve_prints(tmp_path: Path) -> None:
         (["car", "--lam", "0.1", "--weights", "doors"], ["weights"]),
         (["wine", "--lam", "0.1", "--encoding", "categorical"], ["categorical", "quantiles"]),
         (["car", "--lam", "0.1", "--solver", "cart", "--encoding", "categorical"], ["cart"]),
-        (["car", "--lam", "0.1", "--solver", "cart", "--max-splits", "3"], ["cart", "splits"]),
+        (["car", "--lam", "0.1", "--solver", "tao", "--max-splits", "3"], ["tao", "splits"]),
         (["car", "--lam", "0.1", "--save", "no/such/folder/tree.json"], ["no/such/folder"]),
     ],
 )  # fmt: skip

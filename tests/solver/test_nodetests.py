@@ -62,8 +62,8 @@ def test_plain_form_round_trip(test: CategoryTest | ThresholdTest) -> None:
 
 
 def test_later_kinds_are_refused() -> None:
-    with pytest.raises(InputError, match="cannot read a test of kind 'hyperplane'; upgrade"):
-        parse_test({"kind": "hyperplane", "weights": [1, 2]})
+    with pytest.raises(InputError, match="cannot read a test of kind 'spline'; upgrade"):
+        parse_test({"kind": "spline", "weights": [1, 2]})
 
 
 @pytest.mark.parametrize(

@@ -411,4 +411,4 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match="has no option 'speed'"):
         solver.regularization_path(problem, 0, speed=9)
     with pytest.raises(UnsupportedError, match="limit 'splits'"):
-        solver.regularization_path(problem, 0, "cart", Limits(splits=2))
+        solver.regularization_path(problem, 0, "tao", Limits(splits=2))

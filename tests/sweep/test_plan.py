@@ -148,7 +148,7 @@ solvers: [{solver}]
         (CSV, {"more": "validation: {kind: kfold, folds: 9}"}, "4 rows are too few"),
         (
             CSV,
-            {"more": "limits: {splits: 3}", "solver": "cart"},
+            {"more": "limits: {splits: 3}", "solver": "tao"},
             "cannot honour the limit 'splits'",
         ),
     ],

@@ -117,7 +117,7 @@ def test_validation_may_be_left_out(text: str) -> None:
         ("k: [4, 8]", "k: [4, 1]", "line 6: encodings[3]: option k = 1 of encoding 'quantiles'"),
         ("k: [4, 8]", "k: []", "line 6: encodings[3].k: the list is empty"),
         ("k: [4, 8]", "k: {a: 1}", "line 6: encodings[3].k: an option is"),
-        ("  - branches\n", "  - branch\n", "line 9: solvers[1]: unknown solver 'branch' (did you mean 'branches'?); allowed: branches, osdt, quantbnb, cart"),
+        ("  - branches\n", "  - branch\n", "line 9: solvers[1]: unknown solver 'branch' (did you mean 'branches'?); allowed: branches, osdt, quantbnb, proper, cart, tao"),
         ("criterion: [gini, entropy]", "criterion: [gini, x]", "line 11: solvers[3].options: option criterion = 'x' of solver 'cart' must be one of gini, entropy"),
         ("criterion:", "kriterion:", "line 11: solvers[3].options.kriterion: unknown option 'kriterion' (did you mean 'criterion'?)"),
         ("depth: [null, 4]", "depth: [null, -4]", "solvers[2]: a limit must be 0 or more"),
