@@ -200,11 +200,6 @@ class Dichotomies(Finder):
         return ensure_compiled(sides.walk_on, *arrays, 0)
 
     @property
-    def expected(self) -> int:
-        """Sets of d points that are to be walked over."""
-        return math.comb(self.points, self.dimensions)
-
-    @property
     def bytes(self) -> int:
         """Memory of all large arrays."""
         total = super().bytes + sum(array.nbytes for array in self.seen)
