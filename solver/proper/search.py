@@ -343,9 +343,8 @@ def _descend(
 ) -> bool:  # fmt: skip
     """Look for the best tree of a side; False if it is known without a search."""
     frame, below = levels.frame[at], levels.frame[at + 1]
-    slot = splits
     if limit < 0:
-        levels.sub_cost[at, side, slot], levels.sub_size[at, side, slot] = 0, -1
+        levels.sub_cost[at, side, splits], levels.sub_size[at, side, splits] = 0, -1
         return False
     chosen, region = levels.masks[at, frame[AT]], levels.region[at + 1]
     for w in range(len(region)):
@@ -359,10 +358,10 @@ def _descend(
         scratch.progress[LOOKUPS] += 1
         if place >= 0 and (memo.size[place] >= 0 or memo.cost[place] > limit):
             scratch.progress[HITS] += 1
-            levels.sub_cost[at, side, slot] = memo.cost[place]
-            levels.sub_size[at, side, slot] = memo.size[place]
+            levels.sub_cost[at, side, splits] = memo.cost[place]
+            levels.sub_size[at, side, splits] = memo.size[place]
             size = max(memo.size[place], 0)
-            _copy_tree(memo.tree[place], size, levels.sub_tree[at, side, slot], 0)
+            _copy_tree(memo.tree[place], size, levels.sub_tree[at, side, splits], 0)
             return False
     enter(rules, rows, levels, scratch, at + 1)
     return True
