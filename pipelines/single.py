@@ -15,13 +15,14 @@ from solver.base import Snapshot, Solver, Watch
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
 from solver.errors import InputError
-from solver.exact import as_lambda, integer_weights
+from solver.exact import as_lambda
 from solver.limits import Limits
 from solver.path import Path as LamPath
 from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
 from solver.tree import Task
+from solver.weights import whole_weights
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
 
 
@@ -111,6 +112,7 @@ def solve_request(
         )
     problem = make_problem(request)
     lam = read_lambda(request.lam, problem.n_rows)
+    problem = problem.fitted(lam, limits.splits)
     if request.state is None:
         watch = Watch(stop=stop, snapshot=follow, interval=0.5)
         return Answer(problem, solver.solve(problem, lam, limits, watch=watch))
@@ -136,6 +138,7 @@ def find_path_request(
     limits, solver = _check(request)
     problem = make_problem(request)
     lam_min = read_lambda(request.lam, problem.n_rows)
+    problem = problem.fitted(lam_min, limits.splits)
     watch = Watch(stop=stop, snapshot=follow, interval=0.5)
     return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, watch))
 
@@ -194,7 +197,7 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
         column = column.astype("float64")
     weights = column.to_numpy()
     try:
-        integer_weights(weights)
+        whole_weights(weights)
     except InputError as error:
         raise InputError(f"column {name!r}: {error}") from None
     return frame.drop(columns=[name]), weights

@@ -17,6 +17,7 @@ from solver.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution
 from solver.tree import Task, Tree
+from solver.weights import least_weight
 
 
 @dataclass(frozen=True)
@@ -357,7 +358,8 @@ class Solver(ABC):
         self.check_task(problem.feature_kind, problem.n_classes, limits, problem.task)
         if limits.min_leaf_size is not None:
             # The limit is in the unit of the weights as given, the search's in that of the counts.
-            limits = replace(limits, min_leaf_size=limits.min_leaf_size * problem.weight_scale)
+            least = least_weight(limits.min_leaf_size, problem.weight_scale, problem.weight_error)
+            limits = replace(limits, min_leaf_size=least)
         if state is not None and not self.resumes:
             raise InputError(
                 f"solver {self.name!r} with these options cannot go on from a state; "

@@ -76,7 +76,9 @@ def solve(
     Returns
     -------
     Solution
-        After any limit it holds the best tree so far and a proven lower bound.
+        After any limit it holds the best tree so far and a proven lower bound. Where the weights
+        have too many digits for 64-bit costs, they are rounded, see
+        :meth:`solver.problem.Problem.fitted`, and ``tolerance`` says what that may change.
 
     Raises
     ------
@@ -93,8 +95,9 @@ def solve(
     >>> str(solution.objective), solution.splits, solution.status.value
     ('1/10', 2, 'optimal')
     """
-    engine = get_solver(solver)(**options)
-    return engine.solve(problem, as_lambda(lam), limits, start=start, watch=watch, state=state)
+    engine, price = get_solver(solver)(**options), as_lambda(lam)
+    problem = problem.fitted(price, limits.splits if limits else None)
+    return engine.solve(problem, price, limits, start=start, watch=watch, state=state)
 
 
 def regularization_path(
@@ -147,5 +150,6 @@ def regularization_path(
     >>> [str(lam) for lam in path.lams], path.splits, path.status.value
     (['1/20', '1/8'], (2, 0), 'optimal')
     """
-    engine = get_solver(solver)(**options)
-    return find_path(problem, as_lambda(lam_min), engine.series(problem), limits, watch, state)
+    engine, price = get_solver(solver)(**options), as_lambda(lam_min)
+    problem = problem.fitted(price, limits.splits if limits else None)
+    return find_path(problem, price, engine.series(problem), limits, watch, state)

@@ -144,19 +144,3 @@ def best_lines(
         if not kept or kept[-1][0].splits > line.splits:
             kept.append((line, start if kept else lam_min))
     return kept
-
-
-def neighbours(lam: Fraction, largest: int) -> tuple[Fraction, Fraction]:
-    """The fractions next to a λ > 0 on both sides whose denominators are at most ``largest``.
-
-    λ itself must have a larger denominator.
-    """
-    near = lam.limit_denominator(largest)
-    # The other neighbour of λ is that of ``near`` on λ's side: with near = a/b it is the
-    # fraction p/q of the largest q ≤ largest with |p·b − a·q| = 1.
-    a, b = near.numerator, near.denominator
-    side = 1 if lam > near else -1
-    q = (-side * pow(a, -1, b)) % b if b > 1 else 0
-    q += (largest - q) // b * b
-    far = Fraction((a * q + side) // b, q)
-    return (near, far) if side > 0 else (far, near)

@@ -6,15 +6,13 @@ With λ = p/d and total weight W the objective ``errors/W + λ·splits`` times `
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solver.errors import InputError
 
@@ -81,6 +79,8 @@ class Prices:
     ``d·M`` and ``p·W·M + 1``: the extra 1, small against M, breaks ties between equally good
     trees in favour of fewer splits without a second code path. ``M`` exceeds the number of
     splits of every tree that can be optimal, so the order of the objectives is not touched.
+    Where λ has so many digits that these costs do not fit into 62 bits, smaller integers take the
+    place of ``d`` and ``p·W`` which order all trees alike, see :func:`_ratios`.
     """
 
     lam: Fraction
@@ -109,21 +109,51 @@ class Prices:
         InputError
             If the costs do not fit into 62 bits.
         """
-        p, d = lam.numerator, lam.denominator
-        affordable = max_splits if p == 0 else (int(leaf_errors) * d) // (p * total_weight)
-        tie = min(max_splits, affordable) + 1
-        error, split = d * tie, p * total_weight * tie + 1
-        if 2 * (error * total_weight + 2 * split) >= _LARGEST_COST:
+        prices = cls.fit(lam, total_weight, leaf_errors, max_splits)
+        if prices is None:
             raise InputError(
                 f"λ = {lam} with a total weight of {total_weight} needs integers beyond 64 bits; "
                 "write λ with fewer digits or use smaller weights"
             )
-        return cls(lam, total_weight, tie, error, split)
+        return prices
+
+    @classmethod
+    def fit(
+        cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
+    ) -> Prices | None:
+        """As :meth:`build`; None if the costs do not fit into 62 bits."""
+        price = lam * total_weight
+        affordable = max_splits if price == 0 else int(leaf_errors / price)
+        most = min(max_splits, affordable)
+        choices = (
+            cls(lam, total_weight, most + 1, error * (most + 1), split * (most + 1) + 1)
+            for error, split in _ratios(lam, total_weight, most)
+        )
+        return next((prices for prices in choices if prices.fits), None)
+
+    @classmethod
+    def largest_total(cls, lam: Fraction, total_weight: int, max_splits: int) -> int:
+        """A total weight for which the costs fit at this λ, whatever the errors."""
+        most = max_splits if lam == 0 else min(max_splits, int(1 / lam))
+        # As in _ratios: an error costs at most the denominator of λ, or of a mediant.
+        error = min(lam.denominator, 2 * (most + 1)) * (most + 1)
+        return int(_LARGEST_COST // 8 / (error * (1 + 2 * lam)))
 
     @classmethod
     def plain(cls, lam: Fraction, total_weight: int) -> Prices:
         """Prices that leave ties as they are: ``d`` an error and ``p·W`` a split."""
         return cls(lam, total_weight, 1, lam.denominator, lam.numerator * total_weight)
+
+    @property
+    def fits(self) -> bool:
+        """Whether no sum that a search can form overflows 64 bits."""
+        return 2 * (self.error * self.total_weight + 2 * self.split) < _LARGEST_COST
+
+    @property
+    def ratio(self) -> Fraction:
+        """The price of a split in units of weight in error, ties aside: λ·W, or what stands for
+        it."""
+        return Fraction(self.split // self.tie, self.error // self.tie)
 
     def cost(self, errors: Errors, splits: int) -> int:
         """The integer that the search minimises."""
@@ -134,16 +164,62 @@ class Prices:
         return self.error * (int(unavoidable) + 1) - 1 if self.lam == 0 else -1
 
     def reached(self, cost: int) -> Fraction:
-        """The objective of a tree of a cost."""
-        return self.lower_bound(cost)  # a tree has fewer than M splits
+        """The objective of a tree of a cost; it has fewer than M splits."""
+        splits = cost % self.tie
+        errors = Fraction(cost // self.tie, self.error // self.tie) - self.ratio * splits
+        return errors / self.total_weight + self.lam * splits
 
     def lower_bound(self, cost: int) -> Fraction:
         """The objective that a proven lower bound on the integer cost proves.
 
         ``cost ≤ M·c + s`` holds for the fewest splits ``s < M`` among the trees of optimal scaled
-        objective ``c``, hence ``c ≥ ⌊cost / M⌋``.
+        objective ``c``, hence ``c ≥ ⌊cost / M⌋``. Where another price stands for λ, all of these
+        splits may cost the difference less.
         """
-        return Fraction(cost // self.tie, self.lam.denominator * self.total_weight)
+        proven = Fraction(cost // self.tie, self.error // self.tie)
+        off = abs(self.lam * self.total_weight - self.ratio) * (self.tie - 1)
+        return max(proven - off, Fraction(0)) / self.total_weight
+
+
+def _ratios(lam: Fraction, total_weight: int, most: int) -> Iterator[tuple[int, int]]:
+    """Integer prices of an error and of a split, in the proportion of 1 to λ·W: the plain ones; in
+    lowest terms; and those of the fewest digits that order all trees of interest alike.
+
+    Parameters
+    ----------
+    most : int
+        No tree of more splits can be optimal.
+
+    Notes
+    -----
+    Whether one of two trees costs less depends on the side of λ·W on which the ratio
+    ``(errors − errors') / (splits' − splits)`` lies. With at most ``most`` splits its denominator
+    is at most that; one more keeps trees of more splits dearer than the tree without a split. So
+    all numbers between two neighbours in the Farey sequence of order ``most + 1`` order the trees
+    alike, and the mediant of the neighbours of λ·W has the smallest denominator of them.
+    """
+    yield lam.denominator, lam.numerator * total_weight
+    price = lam * total_weight
+    yield price.denominator, price.numerator
+    if price.denominator > most + 1:
+        left, right = neighbours(price, most + 1)
+        yield left.denominator + right.denominator, left.numerator + right.numerator
+
+
+def neighbours(number: Fraction, largest: int) -> tuple[Fraction, Fraction]:
+    """The fractions next to a number > 0 on both sides whose denominators are at most ``largest``.
+
+    The number itself must have a larger denominator.
+    """
+    near = number.limit_denominator(largest)
+    # The other neighbour is that of ``near`` on the number's side: with near = a/b it is the
+    # fraction p/q of the largest q ≤ largest with |p·b − a·q| = 1.
+    a, b = near.numerator, near.denominator
+    side = 1 if number > near else -1
+    q = (-side * pow(a, -1, b)) % b if b > 1 else 0
+    q += (largest - q) // b * b
+    far = Fraction((a * q + side) // b, q)
+    return (near, far) if side > 0 else (far, near)
 
 
 @dataclass(frozen=True)
@@ -193,46 +269,3 @@ class SquaredPrices:
 def objective(errors: Errors, splits: int, total_weight: int, lam: Fraction) -> Fraction:
     """``errors / total_weight + λ·splits``, exactly."""
     return Fraction(errors) / total_weight + lam * splits
-
-
-def integer_weights(weights: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
-    """Turn row weights into integers of the same proportions.
-
-    Weights with a decimal point are read by their shortest decimal representation and multiplied
-    by their common denominator; the loss is a proportion, so a common factor changes nothing.
-
-    Raises
-    ------
-    InputError
-        If a weight is negative or not finite, all are zero, or no common factor fits.
-    """
-    values = np.asarray(weights)
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InputError("weights must be a one-dimensional list of numbers")
-    if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
-        raise InputError("a weight is missing or infinite; give every row a finite weight")
-    if np.any(values < 0):
-        raise InputError("a weight is negative; weights must be 0 or more")
-    if not np.any(values > 0):
-        raise InputError("all weights are zero; at least one row must count")
-    scale = weight_scale(values)
-    if scale > 1:
-        distinct, positions = np.unique(values, return_inverse=True)
-        scaled = [int(Fraction(str(v)) * scale) for v in distinct]
-        integers = [scaled[position] for position in positions.tolist()]
-    else:
-        integers = [int(v) for v in values.tolist()]
-    if sum(integers) >= 2**53:
-        raise InputError(
-            "the weights have too many digits for exact arithmetic; round them to a few decimals"
-        )
-    return np.array(integers, dtype=np.int64)
-
-
-def weight_scale(weights: Sequence[Any] | NDArray[Any]) -> int:
-    """What :func:`integer_weights` multiplies finite weights by: their common denominator."""
-    values = np.asarray(weights)
-    if values.dtype.kind != "f" or not np.any(values != np.floor(values)):
-        return 1
-    # str gives the shortest decimal that is this float, also for a float32.
-    return math.lcm(*(Fraction(str(v)).denominator for v in np.unique(values)))

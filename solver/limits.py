@@ -28,9 +28,10 @@ class Limits:
         Longest path of the tree, in splits.
     splits : int
         Splits of the tree.
-    min_leaf_size : int
-        Smallest weight of a leaf, in the unit of the weights as given. Empty children of a
-        multiway split are not leaves of the data and are allowed.
+    min_leaf_size : int or float
+        Smallest weight of a leaf, in the unit of the weights as given; a float stands for its
+        shortest decimal representation. Empty children of a multiway split are not leaves of the
+        data and are allowed.
 
     Raises
     ------
@@ -43,24 +44,25 @@ class Limits:
     nodes: int | None = None
     depth: int | None = None
     splits: int | None = None
-    min_leaf_size: int | None = None
+    min_leaf_size: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None:
                 continue
-            whole = field.name != "seconds"
+            whole = field.name not in ("seconds", "min_leaf_size")
             number = isinstance(value, Integral if whole else Real)
             if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
                 raise InputError(f"limit {field.name} = {value!r} must be {kind} of 0 or more")
-            if whole and value > _LARGEST:
+            if field.name != "seconds" and value > _LARGEST:
                 raise InputError(
                     f"limit {field.name} = {value!r} is too large; leave it out for no limit"
                 )
             # numpy's numbers, as a grid search has them, are stored as Python's.
-            object.__setattr__(self, field.name, int(value) if whole else float(value))
+            counted = whole or (field.name == "min_leaf_size" and value == int(value))
+            object.__setattr__(self, field.name, int(value) if counted else float(value))
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are set, by name."""

@@ -11,7 +11,6 @@ from typing import Any
 from solver.envelope import Envelope, Point
 from solver.exact import Errors, objective
 from solver.solution import Solution, Status
-from solver.squares import tolerance_of
 from solver.tree import Tree
 
 
@@ -64,6 +63,9 @@ class Path:
         Search time of all solves, compilation apart.
     solves : int
         How many solves it took.
+    tolerance : Fraction
+        Objectives that differ by no more are taken for equal, see
+        :attr:`solver.problem.Problem.tolerance`.
     """
 
     lam_min: Fraction
@@ -81,12 +83,7 @@ class Path:
     nodes: int = 0
     peak_bytes: int = 0
     compile_seconds: float = 0.0
-
-    @property
-    def tolerance(self) -> Fraction:
-        """Objectives that differ by no more are taken for equal, see
-        :attr:`solver.problem.Problem.tolerance`."""
-        return tolerance_of(self.leaf_errors, self.total_weight)
+    tolerance: Fraction = Fraction(0)
 
     @property
     def lams(self) -> tuple[Fraction, ...]:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.base import Series, Snapshot, Solve, Watch
-from solver.envelope import Envelope, Line, Point, best_lines, neighbours
+from solver.envelope import Envelope, Line, Point, best_lines
 from solver.errors import InputError, StateError
-from solver.exact import objective
+from solver.exact import neighbours, objective
 from solver.limits import Limits
 from solver.path import Path, Step
 from solver.pathlog import PathLog, read_log
@@ -360,6 +360,7 @@ class PathSearch:
             nodes=max(solution.nodes for solution in solutions),
             peak_bytes=max(solution.peak_bytes for solution in solutions),
             compile_seconds=sum(solution.compile_seconds for solution in solutions),
+            tolerance=self.problem.tolerance,
         )
 
     def _status(self, proven: bool) -> Status:

@@ -17,13 +17,14 @@ from solver.collapse import collapse, collapse_numbers, distinct_features, equal
 from solver.columns import ColumnSpec, Override, text_names
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
-from solver.exact import integer_weights, weight_scale
+from solver.exact import Prices
 from solver.labels import read_labels, read_targets
 from solver.nodetests import CategoryTest, NodeTest
 from solver.scales import Axis, CutTests, Scale
 from solver.squares import TOLERANCE, Moments, check_spread, check_targets, tolerance_of
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Shape, Task, Tree
+from solver.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,11 @@ class Problem:
         Labels, sorted; none for regression.
     n_rows : int
         Rows of the table before equal rows were collapsed.
-    weight_scale : int
+    weight_scale : Fraction
         What the given weights were multiplied by to be whole; ``counts`` are in this unit.
+    weight_error : Fraction
+        By how much rounding the weights may have changed the loss of a tree, of regression in
+        units of the squared range of the targets; 0 where they are exact.
     values : array of float64, shape (rows, outputs), or None
         Targets of regression.
     outputs : tuple of str
@@ -94,7 +98,8 @@ class Problem:
     columns: dict[str, ColumnSpec] = field(default_factory=dict)
     target: str = "target"
     encoding: str = "codes"
-    weight_scale: int = 1
+    weight_scale: Fraction = Fraction(1)
+    weight_error: Fraction = Fraction(0)
     values: NDArray[np.float64] | None = None
     outputs: tuple[str, ...] = ()
     axes: tuple[Axis, ...] = ()
@@ -147,13 +152,8 @@ class Problem:
         targets = target_names(target, table.columns, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
-        scale = 1
-        if weights is not None:
-            given, weights = weights, integer_weights(weights)  # type: ignore[arg-type]
-            scale = weight_scale(given)  # type: ignore[arg-type]
-            if weights.shape != (len(table),):
-                raise InputError(f"{len(weights)} weights for {len(table)} rows")
-            table, weights = table[weights > 0], weights[weights > 0]
+        rows = _row_weights(weights, len(table))
+        table, rows = table[rows.whole > 0], rows.positive
         labels: tuple[Any, ...] = ()
         if task == "regression":
             known: NDArray[Any] = read_targets(table[list(targets)])
@@ -169,7 +169,7 @@ class Problem:
                 codes,
                 n_classes=len(labels),
                 columns=columns,
-                weights=weights,
+                weights=rows.whole,
                 **options,
             )
         else:
@@ -177,7 +177,7 @@ class Problem:
         problem = cls.from_codes(
             encoder.transform(features),
             known,
-            weights=weights,
+            weights=rows,
             arities=[test.arity for test in encoder.tests],
             tests=encoder.tests,
             classes=labels,
@@ -187,7 +187,7 @@ class Problem:
             task=task,
         )
         preparation = replace(problem.preparation, without_feature=encoder.without_feature)
-        return replace(problem, preparation=preparation, weight_scale=scale)
+        return replace(problem, preparation=preparation)
 
     @classmethod
     def from_codes(
@@ -195,7 +195,7 @@ class Problem:
         codes: ArrayLike,
         target: ArrayLike,
         *,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | WholeWeights | None = None,
         arities: Sequence[int] | None = None,
         tests: Sequence[NodeTest | Scale] | None = None,
         classes: Sequence[Any] | None = None,
@@ -213,7 +213,7 @@ class Problem:
         target : array-like of int, shape (n,), or of float, shape (n,) or (n, outputs)
             Classes, or what regression is to predict.
         weights : array-like, optional
-            See :func:`solver.exact.integer_weights`.
+            See :func:`solver.weights.whole_weights`.
         arities : sequence of int, optional
             Number of codes of each feature; by default the largest code + 1.
         tests : sequence, optional
@@ -252,9 +252,9 @@ class Problem:
             kind = "number" if ordered else "category"
             columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
         scales = [isinstance(test, Scale) for test in tests]
-        row_weights = _row_weights(weights, n_rows)
-        kept = row_weights > 0
-        matrix, labels, row_weights = matrix[kept], labels[kept], row_weights[kept]
+        given = _row_weights(weights, n_rows)
+        kept, row_weights = given.whole > 0, given.positive.whole
+        matrix, labels = matrix[kept], labels[kept]
         if values is None:
             rows, counts = collapse(matrix, labels, row_weights, len(classes))
         else:
@@ -273,7 +273,8 @@ class Problem:
             columns=dict(columns or {}),
             target=", ".join(names),
             encoding=encoding,
-            weight_scale=1 if weights is None else weight_scale(weights),  # type: ignore[arg-type]
+            weight_scale=given.scale,
+            weight_error=given.error,
             values=values,
             outputs=names if values is not None else (),
             axes=_axes(tests, rows),
@@ -324,8 +325,46 @@ class Problem:
 
     @cached_property
     def tolerance(self) -> Fraction:
-        """Objectives that differ by no more are taken for equal; 0 for classification."""
+        """Objectives that differ by no more are taken for equal; 0 for classification, unless
+        weights were rounded."""
+        if self.values is None:
+            return 2 * self.weight_error
+        spans = self.values.max(axis=0) - self.values.min(axis=0)
+        squares = sum((Fraction(span) ** 2 for span in spans.tolist()), Fraction(0))
+        return self.float_tolerance + 2 * self.weight_error * squares
+
+    @cached_property
+    def float_tolerance(self) -> Fraction:
+        """The part of :attr:`tolerance` that is due to a search's floats; 0 for classification."""
         return tolerance_of(self.leaf_errors, self.total_weight)
+
+    def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
+        """The problem with weights so small that 64 bits hold all costs at a λ, and above it.
+
+        Where they do already, that is this problem. Else the weights are rounded, and the
+        :attr:`tolerance` says what that may change.
+
+        Raises
+        ------
+        InputError
+            If it changed losses by more than half a millionth.
+        """
+        most = len(self.codes) - 1 if max_splits is None else min(len(self.codes) - 1, max_splits)
+        if self.values is not None or Prices.fit(lam, self.total_weight, self.leaf_errors, most):
+            return self
+        cells = self.counts.ravel().tolist()
+        total = Prices.largest_total(lam, self.total_weight, most)
+        rounded, error = round_weights(cells, [1] * len(cells), max(total, 1))
+        error += self.weight_error
+        if error > LARGEST_ERROR:
+            raise InputError(
+                f"at λ = {lam} weights of so many digits can only be counted to within "
+                f"{float(error):.2g} of their sum; write the weights or λ with fewer digits, or "
+                "raise λ"
+            )
+        counts = np.array(rounded, np.int64).reshape(self.counts.shape)
+        scale = self.weight_scale * Fraction(int(counts.sum()), self.total_weight)
+        return replace(self, counts=counts, weight_scale=scale, weight_error=error)
 
     @property
     def feature_kind(self) -> str:
@@ -504,13 +543,13 @@ def _read_arities(arities: Sequence[int] | None, matrix: NDArray[np.int32]) -> N
     return sizes
 
 
-def _row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> WholeWeights:
     """A whole number for every row."""
     if weights is None:
-        return np.ones(n_rows, np.int64)
-    found = integer_weights(weights)  # type: ignore[arg-type]
-    if found.shape != (n_rows,):
-        raise InputError(f"{len(found)} weights for {n_rows} rows")
+        return WholeWeights.ones(n_rows)
+    found = weights if isinstance(weights, WholeWeights) else whole_weights(weights)
+    if len(found.whole) != n_rows:
+        raise InputError(f"{len(found.whole)} weights for {n_rows} rows")
     return found
 
 

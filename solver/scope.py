@@ -44,7 +44,7 @@ class Scope(NamedTuple):
         return cls(
             budgets=splits + 1 if splits and bounded else 1,
             depth=INFINITE if depth is None else depth,
-            min_leaf=max(limits.min_leaf_size or 0, 1),
+            min_leaf=max(int(limits.min_leaf_size or 0), 1),
             max_arity=problem.max_arity,
         )
 

@@ -288,6 +288,8 @@ class Search:
         reached = achieved if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
         bound = max(self.prices.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
+        if self.engine.proven >= self.engine.achieved and not self.prices.tolerance:
+            bound = max(bound, achieved)  # where λ's own digits do not fit, this says more
         return reached, min(bound, reached)
 
     def _record(self) -> None:
@@ -370,7 +372,7 @@ class Search:
             nodes=self.engine.nodes,
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),
-            tolerance=self.prices.tolerance,
+            tolerance=self.problem.tolerance,
         )
 
 
@@ -383,7 +385,7 @@ def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | Squa
         If λ and the weights do not fit into 64-bit costs.
     """
     if problem.task == "regression":
-        return SquaredPrices(lam, problem.total_weight, problem.tolerance)
+        return SquaredPrices(lam, problem.total_weight, problem.float_tolerance)
     return Prices.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
 
 

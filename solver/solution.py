@@ -75,8 +75,8 @@ class Solution:
     trace : tuple of TracePoint
         Every moment at which incumbent or bound was recorded.
     tolerance : Fraction
-        Objectives of regression that differ by no more are taken for equal; 0 for classification,
-        which is exact.
+        Objectives that differ by no more are taken for equal: floats of regression are rounded,
+        and weights of too many digits. Else 0: what is optimal is so exactly.
     extra : dict
         What the solver reports beside, by name: plain data as JSON has it, no NaN, no infinity.
     """
@@ -164,6 +164,7 @@ class Solution:
             "iterations": self.iterations,
             "nodes": self.nodes,
             "peak_bytes": self.peak_bytes,
+            "tolerance": float(self.tolerance),
             "trace": [point._asdict() for point in self.trace],
             "extra": self.extra,
             "tree": self.tree.to_dict(),
@@ -177,5 +178,4 @@ class Solution:
             "errors_exact": str(self.errors),
             "r2": self.r2,
             "rmse": self.rmse,
-            "tolerance": float(self.tolerance),
         }

@@ -17,6 +17,7 @@ from pipelines.cli.problems import (
     make_request,
     problem_options,
     remedies_as_options,
+    rounding_of,
     show_effort,
     show_problem,
 )
@@ -127,8 +128,9 @@ def _proof(found: LamPath) -> str:
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
     if found.status is Status.OPTIMAL:
-        if found.steps[-1].tree.outputs:
-            return "optimal: at no λ has any tree a smaller objective, but for rounding of floats"
+        if found.tolerance:
+            rounding = rounding_of(found.steps[-1].tree)
+            return f"optimal: at no λ has any tree a smaller objective, but for {rounding}"
         return "optimal: at no λ has any tree a smaller objective (gap 0)"
     proven = sum(step.proven for step in found.steps)
     # The gap is largest at a breakpoint: between them the path is straight, the bound concave.

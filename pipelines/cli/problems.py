@@ -15,7 +15,7 @@ from pipelines.cli.values import read_options, read_pairs, read_size
 
 if TYPE_CHECKING:
     from pipelines.single import Request
-    from solver import Path, Problem, Solution
+    from solver import Path, Problem, Solution, Tree
 
 _PAIR = "KEY=VALUE"
 _REGRESSION = "say --task regression"
@@ -56,7 +56,7 @@ _OPTIONS = (
     click.option("--node-limit", type=int, metavar="N", help="Branches held in memory."),
     click.option("--max-depth", type=int, metavar="N", help="Splits on the longest path."),
     click.option("--max-splits", type=int, metavar="N", help="Splits of the tree."),
-    click.option("--min-leaf-size", type=int, metavar="N", help="Smallest weight of a leaf."),
+    click.option("--min-leaf-size", type=float, metavar="N", help="Smallest weight of a leaf."),
     click.option("--option", "options", multiple=True, metavar=_PAIR, help="Option of the solver."),
     click.option(
         "--encoding-option",
@@ -128,6 +128,7 @@ def remedies_as_options() -> Iterator[None]:
 
 def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
     """What the figures of a search are about, as plain data."""
+    scale = problem.weight_scale
     return {
         "dataset": name,
         "target": problem.target,
@@ -136,7 +137,8 @@ def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
         "n_features": problem.n_features,
         "n_classes": problem.n_classes,
         "task": problem.task,
-        "weight_scale": problem.weight_scale,
+        "weight_scale": int(scale) if scale.denominator == 1 else float(scale),
+        "weight_error": float(problem.weight_error),
     }
 
 
@@ -144,9 +146,16 @@ def show_problem(request: Request, problem: Problem) -> None:
     """The same for a person."""
     click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
     if request.weights is not None:
-        times = f" × {problem.weight_scale}" if problem.weight_scale > 1 else ""
+        times = f" × {problem.weight_scale}" if problem.weight_scale != 1 else ""
+        if problem.weight_error:
+            times = f", rounded to {problem.total_weight:.2g} parts of their sum"
         what = "errors" if problem.task == "classification" else "squared errors"
         click.echo(f"Rows and {what} are counted by their weight, {request.weights!r}{times}.")
+
+
+def rounding_of(tree: Tree) -> str:
+    """What the tolerance of a proof comes from."""
+    return "the rounding of floats" if tree.outputs else "the rounding of weights"
 
 
 def _about(name: str, problem: Problem) -> str:

@@ -16,6 +16,7 @@ from pipelines.cli.problems import (
     make_request,
     problem_options,
     remedies_as_options,
+    rounding_of,
     separator_option,
     show_effort,
     show_problem,
@@ -102,6 +103,9 @@ def _objective(solution: Solution) -> str:
     if solution.tree.outputs:
         loss = f"{float(solution.loss):.6g} squared error a row"
         return f"{value:.6g} ({loss} + λ {solution.lam} × {splits})"
+    if solution.tolerance:
+        loss = f"{float(solution.loss):.6g} of the weight wrong"
+        return f"{value:.6g} ({loss} + λ {solution.lam} × {splits})"
     loss = f"{solution.errors}/{solution.total_weight} wrong"
     return f"{value:.6g} = {solution.objective} ({loss} + λ {solution.lam} × {splits})"
 
@@ -121,8 +125,8 @@ def _proof(solution: Solution) -> str:
     if solution.lower_bound is None or solution.gap is None:
         return f"{solution.status}: nothing is proven"
     if solution.status is Status.OPTIMAL:
-        if solution.tree.outputs:
-            within = f"{float(solution.tolerance):.2g}, the rounding of floats"
+        if solution.tolerance:
+            within = f"{float(solution.tolerance):.2g}, {rounding_of(solution.tree)}"
             return f"optimal: no tree has an objective smaller by more than {within}"
         return "optimal: no tree has a smaller objective (gap 0)"
     bound, gap = float(solution.lower_bound), float(solution.gap)

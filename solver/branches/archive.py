@@ -136,11 +136,10 @@ class Archive:
             np.maximum(lower[:n], float(price / record.price) * record.lower, out=lower[:n])
         for record in self.records:
             n = len(record.lower)
-            cost = np.where(
-                record.errors < INFINITE,
-                record.errors * error + record.splits * prices.split,
-                INFINITE,
-            )
+            # A tree of many splits, which were cheap, would cost more than 64 bits hold.
+            fits = (record.errors < INFINITE) & (record.splits <= INFINITE // prices.split)
+            splits = np.where(fits, record.splits, 0)
+            cost = np.where(fits, record.errors * error + splits * prices.split, INFINITE)
             better = cost < upper[:n]
             upper[:n][better], best[:n][better] = cost[better], record.best[better]
         # A bound is the next integer up. What rounding has added to it is taken off first.

@@ -104,6 +104,11 @@ def _prove(
     watch: Watch,
 ) -> Certificate:
     prices = Prices.plain(lam, problem.total_weight)
+    if not prices.fits:
+        raise InputError(
+            f"λ = {lam} has too many digits for a certificate, whose bounds are 64-bit integers; "
+            "write it with fewer"
+        )
     goal = prices.cost(errors, splits)
     if goal <= prices.error * problem.unavoidable_errors:
         rows = np.array([[0, -1, -1, goal, COUNTS]], np.int64)

@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from solver.catalogue import regularization_path, solve
 from solver.columns import Override
 from solver.encodings import fit_encoder
 from solver.errors import InputError
-from solver.estimators.weights import whole_weights
 from solver.exact import as_lambda
 from solver.limits import Limits
 from solver.path import Path
 from solver.problem import Problem
 from solver.solution import Status
 from solver.tree import Task
+from solver.weights import WholeWeights, whole_weights
 
 _AUTO = ("quantiles", {"k": 8})
 
@@ -105,9 +105,9 @@ class SparseTree(BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of any kind. Of a regressor numbers, of shape (n_samples, n_outputs) as well.
         sample_weight : array-like of shape (n_samples,), optional
-            Whole numbers and short decimals count exactly, by a common factor that makes them
-            whole. Others are rounded to multiples of their sum / 2³² (of a larger part where λ
-            has many digits).
+            A weight counts as its shortest decimal. Weights of so many digits that 64-bit costs
+            do not hold them are rounded; ``solution_.tolerance`` then says by how much a tree
+            might be better.
 
         Returns
         -------
@@ -117,7 +117,8 @@ class SparseTree(BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or data cannot be used; one line says why.
+            If parameters or data cannot be used, rounding the weights would change an objective
+            by more than 10⁻⁶, or they have too many digits for ``min_leaf_size``.
 
         Warns
         -----
@@ -128,17 +129,17 @@ class SparseTree(BaseEstimator):
         target = self._read_target(frame, y)
         lam, least = self._read_lams()
         options = self._options()
-        weights, smallest = whole_weights(sample_weight, frame, least, self.min_leaf_size)
-        numbers = self._number_target(target)
-        frame, numbers, weights = frame[weights > 0], numbers[weights > 0], weights[weights > 0]
-        problem = self._encode(frame, numbers, weights, _target_names(y))
+        weights = _read_weights(sample_weight, frame)
+        counted = weights.whole > 0
+        numbers = self._number_target(target)[counted]
+        problem = self._encode(frame[counted], numbers, weights.positive, _target_names(y))
         limits = Limits(
             seconds=self.time_limit,
             bytes=self.memory_limit,
             nodes=self.node_limit,
             depth=self.max_depth,
             splits=getattr(self, "max_splits", None),  # a limit that not every solver has
-            min_leaf_size=smallest,
+            min_leaf_size=self.min_leaf_size,
         )
         self.__dict__.pop("lam_path_", None)  # of an earlier fit
         if self.lam_min is None:
@@ -159,7 +160,7 @@ class SparseTree(BaseEstimator):
         self,
         frame: pd.DataFrame,
         numbers: NDArray[Any],
-        weights: NDArray[np.int64],
+        weights: WholeWeights,
         names: str | tuple[str, ...],
     ) -> Problem:
         """Fit the encoding, and build the problem."""
@@ -173,7 +174,7 @@ class SparseTree(BaseEstimator):
             numbers if labels else np.zeros(len(frame), np.int64),
             n_classes=len(labels),
             columns=self.columns,
-            weights=weights,
+            weights=weights.whole,
             **how,
         )
         return Problem.from_codes(
@@ -309,6 +310,15 @@ class SparseTree(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> WholeWeights:
+    """Whole weights of the rows."""
+    if sample_weight is None:
+        return WholeWeights.ones(len(frame))
+    types = (np.float64, np.float32)  # a float32 is told by its own shortest decimal
+    given = _check_sample_weight(sample_weight, frame, dtype=types, ensure_non_negative=True)
+    return whole_weights(given)
 
 
 def _target_names(y: Any) -> str | tuple[str, ...]:

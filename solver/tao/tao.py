@@ -123,7 +123,8 @@ def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alt
         targets, k = in_unit_range(problem.values, weights)
         losses = SquaredErrors(targets, weights)
         prices = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
-    tree = Alternation(problem.codes, problem.arities, losses, prices, limits.min_leaf_size or 0)
+    smallest = int(limits.min_leaf_size or 0)
+    tree = Alternation(problem.codes, problem.arities, losses, prices, smallest)
     tree.plant(shape, lambda number: Cut(*problem.locate_cut(number)))
     return tree
 

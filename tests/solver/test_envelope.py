@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from solver.envelope import Envelope, Line, Point, best_lines, neighbours
+from solver.envelope import Envelope, Line, Point, best_lines
+from solver.exact import neighbours
 from solver.problem import Problem
 
 TREE = Problem.from_codes([[0]], [0]).grow(-1)

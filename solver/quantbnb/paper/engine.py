@@ -215,8 +215,8 @@ def _prices(prices: Prices | SquaredPrices, table: Table, depth: int) -> tuple[i
     if isinstance(prices, SquaredPrices):
         return 1, 1.0, prices.split
     tie = min(2 ** min(depth, 62), prices.tie)
-    error = tie * prices.lam.denominator
-    split = tie * prices.lam.numerator * prices.total_weight + 1
+    error = tie * (prices.error // prices.tie)
+    split = tie * (prices.split // prices.tie) + 1
     if error * prices.total_weight + tie * split >= _EXACT:
         raise InputError(
             f"mode paper computes in doubles, and λ = {prices.lam} with a total weight of "

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
 from solver import BranchesClassifier, InputError, Limits, Problem, Status, Tree
+from solver.exact import as_lambda
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
 NAMED = load_iris().target_names[IRIS_Y]
@@ -180,9 +181,51 @@ def test_weights_with_many_digits_are_rounded_finely() -> None:
     assert model.status_ is Status.OPTIMAL
     wrong = model.predict(IRIS_X) != NAMED
     loss = weights[wrong].sum() / weights.sum()
-    assert float(model.solution_.loss) == pytest.approx(loss, rel=1e-6)
-    # A λ of many digits leaves less room for weights, but room.
-    BranchesClassifier(lam=0.0234567891).fit(IRIS_X, NAMED, sample_weight=weights)
+    assert float(model.solution_.loss) == pytest.approx(loss, abs=1e-12)
+    assert model.solution_.tolerance < 1e-12
+
+
+@pytest.mark.parametrize("lam", ["0.01234567890123", 0.1 + 0.2, 1 / 3, "0.0001234567890123456"])
+@pytest.mark.parametrize("lam_min", [None, "0.00001234567890123"])
+def test_a_lambda_and_weights_of_many_digits_are_not_rounded_away(lam: Any, lam_min: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    weights = np.where(y == 0, 20 / 3, 1 / 7)
+    model = BranchesClassifier(lam=lam, lam_min=lam_min, max_depth=2)
+    model.fit(X[:, :4], y, sample_weight=weights)
+    assert model.status_ is Status.OPTIMAL
+    assert model.solution_.tolerance < 1e-9
+    exact = [Fraction(repr(w)) for w in weights.tolist()]
+    wrong = model.predict(X[:, :4]) != y
+    loss = sum(w for w, is_wrong in zip(exact, wrong, strict=True) if is_wrong) / sum(exact)
+    true = loss + as_lambda(lam) * model.solution_.splits
+    assert abs(model.objective_ - true) <= model.solution_.tolerance / 2
+    codes = model.encoder_.transform(pd.DataFrame(X[:, :4], columns=model.encoder_.columns))
+    best = least_objective_of_depth_2(codes, np.eye(2)[y] * weights[:, None], float(lam))
+    assert float(true) == pytest.approx(best, abs=1e-9)
+
+
+def least_objective_of_depth_2(codes: Any, counts: Any, lam: float) -> float:
+    """Over all trees of yes/no features, in floats."""
+
+    def leaf(rows: Any) -> float:
+        return float(counts[rows].sum() - counts[rows].sum(axis=0).max()) / counts.sum()
+
+    def best(rows: Any, depth: int) -> float:
+        splits = codes.T.astype(bool) if depth else ()
+        sides = ([rows & ~split, rows & split] for split in splits)
+        return min([leaf(rows), *(lam + sum(best(s, depth - 1) for s in side) for side in sides)])
+
+    return best(np.ones(len(codes), bool), 2)
+
+
+def test_a_smallest_leaf_and_weights_that_cannot_be_exact_are_refused() -> None:
+    weights = np.random.RandomState(0).uniform(0.1, 1, len(IRIS_Y))
+    with pytest.raises(InputError, match="too many digits to tell whether a leaf"):
+        BranchesClassifier(min_leaf_size=4).fit(IRIS_X, NAMED, sample_weight=weights)
+    short = np.round(weights, 3)
+    model = BranchesClassifier(lam=0.001, min_leaf_size=4.5).fit(IRIS_X, NAMED, short)
+    sizes = np.bincount(model.apply(IRIS_X), short)
+    assert min(sizes[sizes > 0]) >= 4.5
 
 
 def test_smallest_leaf_is_in_the_unit_of_the_weights() -> None:

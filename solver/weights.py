@@ -1,0 +1,137 @@
+"""Row weights as the whole numbers that searches count in, and what rounding them costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solver.errors import InputError
+
+LARGEST_ERROR = Fraction(1, 2 * 10**6)
+"""Weights are refused if rounding them changes the loss of some tree by more."""
+
+_LARGEST_TOTAL = 2**53
+"""Sums of weights stay below it, so that floats hold them exactly."""
+
+
+class WholeWeights(NamedTuple):
+    """Row weights as whole numbers.
+
+    Parameters
+    ----------
+    whole : array of int64, shape (rows,)
+    scale : Fraction
+        The given weights times this are the whole ones, but for rounding.
+    error : Fraction
+        By how much the share of any set of rows in the total weight may differ from the given
+        one; 0 where no weight was rounded.
+    """
+
+    whole: NDArray[np.int64]
+    scale: Fraction = Fraction(1)
+    error: Fraction = Fraction(0)
+
+    @classmethod
+    def ones(cls, n_rows: int) -> WholeWeights:
+        """Every row counts once."""
+        return cls(np.ones(n_rows, np.int64))
+
+    @property
+    def positive(self) -> WholeWeights:
+        """The weights without those that are 0."""
+        return self._replace(whole=self.whole[self.whole > 0])
+
+
+def whole_weights(weights: ArrayLike) -> WholeWeights:
+    """Turn row weights into whole numbers of the same proportions.
+
+    A weight is read by its shortest decimal representation. All are multiplied by their common
+    denominator: the loss is a proportion, so a common factor changes nothing. If the sum is then
+    2^53 or more, and a common divisor does not help, they are rounded to multiples of about
+    2^-52 of their sum; :attr:`WholeWeights.error` says what that changes.
+
+    Raises
+    ------
+    InputError
+        If the weights are no list of numbers, one is negative or not finite, or all are zero.
+    """
+    values = np.asarray(weights)
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise InputError("weights must be a one-dimensional list of numbers")
+    if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+        raise InputError("a weight is missing or infinite; give every row a finite weight")
+    if np.any(values < 0):
+        raise InputError("a weight is negative; weights must be 0 or more")
+    if not np.any(values > 0):
+        raise InputError("all weights are zero; at least one row must count")
+    if values.dtype.kind in "bi" and int(values.max()) * len(values) < _LARGEST_TOTAL:
+        return WholeWeights(values.astype(np.int64))
+    distinct, positions = np.unique(values, return_inverse=True)
+    # str gives the shortest decimal that is this float, also for a float32.
+    exact = [Fraction(str(value)) for value in distinct]
+    scale = Fraction(math.lcm(*(value.denominator for value in exact)))
+    whole = [int(value * scale) for value in exact]
+    rows = np.bincount(positions).tolist()
+    if _total(whole, rows) >= _LARGEST_TOTAL:
+        divisor = math.gcd(*whole)
+        scale, whole = scale / divisor, [value // divisor for value in whole]
+    error = Fraction(0)
+    if (total := _total(whole, rows)) >= _LARGEST_TOTAL:
+        whole, error = round_weights(whole, rows, _LARGEST_TOTAL // 2)
+        scale *= Fraction(_total(whole, rows), total)
+    return WholeWeights(np.array(whole, np.int64)[positions], scale, error)
+
+
+def round_weights(
+    weights: Sequence[int], rows: Sequence[int], total: int
+) -> tuple[list[int], Fraction]:
+    """Whole weights of about the same proportions and of about a given sum.
+
+    Parameters
+    ----------
+    weights : sequence of int
+        Of any size.
+    rows : sequence of int
+        How many rows have each of these weights.
+    total : int
+        What the rounded weights of all rows should add up to.
+
+    Returns
+    -------
+    rounded : list of int
+        None that was positive is 0.
+    error : Fraction
+        By how much the share of any set of rows in the sum may have changed: half of what all
+        shares have changed by together, for what some gain, others lose.
+    """
+    given = _total(weights, rows)
+    rounded = [max((2 * w * total + given) // (2 * given), min(w, 1)) for w in weights]
+    new = _total(rounded, rows)
+    pairs = zip(weights, rounded, rows, strict=True)
+    moved = sum(abs(b * given - a * new) * n for a, b, n in pairs)
+    return rounded, Fraction(moved, 2 * given * new)
+
+
+def least_weight(given: Any, scale: Fraction, error: Fraction) -> int:
+    """A smallest leaf size, given in the unit of the given weights, in that of the whole ones.
+
+    Raises
+    ------
+    InputError
+        If the weights were rounded: a leaf might then be taken for large enough, or not, falsely.
+    """
+    if error and given:
+        raise InputError(
+            "the weights have too many digits to tell whether a leaf has min_leaf_size; round the "
+            "weights to fewer digits, or leave min_leaf_size out"
+        )
+    return math.ceil(Fraction(str(given)) * scale)
+
+
+def _total(weights: Sequence[int], rows: Sequence[int]) -> int:
+    return sum(weight * n for weight, n in zip(weights, rows, strict=True))
