@@ -148,9 +148,14 @@ def test_memory_limit_ends_the_search_with_a_bound(hard):
     assert 0 < solution.lower_bound < solution.objective
 
 
-def test_costs_beyond_64_bits_are_refused(hard):
-    with pytest.raises(solver.InputError, match="beyond 64 bits"):
-        solver.solve(hard, Fraction(1, 3**40))
+@pytest.mark.parametrize("mode", ["full", "paper"])
+def test_a_lambda_beyond_64_bits_is_exact(hard, mode):
+    short, more = Fraction(1, 60), Fraction(1, 3**40)
+    few, many = (solver.solve(hard, lam, mode=mode) for lam in (short, short + more))
+    assert many.status == "optimal"
+    assert many.objective == many.loss + (short + more) * many.splits
+    # λ has grown by less than any two trees differ by.
+    assert (many.errors, many.splits) == (few.errors, few.splits)
 
 
 def test_modes_differ_in_work_and_agree_in_the_answer(hard):
