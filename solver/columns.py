@@ -1,9 +1,9 @@
 """How raw columns are read: categories, numbers, dates.
 
 Every test of a tree reads one raw column in canonical form, so that a tree predicts alike on a
-table from memory, from CSV and from Parquet: a category is a ``str``, ``int``, ``float`` or
-``bool`` (a whole float is an ``int``, so 1, 1.0 and int8 1 agree) or None where it is missing; a
-number or a date is a float64 with NaN where it is missing.
+table from memory, from CSV and from Parquet: a category as in :mod:`solver.values`; a number or a
+date is a float64 with NaN where it is missing. What is not the same in the table is not the same
+in canonical form, or the column is refused.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import datetime as dt
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,10 +20,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.nodetests import Category
+from solver.values import (
+    Category,
+    as_category,
+    is_exact,
+    key_of,
+    kind_of,
+    merged_numbers,
+    remedy,
+    unreadable,
+    values_of,
+    written,
+)
 
 KINDS = ("category", "number", "date")
-VALUES = ("any", "text", "number")
+VALUES = ("any", "text", "number", "boolean", "date", "mixed")
 
 FEW_VALUES = 10
 """A column of whole numbers with at most so many distinct values is read as a category."""
@@ -33,8 +43,8 @@ MANY_VALUES = 100
 """A column of text with more distinct values than this, in over half of its rows, is refused."""
 
 _EXACT = 2.0**53
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_BELOW_NANOSECONDS = re.compile(r".*\.\d{10}")
 
 
 @dataclass(frozen=True)
@@ -45,18 +55,40 @@ class ColumnSpec:
     ----------
     kind : {"category", "number", "date"}
         Dates become seconds since 1970-01-01 UTC; a date without a time zone is in UTC.
-    values : {"any", "text", "number"}
-        What the categories are. Files do not keep the type of a value: the text column
-        ``2, 3, 5more`` comes back as numbers from a CSV file that happens to lack ``5more``. So
-        ``text`` reads the number 2 as ``"2"`` and ``number`` reads the text ``"2"`` as 2;
-        ``any`` leaves both as they are.
+    values : {"any", "text", "number", "boolean", "date", "mixed"}
+        What the categories are. Files do not keep the type of a value: numbers may come as text,
+        and text as numbers. So ``text`` reads the number 2 as ``"2"``; ``number`` reads the text
+        ``"2"`` as 2 and True as 1; ``boolean`` reads ``"True"`` and 1 as True; ``date`` reads
+        every text of a moment as one text; ``mixed`` reads a text as what it writes, if anything.
+        ``any`` leaves values as they are.
     missing : tuple
         Values that stand for a missing one, e.g. ``("?",)`` or ``(-999,)``.
+    texts : tuple of str
+        Where the categories are text: those that write a value that is no text, otherwise than
+        Python does (``"1.0"``, ``"01234"``, ``"true"``), and the texts that write the same. Such a
+        value is read as the text that writes it.
     """
 
     kind: str
     values: str = "any"
     missing: tuple[Category, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of_categories(
+        cls, values: Iterable[Category], missing: tuple[Category, ...] = ()
+    ) -> ColumnSpec:
+        """How a column is read whose categories are these, in canonical form."""
+        found = list(values)
+        kind = values_of(found)
+        texts = [value for value in found if isinstance(value, str)]
+        return cls("category", kind, missing, _ambiguous_texts(texts) if kind == "text" else ())
+
+    def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
+        """The same for a tree that asks for these categories only."""
+        wanted = {key_of(written(value)) for value in asked if isinstance(value, str)}
+        texts = tuple(text for text in self.texts if key_of(written(text)) in wanted)
+        return replace(self, texts=texts)
 
     def read(self, column: pd.Series[Any]) -> NDArray[Any]:
         """Canonical values: an object array of categories, or float64.
@@ -64,10 +96,10 @@ class ColumnSpec:
         Raises
         ------
         InputError
-            If a value cannot be read, or a number is infinite.
+            If a value cannot be read, a number is infinite, or two that differ would be one.
         """
         if self.kind == "category":
-            codes, values = self._read_categories(column)
+            codes, values = self.factorize(column)
             return values[codes]
         return self._read_dates(column) if self.kind == "date" else self._read_numbers(column)
 
@@ -81,85 +113,145 @@ class ColumnSpec:
             Few more than the distinct canonical values; errors as :meth:`read`.
         """
         if self.kind == "category":
-            return self._read_categories(column)
+            codes, raw = _factorize(column)
+            # One more for the code −1, which stands for a missing value.
+            values = np.empty(len(raw) + 1, dtype=object)
+            values[:-1] = self._categories(raw, column.name)
+            return codes, values
         codes, values = pd.factorize(self.read(column), use_na_sentinel=False)
         return codes, np.asarray(values)
 
-    def _read_categories(self, column: pd.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        codes, found = _factorize(column)
-        plain = [_plain(value, column.name) for value in found]
+    def _categories(self, raw: Sequence[Any], name: Any) -> list[Category]:
+        """Distinct raw values in canonical form."""
+        plain = [as_category(value, name) for value in raw]
+        _refuse_merged(name, zip(raw, plain, strict=True))
+        missing = {key_of(self._canonical(m, isinstance(m, str), name)) for m in self.missing}
+        found = [
+            self._canonical(value, isinstance(given, str), name)
+            for given, value in zip(raw, plain, strict=True)
+        ]
+        return [None if key_of(value) in missing else value for value in found]
+
+    def _canonical(self, value: Category, is_text: bool, name: Any) -> Category:
+        """A category as this column has it; ``is_text`` if the raw value was text."""
+        if value is None or self.values == "any":
+            return value
         if self.values == "text":
-            plain = [value if value is None else str(value) for value in plain]
-        elif self.values == "number":
-            plain = [_unquoted(value) for value in plain]
-        # One more for the code −1, which stands for a missing value.
-        values = np.empty(len(plain) + 1, dtype=object)
-        values[:-1] = [None if value in self.missing else value for value in plain]
-        return codes, values
+            return value if is_text else self._as_text(value, name)
+        if isinstance(value, str) and is_text:
+            value = written(value)
+        if self.values == "number" and isinstance(value, bool):
+            return int(value)
+        if self.values == "boolean" and isinstance(value, int) and value in (0, 1):
+            return bool(value)
+        return value
+
+    def _as_text(self, value: Category, name: Any) -> str:
+        """The text of the training rows that writes a value."""
+        key = key_of(written(value) if isinstance(value, str) else value)
+        texts = [text for text in self.texts if key_of(written(text)) == key]
+        if len(texts) > 1:
+            raise InputError(
+                f"column {name!r} has the value {value}, which may be the text {texts[0]!r} or "
+                f"{texts[1]!r} of the training rows; write the column as text"
+            )
+        return texts[0] if texts else str(value)
 
     def _read_numbers(self, column: pd.Series[Any]) -> NDArray[np.float64]:
         dtype = column.dtype
-        if pd.api.types.is_datetime64_any_dtype(dtype):
+        types = pd.api.types
+        if types.is_datetime64_any_dtype(dtype):
             raise InputError(
                 f"column {column.name!r} cannot be read as numbers: it has dates; "
-                f"{_remedy(column.name, 'date')}"
+                f"{remedy(column.name, 'date')}"
             )
-        if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
-            if pd.api.types.is_complex_dtype(dtype):
-                raise _unreadable(column.name, "complex numbers")
+        if types.is_complex_dtype(dtype):
+            raise unreadable(column.name, "complex numbers")
+        whole = types.is_integer_dtype(dtype) or types.is_bool_dtype(dtype)
+        values = None
+        if whole or (types.is_float_dtype(dtype) and dtype != np.longdouble):
             values = np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        else:
-            codes, found = _factorize(column)
-            plain = [_plain(value, column.name) for value in found]
-            numbers = [self._as_number(value, column.name) for value in plain]
-            values = np.array([*numbers, np.nan])[codes]
-        for value in self.missing:
-            if isinstance(value, (int, float)):
-                values[values == value] = np.nan
+            if whole and np.any(np.abs(values) >= _EXACT):
+                values = None
+        if values is None:
+            codes, raw = _factorize(column)
+            values = np.array([*self._numbers(raw, column.name), np.nan])[codes]
+        elif marks := [m for m in self._missing_numbers() if is_exact(m)]:
+            flags = types.is_bool_dtype(dtype)
+            same = [float(mark) for mark in marks if isinstance(mark, bool) == flags]
+            values[np.isin(values, same)] = np.nan
         if np.any(np.isinf(values)):
             raise InputError(
                 f"column {column.name!r} has an infinite value; replace it by a number, or leave "
                 "it empty so that it counts as missing"
             )
-        if pd.api.types.is_integer_dtype(dtype) and np.any(np.abs(values) >= _EXACT):
-            raise InputError(
-                f"column {column.name!r} has whole numbers beyond 2^53, which are not exact as "
-                f"numbers; {_remedy(column.name, 'drop', 'category')}"
-            )
-        return values
+        return np.asarray(values + 0.0)  # no −0
 
-    def _as_number(self, value: Category, name: Any) -> float:
-        if value is None or value in self.missing:
-            return np.nan
-        number = _unquoted(value)
-        if isinstance(number, str):
+    def _missing_numbers(self) -> list[int | float]:
+        """The numbers that stand for a missing one."""
+        plain = (written(value) if isinstance(value, str) else value for value in self.missing)
+        return [value for value in plain if isinstance(value, (int, float))]
+
+    def _numbers(self, raw: Sequence[Any], name: Any) -> list[float]:
+        """Distinct raw values of any type as numbers."""
+        marks = {key_of(mark) for mark in (*self.missing, *self._missing_numbers())}
+        numbers: list[float] = []
+        kinds: set[bool] = set()
+        for given in raw:
+            value = as_category(given, name)
+            number = written(value) if isinstance(value, str) else value
+            if number is None or key_of(value) in marks or key_of(number) in marks:
+                numbers.append(np.nan)
+                continue
+            if isinstance(number, str):
+                raise InputError(
+                    f"column {name!r} cannot be read as numbers: it has the value {value!r}; "
+                    f"correct it, name it as missing (columns: {{{name}: {{kind: number, missing: "
+                    f"[{value!r}]}}}}) or read the column as a category"
+                )
+            if not is_exact(number):
+                raise InputError(
+                    f"column {name!r} has whole numbers beyond 2^53, which are not exact as "
+                    f"numbers, e.g. {number}; {remedy(name, 'drop', 'category')}"
+                )
+            numbers.append(float(number))
+            kinds.add(isinstance(number, bool))
+        if len(kinds) > 1:
             raise InputError(
-                f"column {name!r} cannot be read as numbers: it has the value {value!r}; correct "
-                f"it, name it as missing (columns: {{{name}: {{kind: number, missing: "
-                f"[{value!r}]}}}}) or read the column as a category"
+                f"column {name!r} mixes booleans and numbers; make them alike, or "
+                f"{remedy(name, 'category')}"
             )
-        return float(number)  # type: ignore[arg-type]
+        _refuse_merged(name, zip(raw, numbers, strict=True))
+        return numbers
 
     def _read_dates(self, column: pd.Series[Any]) -> NDArray[np.float64]:
-        if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
+        name, types = column.name, pd.api.types
+        if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
             raise InputError(
-                f"column {column.name!r} cannot be read as dates: it has numbers; "
-                f"{_remedy(column.name, 'number')}"
+                f"column {name!r} cannot be read as dates: it has numbers; {remedy(name, 'number')}"
             )
+        text = not types.is_datetime64_any_dtype(column.dtype)
         if self.missing:
-            column = column.where(~column.isin(list(self.missing)))
-        text = not pd.api.types.is_datetime64_any_dtype(column.dtype)
+            spec = ColumnSpec("category", "date", self.missing)
+            codes, values = spec.factorize(column)
+            gone = np.array([value is None for value in values])
+            column = column.mask(gone[codes])
+        if text and any(_BELOW_NANOSECONDS.match(str(v)) for v in _factorize(column)[1]):
+            raise _merged_dates(name)
         try:
             moments = pd.to_datetime(column, utc=True, format="ISO8601" if text else None)
         except (ValueError, TypeError, OverflowError):
             raise InputError(
-                f"column {column.name!r} cannot be read as dates: write them as YYYY-MM-DD or "
+                f"column {name!r} cannot be read as dates: write them as YYYY-MM-DD or "
                 "YYYY-MM-DDTHH:MM:SS"
             ) from None
         naive = moments.dt.tz_localize(None).to_numpy()
         unit = np.datetime_data(naive.dtype)[0]
-        ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
-        values = naive.astype(np.int64) / ticks
+        codes, ticks = pd.factorize(naive.astype(np.int64))
+        seconds = ticks / {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+        if len(pd.unique(seconds)) < len(seconds):
+            raise _merged_dates(name)
+        values = seconds[codes]
         values[np.isnat(naive)] = np.nan
         return np.asarray(values, dtype=np.float64)
 
@@ -170,6 +262,8 @@ class ColumnSpec:
             data["values"] = self.values
         if self.missing:
             data["missing"] = list(self.missing)
+        if self.texts:
+            data["texts"] = list(self.texts)
         return data
 
     @classmethod
@@ -181,7 +275,8 @@ class ColumnSpec:
         InputError
             If the kind is not known to this version.
         """
-        spec = cls(data["kind"], data.get("values", "any"), tuple(data.get("missing", ())))
+        lists = tuple(data.get("missing", ())), tuple(data.get("texts", ()))
+        spec = cls(data["kind"], data.get("values", "any"), *lists)
         if spec.kind not in KINDS or spec.values not in VALUES:
             raise InputError(
                 f"this version of treesweep cannot read a column of kind {spec.kind!r} with "
@@ -278,15 +373,16 @@ def check_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> 
             _parse_override(name, wish)
 
 
-def sort_categories(values: Iterable[Category]) -> list[Category]:
-    """Distinct categories in order: text by code point, numbers by value, missing last."""
-    return sorted(set(values), key=lambda v: (v is None, isinstance(v, str), 0 if v is None else v))
-
-
-def values_of(categories: Iterable[Category]) -> str:
-    """What categories are: ``text``, ``number`` or, where they are mixed, ``any``."""
-    kinds = {isinstance(value, str) for value in categories if value is not None}
-    return "any" if len(kinds) == 2 else "text" if True in kinds else "number"
+def raw_kinds(column: pd.Series[Any], missing: Sequence[Category] = ()) -> dict[str, Category]:
+    """Which of text, numbers, dates and booleans a column holds, with an example of each."""
+    raw = _factorize(column)[1]
+    marks = {key_of(value) for value in missing}
+    found: dict[str, Category] = {}
+    for given in raw:
+        value = as_category(given, column.name)
+        if value is not None and key_of(value) not in marks:
+            found.setdefault("dates" if isinstance(given, dt.date) else kind_of(value), value)
+    return {kind: found[kind] for kind in ("text", "numbers", "dates", "booleans") if kind in found}
 
 
 def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> tuple[str | None, Any]:
@@ -301,7 +397,7 @@ def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> tuple[st
         )
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         missing = (missing,)
-    return kind, tuple(_plain(value, name) for value in missing)
+    return kind, tuple(as_category(value, name) for value in missing)
 
 
 def _infer(
@@ -314,18 +410,61 @@ def _infer(
         spec = ColumnSpec(nature, missing=missing)
         if nature == "date" or not _few_whole(spec.read(column), few_values):
             return spec
-    codes, found = ColumnSpec("category", missing=missing).factorize(column)
-    values = values_of(found)
-    if kind is None and values == "any":
-        examples = [next(v for v in found if isinstance(v, t)) for t in (str, (int, float))]
+    codes, raw = _factorize(column)
+    found = ColumnSpec("category", missing=missing)._categories(raw, column.name)
+    kinds = raw_kinds(column, missing)
+    if kind is None and len(kinds) > 1:
+        (a, first), (b, second), *_ = kinds.items()
         raise InputError(
-            f"column {column.name!r} mixes text and numbers, e.g. {examples[0]!r} and "
-            f"{examples[1]!r}; make them alike, or read all as text: "
-            f"columns: {{{column.name}: category}}"
+            f"column {column.name!r} mixes {a} and {b}, e.g. {first!r} and {second!r}; make them "
+            f"alike, or {remedy(column.name, 'category')}"
         )
     if kind is None and nature == "text":
         _refuse_identifier(column, int(np.sum(codes >= 0)), found)
-    return ColumnSpec("category", "text" if values == "any" else values, missing)
+    spec = ColumnSpec.of_categories(found, missing)
+    if len(kinds) > 1 or "dates" in kinds:
+        spec = ColumnSpec("category", "mixed" if len(kinds) > 1 else "date", missing)
+        _refuse_texts_that_merge(column.name, raw, spec)
+    return spec
+
+
+def _refuse_texts_that_merge(name: Any, raw: Sequence[Any], spec: ColumnSpec) -> None:
+    """Refuse different texts that write the same."""
+    texts = [value for value in raw if isinstance(value, str)]
+    seen: dict[Any, str] = {}
+    for text, value in zip(texts, spec._categories(texts, name), strict=True):
+        first = seen.setdefault(key_of(value), text)
+        if value is not None and first != text:
+            raise InputError(
+                f"column {name!r} has texts among other values, and {first!r} and {text!r} would "
+                "be one value; write the whole column as text"
+            )
+
+
+def _refuse_merged(name: Any, values: Iterable[tuple[Any, Category]]) -> None:
+    """Refuse raw values that differ and are one as floats."""
+    if pair := merged_numbers((raw, value) for raw, value in values if isinstance(value, float)):
+        raise InputError(
+            f"column {name!r} has the numbers {pair[0]} and {pair[1]}, which differ by less than "
+            f"floats can; round them, turn them into text, or {remedy(name, 'drop')}"
+        )
+
+
+def _merged_dates(name: Any) -> InputError:
+    return InputError(
+        f"column {name!r} has moments that differ by less than floats of seconds can; round them "
+        f"(to microseconds, between 1700 and 2240), or {remedy(name, 'category', 'drop')}"
+    )
+
+
+def _ambiguous_texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """See ``texts`` of :class:`ColumnSpec`."""
+    groups: dict[Any, list[str]] = {}
+    for text in texts:
+        value = written(text)
+        groups.setdefault(key_of(value), [str(value)]).append(text)
+    several = (group for group in groups.values() if len({*group}) > 1)
+    return tuple(sorted({text for group in several for text in group} & {*texts}))
 
 
 def _nature(column: pd.Series[Any]) -> str:
@@ -356,7 +495,7 @@ def _nature(column: pd.Series[Any]) -> str:
         return "category"
     if found == "string":
         return "text"
-    raise _unreadable(column.name, found)
+    raise unreadable(column.name, found)
 
 
 def _few_whole(values: NDArray[np.float64], few_values: int) -> bool:
@@ -369,7 +508,7 @@ def _few_whole(values: NDArray[np.float64], few_values: int) -> bool:
     )
 
 
-def _refuse_identifier(column: pd.Series[Any], present: int, found: NDArray[Any]) -> None:
+def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Category]) -> None:
     distinct = [value for value in found if value is not None]
     if len(distinct) <= MANY_VALUES or 2 * len(distinct) <= present:
         return
@@ -378,62 +517,28 @@ def _refuse_identifier(column: pd.Series[Any], present: int, found: NDArray[Any]
         kinds.append("date")
     raise InputError(
         f"column {column.name!r} has {len(distinct)} different texts in {present} rows, like an "
-        f"identifier; {_remedy(column.name, *kinds)}"
+        f"identifier; {remedy(column.name, *kinds)}"
     )
 
 
-def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], Any]:
-    """Codes, −1 for missing, and distinct raw values."""
+def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    """Codes, −1 for missing, and distinct raw values, which pandas does not always tell apart."""
+    if column.dtype == np.longdouble:
+        narrow = column.astype(np.float64)
+        if np.any((narrow != column) & column.notna()):
+            raise InputError(
+                f"column {column.name!r} has numbers of more than 64 bits; round them to float64"
+            )
+        column = narrow
     try:
-        return pd.factorize(column)
+        if column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed"):
+            flags = np.array([isinstance(value, (bool, np.bool_)) for value in column])
+            codes, found = pd.factorize(column.mask(flags))
+            booleans, which = pd.factorize(column[flags].astype(bool))
+            codes[flags] = len(found) + booleans
+            return codes, [*found, *which.tolist()]
+        codes, found = pd.factorize(column)
+        return codes, list(found)
     except (TypeError, NotImplementedError):
         kinds = (type(v).__name__ for v in column if getattr(type(v), "__hash__", None) is None)
-        raise _unreadable(column.name, f"{next(kinds, 'unhashable')} values") from None
-
-
-def _plain(value: Any, name: Any) -> Category:
-    """A raw value as a canonical category."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating, Decimal)):
-        number = float(value)
-        if np.isinf(number):
-            raise InputError(f"column {name!r} has an infinite value; replace it or leave it empty")
-        return None if np.isnan(number) else int(number) if number.is_integer() else number
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, dt.datetime):
-        return str(value).removesuffix(" 00:00:00")
-    if isinstance(value, (dt.date, pd.Interval, pd.Period)):
-        return str(value)
-    raise _unreadable(name, f"{type(value).__name__} values")
-
-
-def _unquoted(value: Category) -> Category:
-    """The number or boolean that a text writes, if it does."""
-    if not isinstance(value, str):
-        return value
-    if value in ("True", "False"):
-        return value == "True"
-    if not _NUMBER.fullmatch(value):
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        return _plain(float(value), "")
-
-
-def _remedy(name: Any, *kinds: str) -> str:
-    wishes = [f"columns: {{{name}: {kind}}}" for kind in kinds]
-    return "write " + " or ".join(wishes)
-
-
-def _unreadable(name: Any, what: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds {what}, which no test can read; turn it into text or numbers, or "
-        f"{_remedy(name, 'drop')}"
-    )
+        raise unreadable(column.name, f"{next(kinds, 'unhashable')} values") from None

@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.columns import ColumnSpec, sort_categories, values_of
+from solver.columns import ColumnSpec, raw_kinds
 from solver.errors import InputError
 from solver.squares import check_targets
+from solver.values import key_of, sort_categories
+
+MISSING, UNKNOWN = -1, -2
+"""What stands for no label, and for a label that is no class, see :func:`find_labels`."""
 
 
 def read_labels(
@@ -29,8 +33,8 @@ def read_labels(
     Raises
     ------
     InputError
-        If a label is missing, the target is a measured number or a date, text and numbers are
-        mixed, there is a single class, or a label is not among ``classes``.
+        If a label is missing, the target is a measured number or a date, text, numbers and
+        booleans are mixed, there is a single class, or a label is not among ``classes``.
     """
     name = column.name
     if column.isna().any():
@@ -41,30 +45,55 @@ def read_labels(
         )
     if pd.api.types.is_datetime64_any_dtype(column):
         raise InputError(f"target {name!r} holds dates; give it labels")
-    if pd.api.types.is_float_dtype(column) and not (column == np.floor(column)).all():
+    if _is_measured(column):
         raise InputError(
             f"target {name!r} holds measured numbers; say that this is regression, or give it "
             "labels (for example by cutting it into ranges)"
         )
-    spec = ColumnSpec("category", "any" if classes is None else values_of(classes))
-    codes, values = spec.factorize(column)
-    found = values[:-1].tolist()
     if classes is None:
-        if values_of(found) == "any":
-            raise InputError(f"target {name!r} mixes text and numbers; make its labels alike")
-        labels = tuple(sort_categories(found))
-        if len(labels) == 1:
-            raise InputError(
-                f"target {name!r} has the single class {labels[0]!r}; there is nothing to learn"
-            )
+        labels = _distinct_labels(column)
     else:
         labels = tuple(classes)
-    index = {label: i for i, label in enumerate(labels)}
-    unknown = [value for value in found if value not in index]
-    if unknown:
-        raise InputError(f"target {name!r} has the label {unknown[0]!r}, which is not a class")
-    positions = np.array([index[value] for value in found], dtype=np.int64)
-    return labels, positions[codes]
+    positions = find_labels(column, labels)
+    if np.any(positions < 0):
+        value = column.iloc[int(np.argmax(positions < 0))]
+        raise InputError(f"target {name!r} has the label {value!r}, which is not a class")
+    return labels, positions
+
+
+def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
+    """The position of each row's label among the classes; ``MISSING``, or ``UNKNOWN``.
+
+    The column is read as that of the classes was: in a file that lacks ``other``, or has ``unk``
+    besides, the labels may have another type.
+    """
+    codes, found = ColumnSpec.of_categories(classes).factorize(column)
+    index = {key_of(label): position for position, label in enumerate(classes)}
+    positions = [MISSING if v is None else index.get(key_of(v), UNKNOWN) for v in found]
+    return np.array(positions, dtype=np.int64)[codes]
+
+
+def _distinct_labels(column: pd.Series[Any]) -> tuple[Any, ...]:
+    name = column.name
+    _, found = ColumnSpec("category").factorize(column)
+    if len(kinds := raw_kinds(column)) > 1:
+        raise InputError(f"target {name!r} mixes {' and '.join(kinds)}; make its labels alike")
+    labels = tuple(sort_categories(found[:-1]))
+    if len(labels) == 1:
+        raise InputError(
+            f"target {name!r} has the single class {labels[0]!r}; there is nothing to learn"
+        )
+    return labels
+
+
+def _is_measured(column: pd.Series[Any]) -> bool:
+    """Whether these are numbers with a fraction, and nobody calls them categories."""
+    if pd.api.types.is_float_dtype(column):
+        return not bool((column == np.floor(column)).all())
+    if column.dtype != object:
+        return False
+    _, found = ColumnSpec("category").factorize(column)
+    return any(isinstance(value, float) for value in found)
 
 
 def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:

@@ -17,15 +17,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.surfaces import HyperplaneTest, PolynomialTest, SurfaceTest
-
-Category: TypeAlias = str | int | float | bool | None
-
-
-def describe_value(value: Category) -> str:
-    """A category as a person writes it."""
-    if value is None:
-        return "missing"
-    return str(value)
+from solver.values import FEATURE, Category, key_of, show_column, show_value
 
 
 @dataclass(frozen=True)
@@ -62,9 +54,8 @@ class CategoryTest:
     def name(self) -> str:
         """Name of the encoded feature: ``column`` or, for one value against the rest,
         ``column=value``."""
-        if self.is_indicator:
-            return f"{self.column}={describe_value(self.groups[1][0])}"
-        return self.column
+        column = show_column(self.column, FEATURE)
+        return f"{column}={show_value(self.groups[1][0])}" if self.is_indicator else column
 
     @property
     def is_indicator(self) -> bool:
@@ -74,19 +65,19 @@ class CategoryTest:
     def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """The branch of every value; −1 where the row stops."""
         default = -1 if self.rest is None else self.rest
-        index = {value: i for i, group in enumerate(self.groups) for value in group}
+        index = {key_of(value): i for i, group in enumerate(self.groups) for value in group}
         # A number that is missing is NaN, which differs from itself.
-        plain = (None if v != v else v for v in values)
-        return np.fromiter((index.get(v, default) for v in plain), np.int32, len(values))
+        keys = (key_of(None if v != v else v) for v in values)
+        return np.fromiter((index.get(key, default) for key in keys), np.int32, len(values))
 
     def describe(self, branch: int) -> str:
         """The condition of a branch in words, e.g. ``odor = almond``."""
+        column, group = show_column(self.column), self.groups[branch]
         if self.is_indicator:
-            return f"{self.column} {'=' if branch else '≠'} {describe_value(self.groups[1][0])}"
-        values = ", ".join(describe_value(v) for v in self.groups[branch])
-        if len(self.groups[branch]) == 1:
-            return f"{self.column} = {values}"
-        return f"{self.column} in {{{values}}}"
+            return f"{column} {'=' if branch else '≠'} {show_value(self.groups[1][0])}"
+        if len(group) == 1:
+            return f"{column} = {show_value(group[0])}"
+        return f"{column} in {{{', '.join(show_value(value, listed=True) for value in group)}}}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -127,7 +118,7 @@ class ThresholdTest:
     @property
     def name(self) -> str:
         """Name of the encoded feature."""
-        return f"{self.column}>{self._shown()}"
+        return f"{show_column(self.column, FEATURE)}>{self._shown()}"
 
     def _shown(self) -> str:
         if self.unit == "date":
@@ -145,7 +136,7 @@ class ThresholdTest:
 
     def describe(self, branch: int) -> str:
         """The condition of a branch in words, e.g. ``age > 30``."""
-        return f"{self.column} {'>' if branch else '≤'} {self._shown()}"
+        return f"{show_column(self.column)} {'>' if branch else '≤'} {self._shown()}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""

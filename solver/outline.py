@@ -15,6 +15,7 @@ from solver.digits import cuts_apart, significant, telling
 from solver.nodetests import CategoryTest, NodeTest, ThresholdTest
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Tree
+from solver.values import show_column
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
         if merge and len(children) > 2:
             children = _merged(test, children)
         terms = _terms(test)
-        question = " ".join(terms) or test.column
+        question = " ".join(terms) or show_column(test.column)
         return Outline(
             condition, answer, question, *parts, 0, children, len(tree.outputs), shade, terms
         )
@@ -191,7 +192,7 @@ def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
     words = test.describe(branches[0])
     if isinstance(test, SurfaceTest):
         return words, words[words.rindex(_SIGNS[branches[0]]) :]
-    return words, words.removeprefix(test.column).strip()
+    return words, words.removeprefix(show_column(test.column)).strip()
 
 
 def _merged(test: NodeTest, children: tuple[Outline, ...]) -> tuple[Outline, ...]:

@@ -14,7 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+from solver.values import CONDITION, FEATURE, show_column
+
+_DIGITS, _POWERS = "0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SIGNS = (*CONDITION, *FEATURE, *"·+−", *_POWERS)
+"""What stands in a sum or after it; a name with one of them is quoted."""
 
 
 @dataclass(frozen=True)
@@ -155,4 +159,5 @@ class PolynomialTest(SurfaceTest):
 
 
 def _factor(column: str, power: int) -> str:
-    return column if power == 1 else column + str(power).translate(_SUPERSCRIPTS)
+    name = show_column(column, _SIGNS)
+    return name if power == 1 else name + str(power).translate(str.maketrans(_DIGITS, _POWERS))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from solver.columns import ColumnSpec, Override, infer_columns, sort_categories, text_names
+from solver.columns import ColumnSpec, Override, infer_columns, text_names
 from solver.encodings.base import Encoder, Encoding, EncodingOption
 from solver.encodings.categories import (
     indicator,
@@ -30,6 +30,7 @@ from solver.encodings.mdlp import mdlp_cuts
 from solver.errors import InputError, UnsupportedError
 from solver.nodetests import NodeTest
 from solver.scales import Scale
+from solver.values import sort_categories
 
 __all__ = [
     "ENCODINGS",

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from solver.columns import FEW_VALUES, ColumnSpec, text_names
 from solver.encodings.cuts import Distribution
 from solver.errors import InputError
-from solver.nodetests import Category, NodeTest, describe_value
+from solver.nodetests import NodeTest
 from solver.scales import Scale
+from solver.values import Category, show_value
 
 MAX_CELLS = 2**30
 """Largest matrix, rows × features, that is made (4 GiB)."""
@@ -188,7 +189,7 @@ class Encoder:
     def _refuse_unseen(self, name: str, values: NDArray[Any], lookup: NDArray[np.int32]) -> None:
         unseen = np.any(lookup < 0, axis=1)
         if unseen.any():
-            value = describe_value(values[int(unseen.argmax())])
+            value = show_value(values[int(unseen.argmax())])
             raise InputError(
                 f"column {name!r} has the value {value}, which was not in the rows that encoding "
                 f"{self.name!r} was fitted on; predict such rows with the tree instead"

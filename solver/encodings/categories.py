@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from solver.nodetests import Category, CategoryTest
+from solver.nodetests import CategoryTest
+from solver.values import Category
 
 
 def multiway(column: str, values: Sequence[Category]) -> list[CategoryTest]:

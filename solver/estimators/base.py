@@ -26,6 +26,7 @@ from solver.path import Path
 from solver.problem import Problem
 from solver.solution import Status
 from solver.tree import Task
+from solver.values import lost_number
 from solver.weights import WholeWeights, whole_weights
 
 _AUTO = ("quantiles", {"k": 8})
@@ -274,6 +275,8 @@ class SparseTree(BaseEstimator):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):
             values = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+            if values.dtype.kind == "f" and (lost := lost_number(X, values)) is not None:
+                raise InputError(f"X has the whole number {lost}, which is no float; round it")
             names = [f"x{j}" for j in range(values.shape[1])]
             X = pd.DataFrame(values, columns=names)
         if not len(X):

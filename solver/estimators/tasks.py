@@ -12,9 +12,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
+from solver.columns import raw_kinds
 from solver.errors import InputError
 from solver.estimators.base import SparseTree
 from solver.tree import Task
+from solver.values import lost_number
 
 
 class SparseTreeClassifier(ClassifierMixin, SparseTree):
@@ -52,6 +54,7 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         missing = pd.isna(labels)
         if missing.any():
             raise InputError(f"y contains NaN in {missing.sum()} rows; every row needs a label")
+        _refuse_merged(y, labels)
         check_classification_targets(labels)
         return labels
 
@@ -62,6 +65,17 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
     def _labels(self) -> list[Any]:
         labels: list[Any] = self.classes_.tolist()
         return labels
+
+
+def _refuse_merged(y: Any, labels: NDArray[Any]) -> None:
+    """Refuse labels that numpy takes, or has taken, for one."""
+    given = np.array(y, dtype=object).ravel() if isinstance(y, (list, tuple)) else labels
+    if given.dtype == object:
+        kinds = raw_kinds(pd.Series(given))
+        if len(kinds) > 1:
+            raise InputError(f"y mixes {' and '.join(kinds)}; make its labels alike")
+    if labels.dtype.kind == "f" and (lost := lost_number(y, labels)) is not None:
+        raise InputError(f"y has the whole number {lost}, which is no float; write it as text")
 
 
 class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
@@ -86,7 +100,10 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
     def _read_target(self, frame: pd.DataFrame, y: Any) -> NDArray[Any]:
         values: NDArray[Any] = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
         check_consistent_length(frame, values)
-        return values.reshape(len(values), -1).astype(np.float64)
+        numbers = values.reshape(len(values), -1).astype(np.float64)
+        if (lost := lost_number(y, numbers)) is not None:
+            raise InputError(f"y has the whole number {lost}, which is no float; round it")
+        return numbers
 
     def _number_target(self, target: NDArray[Any]) -> NDArray[Any]:
         self.n_outputs_ = target.shape[1]

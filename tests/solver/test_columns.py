@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.columns import ColumnSpec, infer_columns, sort_categories, text_names, values_of
+from solver.columns import VALUES, ColumnSpec, infer_columns, text_names
 from solver.errors import InputError
+from solver.values import sort_categories, values_of
 
 
 def kinds(frame: pd.DataFrame, **more) -> dict[str, str]:
@@ -27,6 +28,11 @@ def one(values, **more) -> ColumnSpec:
 
 def read(spec: ColumnSpec, values) -> list:
     return spec.read(pd.Series(values, name="x")).tolist()
+
+
+def same(expected, found):
+    """Equal in type as well: True is not 1."""
+    assert [(type(v), v) for v in found] == [(type(v), v) for v in expected]
 
 
 class TestInference:
@@ -134,7 +140,10 @@ class TestInference:
             (pd.to_timedelta([1, 2], unit="s"), "holds timedelta"),
             ([dt.time(1), dt.time(2)], "holds time"),
             (["a", 1, None], "mixes text and numbers, e.g. 'a' and 1"),
-            ([True, "a"], "mixes text and numbers"),
+            ([True, "a"], "mixes text and booleans, e.g. 'a' and True"),
+            ([True, 1, False, 0], "mixes numbers and booleans, e.g. 1 and True"),
+            ([np.True_, 0.5, None], "mixes numbers and booleans"),
+            (["2024-01-01", dt.date(2024, 1, 2)], "mixes text and dates"),
             ([0.5, np.inf], "has an infinite value"),
             (pd.Categorical([0.5, np.inf]), "has an infinite value"),
         ],
@@ -147,10 +156,14 @@ class TestInference:
         frame = pd.DataFrame({"x": [["a"], ["b"]], "y": [1, 2]})
         assert kinds(frame, overrides={"x": "drop"}) == {"y": "category"}
 
-    def test_mixed_values_can_be_read_as_text(self):
+    def test_mixed_values_can_be_read_as_categories(self):
         spec = one(["a", 1, None], overrides={"x": "category"})
-        assert read(spec, ["a", 1, 1.0, "1", 0.5, None]) == ["a", "1", "1", "1", "0.5", None]
-        assert read(spec, ["a", True]) == ["a", "True"]
+        assert spec.values == "mixed"
+        assert read(spec, ["a", 1, 1.0, "1", "1.0", 0.5, None]) == ["a", 1, 1, 1, 1, 0.5, None]
+        spec = one([True, 1, "x", False, 0], overrides={"x": "category"})
+        same([True, 1, True, 1, "x"], read(spec, [np.True_, 1.0, "True", "1", "x"]))
+        with pytest.raises(InputError, match="'1' and '01' would be one value; write the whole"):
+            one(["1", "01", 1], overrides={"x": "category"})
 
     def test_identifiers_are_refused(self):
         names = [f"user {i}" for i in range(101)]
@@ -227,9 +240,11 @@ class TestCategories:
 
     def test_values_of(self):
         assert values_of(["a", None]) == "text"
-        assert values_of([1, True, 0.5]) == "number"
+        assert values_of([1, 0.5]) == "number"
+        assert values_of([True, None]) == "boolean"
+        assert values_of([1, True, 0.5]) == "mixed"
         assert values_of([None]) == "number"
-        assert values_of(["a", 1]) == "any"
+        assert values_of(["a", 1]) == "mixed"
 
 
 class TestNumbers:
@@ -341,7 +356,7 @@ scalars = st.one_of(
 )
 
 
-@given(st.lists(scalars, min_size=1, max_size=12), st.sampled_from(["any", "text", "number"]))
+@given(st.lists(scalars, min_size=1, max_size=12), st.sampled_from(VALUES))
 def test_factorize_is_read(values, mode):
     column = pd.Series(np.array([*values, None], dtype=object)[:-1], name="x")
     spec = ColumnSpec("category", mode)
@@ -352,6 +367,7 @@ def test_factorize_is_read(values, mode):
         assert not isinstance(value, float) or not value.is_integer()
         if mode == "any":
             assert value == raw
+            assert isinstance(value, bool) == isinstance(raw, bool)
         if mode == "text" and raw is not None:
             assert isinstance(value, str)
 
@@ -361,3 +377,158 @@ def test_numbers_factorize(values):
     column = pd.Series(values, dtype="float64", name="x")
     codes, found = ColumnSpec("number").factorize(column)
     np.testing.assert_array_equal(found[codes], column.to_numpy())
+
+
+BIG = 2**53
+
+
+class TestNothingMerges:
+    """Values that differ in the table differ in canonical form, or are refused."""
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            [BIG, BIG + 1],
+            pd.array([BIG, BIG + 1, None], dtype="Int64"),
+            np.array([2**63, 2**63 + 1], dtype=np.uint64),
+            [str(BIG), str(BIG + 1)],
+            [f"{BIG}.0", f"{BIG + 1}.0"],
+            [Decimal(BIG), Decimal(BIG + 1)],
+            [10**30, 10**30 + 1],
+            [float(BIG), BIG + 1],
+        ],
+    )
+    def test_whole_numbers_beyond_2_to_the_53(self, values):
+        column = pd.Series(values, name="x", dtype=object if type(values) is list else None)
+        with pytest.raises(InputError, match=r"beyond 2\^53.*or columns: \{x: category\}"):
+            ColumnSpec("number").read(column)
+        spec = infer_columns(pd.DataFrame({"x": column}), {"x": "category"})["x"]
+        assert len({v for v in spec.read(column) if v is not None}) == 2
+        assert len({v for v in ColumnSpec("category", "number").read(column) if v}) == 2
+
+    def test_whole_numbers_that_are_floats_are_read(self):
+        assert read(ColumnSpec("number"), [BIG, -(2**60)]) == [float(BIG), -(2.0**60)]
+
+    @pytest.mark.parametrize("kind", ["number", "category"])
+    def test_many_digits(self, kind):
+        decimals = [Decimal("0.12345678901234567890"), Decimal("0.12345678901234567891")]
+        with pytest.raises(InputError, match=r"column 'x' has the numbers 0.1.*differ by less"):
+            read(ColumnSpec(kind), decimals)
+        long = np.array([0.1, 0.5], np.longdouble)
+        assert read(ColumnSpec(kind), long) == [0.1, 0.5]
+        if np.finfo(np.longdouble).nmant > 52:
+            with pytest.raises(InputError, match="more than 64 bits; round them to float64"):
+                read(ColumnSpec(kind), long / 3)
+
+    def test_many_digits_of_text(self):
+        texts = ["0.3", "0.30000000000000001"]
+        with pytest.raises(InputError, match=r"numbers 0.3 and 0.30000000000000001.*round them"):
+            read(ColumnSpec("number"), texts)
+        assert read(one(texts), texts) == texts
+        assert read(ColumnSpec("number"), ["0.3", "0.30", Decimal("0.3"), 0.3]) == [0.3] * 4
+
+    def test_too_large_for_a_float(self):
+        with pytest.raises(InputError, match="beyond 2"):
+            read(ColumnSpec("number"), np.array([10**400, 1], dtype=object))
+        for text in ("1e400", "9" * 5000, "1e99999999999999999999"):
+            assert read(ColumnSpec("category", "number"), [text]) == [text]
+            with pytest.raises(InputError, match="cannot be read as numbers"):
+                read(ColumnSpec("number"), [text])
+
+    def test_dates_nanoseconds_apart(self):
+        moments = pd.to_datetime(["2024-01-01 00:00:00.000000000", "2024-01-01 00:00:00.000000050"])
+        texts = [str(moments[0]), str(moments[1])]
+        for values in (moments, moments.tz_localize("Asia/Tokyo"), texts, list(moments)):
+            with pytest.raises(InputError, match=r"'x' has moments that differ.*round them"):
+                read(ColumnSpec("date"), values)
+            spec = one(values, overrides={"x": "category"})
+            assert len(set(read(spec, values))) == 2
+        with pytest.raises(InputError, match="'x' has moments that differ"):
+            read(ColumnSpec("date"), ["2024-01-01T00:00:00.0000000001"])
+        apart = read(ColumnSpec("date"), moments[0] + pd.to_timedelta([0, 1], unit="us"))
+        assert apart[0] < apart[1]
+
+    def test_booleans_are_no_numbers(self):
+        mixed = pd.Series([True, 1, False, 0, 1.0, None], dtype=object, name="x")
+        same([True, 1, False, 0, 1, None], ColumnSpec("category").read(mixed))
+        with pytest.raises(InputError, match="'x' mixes booleans and numbers"):
+            ColumnSpec("number").read(mixed)
+        same([True, False], read(one([True, False]), [1, 0.0]))
+        same([1, 0, 2], read(one([1, 0, 2]), [True, False, 2]))
+        spec = one([True, 1, 0], overrides={"x": {"kind": "category", "missing": [1]}})
+        same([True, None, 0], spec.read(pd.Series([True, 1, 0], dtype=object)))
+
+    def test_texts_that_look_alike(self):
+        texts = [
+            "é",
+            "e\u0301",
+            "a",
+            "a ",
+            " a",
+            "A",
+            "1",
+            "1.0",
+            "01",
+            "+1",
+            "1e0",
+            "True",
+            "true",
+        ]
+        assert read(one(texts), texts) == texts
+
+    def test_no_negative_zero(self):
+        assert str(read(ColumnSpec("number"), [-0.0])[0]) == "0.0"
+        same([0, 0], read(ColumnSpec("category"), [-0.0, 0]))
+
+
+class TestReadAgain:
+    """A column of another type is read as it was in training."""
+
+    @pytest.mark.parametrize(
+        "texts, values, expected",
+        [
+            (["1.0", "2.0", "x"], [1.0, 2.0, None], ["1.0", "2.0", None]),
+            (["1.0", "2.0", "x"], [1, 2, 3], ["1.0", "2.0", "3"]),
+            (["01234", "00007", "x"], [1234, 7], ["01234", "00007"]),
+            (["+1", "1e3", "x"], [1, 1000], ["+1", "1e3"]),
+            (["true", "false", "x"], [True, False], ["true", "false"]),
+            (["2", "3", "5more"], [2, 3.0], ["2", "3"]),
+            (["2024-01-01T00:00", "x"], pd.to_datetime(["2024-01-01"]), ["2024-01-01T00:00"]),
+            (["1,000", "x"], [1000], ["1000"]),
+        ],
+    )
+    def test_text(self, texts, values, expected):
+        spec = one(texts)
+        assert ColumnSpec.from_dict(spec.to_dict()) == spec
+        assert read(spec, values) == expected
+        assert read(spec, texts) == texts
+
+    def test_text_that_may_be_two(self):
+        spec = one(["1", "1.0", "x"])
+        assert spec.texts == ("1", "1.0")
+        with pytest.raises(InputError, match=r"value 1, which may be the text '1' or '1.0'"):
+            read(spec, [1.0])
+        assert read(spec, [True]) == ["True"]
+
+    def test_a_tree_keeps_what_it_asks_for(self):
+        spec = one(["1", "1.0", "02", "x"])
+        assert spec.narrow(["1.0", None]).texts == ("1", "1.0")
+        assert spec.narrow(["x"]).texts == ()
+
+    def test_dates_read_as_categories(self):
+        days = pd.to_datetime(["2024-01-01 00:00", "2024-01-02 12:00"])
+        spec = one(days, overrides={"x": "category"})
+        found = ["2024-01-01", "2024-01-02 12:00:00"]
+        assert read(spec, days) == read(spec, [f"{day}" for day in days]) == found
+        assert read(spec, days.tz_localize("UTC").tz_convert("Asia/Tokyo")) == found
+        assert read(spec, ["2024-01-01T00:00:00Z", "soon"]) == ["2024-01-01", "soon"]
+
+    def test_missing_marks_of_another_type(self):
+        spec = one(["-999", "a", "?"], overrides={"x": {"missing": [-999, "?"]}})
+        assert read(spec, ["-999", "a", "?", -999.0]) == [None, "a", None, None]
+        numbers = ColumnSpec("number", missing=("-999", 2**63 - 1))
+        found = numbers.read(pd.Series([-999, 1, 2**63 - 1], name="x"))
+        np.testing.assert_array_equal(found, [np.nan, 1, np.nan])
+        dates = ColumnSpec("date", missing=("1900-01-01",))
+        found = dates.read(pd.Series(pd.to_datetime(["1900-01-01", "1970-01-01"])))
+        np.testing.assert_array_equal(found, [np.nan, 0.0])

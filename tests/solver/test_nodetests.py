@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -81,3 +82,45 @@ def test_branches_that_do_not_exist(
 def test_threshold_agrees_with_python(threshold: float, value: float) -> None:
     taken = int(ThresholdTest("x", threshold).branches(np.array([value]))[0])
     assert taken == (1 if value > threshold else 0)
+
+
+def test_booleans_are_no_numbers() -> None:
+    test = CategoryTest("x", ((True,), (1,), (False,), (0,)))
+    assert test.branches(column(True, 1, False, 0, 1.0)).tolist() == [0, 1, 2, 3, 1]
+
+
+WORDS = (
+    "missing", "", " ", "a", "a ", " a", "'a'", '"a"', "a\n", "a\u200b", "a, b", "b", "{a}", "1",
+    "True", "a = b", "= b", "don't", "\u00e9", "e\u0301", "\\n", "a, 'b'",
+)  # fmt: skip
+COLUMNS = ("x", "x = a", "x =", "x ", "x\n", "x=a", "x>1", "x in {a", "'x'", "", "x ≤ 1 > 2")
+
+
+def test_no_two_conditions_are_written_alike() -> None:
+    values = (None, *WORDS)
+    single = [CategoryTest(c, ((), (v,)), rest=0) for c in COLUMNS for v in values]
+    pairs = itertools.combinations(values, 2)
+    groups = [CategoryTest(c, (pair, ())) for c in COLUMNS[:3] for pair in pairs]
+    cuts = [ThresholdTest(c, t) for c in COLUMNS for t in (1.0, 2.0)]
+    written = [test.describe(b) for test in (*single, *cuts) for b in (0, 1)]
+    written += [test.describe(0) for test in groups]
+    assert len(set(written)) == len(written)
+    names = [test.name for test in (*single, *cuts)]
+    assert len(set(names)) == len(names)
+    assert all(text.isprintable() for text in written + names)
+
+
+@pytest.mark.parametrize(
+    "test, words",
+    [
+        (CategoryTest("x", ((), ("missing",)), rest=0), "x = 'missing'"),
+        (CategoryTest("x", ((), (None,)), rest=0), "x = missing"),
+        (CategoryTest("x", ((), ("a ",)), rest=0), "x = 'a '"),
+        (CategoryTest("x", ((), ("a, b",)), rest=0), "x = a, b"),
+        (CategoryTest("x", ((), ("a, b", "c"))), "x in {'a, b', c}"),
+        (CategoryTest("x = y\n", ((), ("don't",)), rest=0), "'x = y\\n' = don't"),
+        (ThresholdTest("x > 2", 1.0), "'x > 2' > 1"),
+    ],
+)
+def test_what_could_be_misread_is_quoted(test: CategoryTest | ThresholdTest, words: str) -> None:
+    assert test.describe(1) == words

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Problem
+from solver import InputError, Problem, Tree, export_text
 from tests.strategies import tables
 
 FRAME = pd.DataFrame(
@@ -175,3 +175,37 @@ def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: st
 def test_bad_tables(frame: pd.DataFrame, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Problem.from_table(frame, **options)
+
+
+MOMENTS = pd.to_datetime(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00.000000050"])
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "thresholds", "continuous", "categorical"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        list(MOMENTS),
+        [True, 1],
+        [2**53, 2**53 + 1],
+        ["a", 1],
+    ],
+)
+def test_values_that_would_merge_are_refused(values: list[Any], encoding: str) -> None:
+    column = pd.Series(values * 3, dtype=None if values[0] is MOMENTS[0] else object)
+    table = pd.DataFrame({"x": column, "y": [0, 1] * 3})
+    with pytest.raises(InputError, match="column 'x'"):
+        Problem.from_table(table, "y", encoding)
+    problem = Problem.from_table(table, "y", encoding, columns={"x": "category"})
+    assert problem.unavoidable_errors == 0
+    tree = problem.grow((0, (-1, -1)))
+    assert tree.predict(table).tolist() == table["y"].tolist()
+    assert Tree.from_json(tree.to_json()).predict(table).tolist() == table["y"].tolist()
+
+
+def test_the_text_missing_is_no_missing_value() -> None:
+    table = pd.DataFrame({"x": ["missing", None, "b", "b"], "y": [0, 1, 0, 1]})
+    problem = Problem.from_table(table, "y", "onehot")
+    assert [test.name for test in problem.tests] == ["x=b", "x='missing'", "x=missing"]
+    tree = problem.grow((2, (-1, -1)))
+    assert "x = missing" in export_text(tree)
+    assert "missing'" not in export_text(tree)

@@ -421,3 +421,29 @@ def test_warns_when_the_path_is_not_proven(limit: dict[str, Any]) -> None:
     assert model.lam_path_.status.is_limit
     assert model.status_.is_limit
     assert model.lower_bound_ < model.objective_
+
+
+BIG = 2**53
+
+
+@pytest.mark.parametrize(
+    "X, y, message",
+    [
+        (np.array([[BIG], [BIG + 1]], dtype=object), [0, 1], f"X has the whole number {BIG + 1}"),
+        ([[BIG, 0.5], [BIG + 1, 0.5]], [0, 1], f"X has the whole number {BIG + 1}"),
+        (np.array([[BIG], [BIG + 1]]), [0, 1], r"whole numbers beyond 2\^53"),
+        ([[1], [2], [3], [4]], np.array([True, 1, False, 0], dtype=object), "y mixes numbers and"),
+        ([[1], [2], [3], [4]], [True, 1, False, 0], "y mixes numbers and booleans"),
+        ([[1], [2], [3]], ["1", 1, "a"], "y mixes text and numbers"),
+        ([[1], [2], [3]], [BIG, BIG + 1, 0.0], f"y has the whole number {BIG + 1}"),
+    ],
+)
+def test_values_that_would_merge_are_refused(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        BranchesClassifier().fit(X, y)
+
+
+def test_large_classes_stay_apart() -> None:
+    y = [BIG, BIG + 1, BIG, BIG + 1]
+    model = BranchesClassifier(lam="0.01").fit([[1], [2], [1], [2]], y)
+    assert model.predict([[1], [2]]).tolist() == [BIG, BIG + 1]

@@ -1,0 +1,222 @@
+"""Canonical values of categories: which are the same, what a text writes, how a person reads them.
+
+A category is a ``str``, ``int``, ``float`` or ``bool`` (a whole float is an ``int``, so 1, 1.0 and
+int8 1 agree) or None where it is missing. Moments are text. Python takes ``True`` and 1 for one
+value, we do not: compare by :func:`key_of`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import unicodedata
+from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+
+Category: TypeAlias = str | int | float | bool | None
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_BOOLEANS = {"True": True, "TRUE": True, "true": True}
+_BOOLEANS |= {"False": False, "FALSE": False, "false": False}
+_MOMENT = re.compile(
+    r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?"
+)
+_EXACT = 2.0**53
+_LARGEST = 308
+"""No float has more digits before its point."""
+
+
+def key_of(value: Category) -> Hashable:
+    """Equal for equal categories only: ``True`` is not 1."""
+    return isinstance(value, bool), value
+
+
+def kind_of(value: Category) -> str:
+    """``text``, ``numbers`` or ``booleans``."""
+    if isinstance(value, str):
+        return "text"
+    return "booleans" if isinstance(value, bool) else "numbers"
+
+
+def values_of(categories: Iterable[Category]) -> str:
+    """What categories are: ``text``, ``number``, ``boolean`` or, where kinds differ, ``mixed``."""
+    kinds = {kind_of(value) for value in categories if value is not None}
+    return "mixed" if len(kinds) > 1 else next(iter(kinds), "number").removesuffix("s")
+
+
+def sort_categories(values: Iterable[Category]) -> list[Category]:
+    """Distinct categories in order: numbers by value, ``False``, ``True``, text by code point,
+    missing last."""
+    distinct = {key_of(value): value for value in values}
+    places = {"numbers": 0, "booleans": 1, "text": 2}
+    return sorted(distinct.values(), key=lambda v: (3, 0) if v is None else (places[kind_of(v)], v))
+
+
+def as_category(value: Any, name: Any) -> Category:
+    """A raw value of a column as a category.
+
+    Raises
+    ------
+    InputError
+        If it is infinite, or no test can read it.
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, (float, np.floating, Decimal)):
+        if value.is_nan() if isinstance(value, Decimal) else np.isnan(value):
+            return None
+        if abs(value) == math.inf:
+            raise InputError(f"column {name!r} has an infinite value; replace it or leave it empty")
+        if isinstance(value, Decimal):
+            return _number(value)
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    if isinstance(value, dt.datetime):
+        return _moment_text(pd.Timestamp(value))
+    if isinstance(value, (dt.date, pd.Interval, pd.Period)):
+        return str(value)
+    raise unreadable(name, f"{type(value).__name__} values")
+
+
+def written(text: str) -> Category:
+    """What a text writes: a number, a boolean, a moment (as :func:`as_category` puts it), or
+    nothing but itself."""
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _MOMENT.fullmatch(text):
+        try:
+            return _moment_text(pd.Timestamp(text))
+        except ValueError:
+            return text
+    if not _NUMBER.fullmatch(text):
+        return text
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return text
+    return text if number and number.adjusted() > _LARGEST else _number(number)
+
+
+def exact(value: Any) -> Decimal:
+    """The number that a raw value writes, digit by digit; a float stands for its shortest text."""
+    if isinstance(value, str):
+        return Decimal(value.strip())
+    if isinstance(value, (float, np.floating)):
+        return Decimal(repr(float(value)))
+    return value if isinstance(value, Decimal) else Decimal(int(value))
+
+
+def merged_numbers(values: Iterable[tuple[Any, float]]) -> tuple[Any, Any] | None:
+    """Two raw values that differ, and are one as floats; or None.
+
+    Parameters
+    ----------
+    values : iterable of tuple
+        Raw values, and each as a float; NaN where it is missing.
+    """
+    seen: dict[float, Any] = {}
+    for raw, number in values:
+        first = seen.setdefault(number, raw)
+        if first is not raw and number == number and exact(first) != exact(raw):
+            return first, raw
+    return None
+
+
+def is_exact(number: float) -> bool:
+    """Whether a whole number is one as a float; a fraction always counts as such."""
+    try:
+        return not isinstance(number, int) or int(float(number)) == number
+    except OverflowError:
+        return False
+
+
+def lost_number(raw: Any, numbers: NDArray[np.float64]) -> int | None:
+    """A whole number of a raw array that is another one among the floats made of it; or None."""
+    large = np.isfinite(numbers) & (np.abs(numbers) >= _EXACT)
+    if not large.any():
+        return None
+    for value in np.asarray(raw, dtype=object).reshape(numbers.shape)[large]:
+        if isinstance(value, (int, np.integer)) and not is_exact(int(value)):
+            return int(value)
+    return None
+
+
+def unreadable(name: Any, what: str) -> InputError:
+    """The refusal of values that no test can read."""
+    return InputError(
+        f"column {name!r} holds {what}, which no test can read; turn it into text or numbers, or "
+        f"{remedy(name, 'drop')}"
+    )
+
+
+def remedy(name: Any, *kinds: str) -> str:
+    """What to write to have a column read otherwise."""
+    wishes = [f"columns: {{{name}: {kind}}}" for kind in kinds]
+    return "write " + " or ".join(wishes)
+
+
+CONDITION = (" = ", " ≠ ", " ≤ ", " > ", " in {")
+"""What follows a column's name in a condition."""
+
+FEATURE = ("=", ">")
+"""What follows a column's name in the name of a feature."""
+
+
+def show_value(value: Category, *, listed: bool = False) -> str:
+    """A category as a person writes it, such that two that differ are written differently.
+
+    A missing one is ``missing``. A text that could be taken for that, or whose ends cannot be
+    seen, is quoted as in Python; ``listed`` among others also if it has a comma or a brace.
+    """
+    if value is None:
+        return "missing"
+    if not isinstance(value, str):
+        return str(value)
+    doubtful = value == "missing" or any(sign in value for sign in ",{}" if listed)
+    return _quoted(value) if doubtful or not _is_plain(value) else value
+
+
+def show_column(name: str, signs: Sequence[str] = CONDITION) -> str:
+    """A column's name as a person writes it; quoted where it has one of the signs that may follow
+    a name, or its ends cannot be seen."""
+    doubtful = any(sign in f"{name} " for sign in signs)
+    return _quoted(name) if doubtful or not _is_plain(name) else name
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a reader sees which text it is."""
+    return (
+        text.isprintable()
+        and text == text.strip()
+        and text[:1] not in ("", "'", '"')
+        and unicodedata.is_normalized("NFC", text)
+    )
+
+
+def _quoted(text: str) -> str:
+    return repr(text) if unicodedata.is_normalized("NFC", text) else ascii(text)
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _moment_text(moment: pd.Timestamp) -> str:
+    """In UTC, without a time where that is midnight."""
+    if moment.tzinfo is not None:
+        moment = moment.tz_convert("UTC").tz_localize(None)
+    return str(moment).removesuffix(" 00:00:00")
