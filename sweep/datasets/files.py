@@ -7,7 +7,7 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError
+from sweep.datasets.textual import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _DAMAGED = (
@@ -39,7 +40,9 @@ def ending_of(path: Path) -> str:
     return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
 
 
-def read_file(path: Path, separator: str | None = None) -> pd.DataFrame:
+def read_file(
+    path: Path, separator: str | None = None, texts: Collection[str] | None = None
+) -> pd.DataFrame:
     """Read a table; its format follows from the file's ending.
 
     Parameters
@@ -49,6 +52,9 @@ def read_file(path: Path, separator: str | None = None) -> pd.DataFrame:
         of Parquet files that ends in ``.parquet`` is one table.
     separator : str, optional
         What parts the fields of a text file: by default a comma, a tab in ``.tsv``.
+    texts : collection of str, optional
+        The columns of a text file that are left as they are written, because somebody knows how to
+        read them. By default none: each is text, numbers or booleans, as its values suggest.
 
     Raises
     ------
@@ -65,7 +71,9 @@ def read_file(path: Path, separator: str | None = None) -> pd.DataFrame:
     if path.is_dir() and READERS[ending] is not _read_parquet:
         raise InputError(f"{path} is a directory, not a file")
     try:
-        return READERS[ending](path, separator or SEPARATORS.get(ending.removesuffix(".gz")))
+        if (read := READERS[ending]) is not _read_text:
+            return read(path)
+        return _read_text(path, separator or SEPARATORS[ending.removesuffix(".gz")], texts)
     except InputError:
         raise
     except PermissionError:
@@ -77,7 +85,9 @@ def read_file(path: Path, separator: str | None = None) -> pd.DataFrame:
         raise InputError(f"{path} cannot be read, it may be damaged: {reason[:200]}") from None
 
 
-def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
+def _read_text(
+    path: Path, separator: str = ",", texts: Collection[str] | None = None
+) -> pd.DataFrame:
     data = path.read_bytes()
     if path.suffix.lower() == ".gz":
         data = gzip.decompress(data)
@@ -85,15 +95,14 @@ def _read_text(path: Path, separator: str | None) -> pd.DataFrame:
     if not text.strip():
         raise InputError(f"{path} is empty; its first line must have the names of the columns")
     # pandas renames a second column of the same name, so the names are looked at first.
-    names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=str(separator)))
+    names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator))
     twice = [name for i, name in enumerate(names) if name and name in names[:i]]
     if twice:
         raise InputError(f"{path} has two columns named {twice[0]!r}; rename one of them")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            # Without index_col=False the first column of too long lines is taken for row names.
-            return pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
+            return parse_text(text, separator, texts)
         except pd.errors.ParserWarning:
             hint = guess_separator("".join(names)) if separator == "," else ""
             raise InputError(
@@ -107,11 +116,11 @@ def guess_separator(header: str) -> str:
     return f"; is its separator {other!r}?" if other else ""
 
 
-def _read_parquet(path: Path, separator: str | None) -> pd.DataFrame:
+def _read_parquet(path: Path) -> pd.DataFrame:
     return _to_pandas(pyarrow.parquet.read_table(path))
 
 
-def _read_arrow(path: Path, separator: str | None) -> pd.DataFrame:
+def _read_arrow(path: Path) -> pd.DataFrame:
     with pa.memory_map(str(path)) as source:
         try:
             reader: Any = pyarrow.ipc.open_file(source)
@@ -130,7 +139,7 @@ def _to_pandas(table: Any) -> pd.DataFrame:
     return frame
 
 
-READERS: dict[str, Callable[[Path, str | None], pd.DataFrame]] = {
+READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     ".csv": _read_text,
     ".tsv": _read_text,
     ".csv.gz": _read_text,

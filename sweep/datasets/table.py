@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,8 @@ from solver.columns import ColumnSpec, check_overrides, text_names
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
 from solver.labels import read_labels, read_targets
-from solver.nodetests import Category
 from solver.tree import Task
+from solver.values import Category
 from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
@@ -131,9 +132,11 @@ class Dataset:
         if self.test is None:
             return None
         column, value = self.test
-        codes, found = ColumnSpec("category").factorize(self.frame[column])
-        same = np.array([str(other) == str(value) for other in found])
-        mask = np.asarray(same[codes])
+        found = ColumnSpec("category").factorize(self.frame[column])[1]
+        # The value is one of YAML, and read as those of the column are.
+        spec = ColumnSpec.of_categories(found)
+        asked = spec.read(pd.Series([value], dtype=object))[0]
+        mask: NDArray[np.bool_] = spec.read(self.frame[column]) == asked
         if mask.all() or not mask.any():
             which = "every row has" if mask.any() else "no row has"
             raise InputError(
@@ -251,12 +254,12 @@ def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
     dtype = column.dtype
     types = pd.api.types
     if types.is_datetime64_any_dtype(dtype):
-        return "date", _floats(ColumnSpec("date").read(column))
-    if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
-        if not types.is_complex_dtype(dtype):
-            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            if types.is_float_dtype(dtype) or not np.any(np.abs(values) >= _EXACT):
-                return "number", _floats(values)
+        with suppress(InputError):  # as dates they are refused, as categories they are not
+            return "date", _floats(ColumnSpec("date").read(column))
+    if types.is_float_dtype(dtype) or types.is_integer_dtype(dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if types.is_float_dtype(dtype) or not np.any(np.abs(values) >= _EXACT):
+            return "number", _floats(values)
     codes, found = ColumnSpec("category").factorize(column)
     values = found[:-1].tolist()
     numbers = isinstance(dtype, pd.CategoricalDtype) and not all(isinstance(v, str) for v in values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,3 +122,48 @@ class TestDataset:
     def test_errors(self, frame, target, columns, message):
         with pytest.raises(InputError, match=message):
             Dataset.build("d", frame, target, columns)
+
+
+def test_what_differs_has_another_digest():
+    big, decimal = 2**53, Decimal("0.1234567890123456789")
+    moments = pd.to_datetime(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00.000000050"])
+    pairs = [
+        (np.array([True, 1, 0], object), np.array([1, True, 0], object)),
+        (np.array([True, 1], object), np.array([1, 1], object)),
+        (np.array([big, 1], object), np.array([big + 1, 1], object)),
+        ([big, 1], [big + 1, 1]),
+        (moments, moments[::-1]),
+        (pd.Series([decimal], dtype=object), pd.Series([decimal * 10], dtype=object)),
+        (["1", "a"], np.array([1, "a"], object)),
+    ]
+    for one, other in pairs:
+        frames = [pd.DataFrame({"x": values}) for values in (one, other)]
+        assert digest(frames[0], "x") != digest(frames[1], "x")
+
+
+def test_moments_that_floats_merge_can_be_categories():
+    day = pd.to_datetime(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00.000000050"])
+    frame = pd.DataFrame({"x": day, "y": [0, 1]})
+    dataset = Dataset.build("t", frame, "y", {"x": "category"})
+    problem = Problem.from_table(dataset.frame, "y", columns=dataset.columns)
+    assert problem.n_features == 1
+    with pytest.raises(InputError, match="'x' has moments that differ"):
+        Problem.from_table(dataset.frame, "y", "thresholds")
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [
+        (["01", "02", "02"], "01"),
+        ([1.0, 2.0, 2.0], 1),
+        ([1, 2, 2], "1"),
+        ([1, 2, 2], 1.0),
+        (["1", "2", "2"], 1),
+        ([True, False, False], "true"),
+        (["1.0", "2.0", "x"], 1),
+    ],
+)
+def test_test_rows_are_told_by_a_value_of_any_type(column, value):
+    frame = pd.DataFrame({"part": column, "x": ["a", "b", "a"], "y": [0, 1, 1]})
+    dataset = Dataset.build("t", frame, "y", test=("part", value))
+    assert dataset.test_rows.tolist() == [True, False, False]

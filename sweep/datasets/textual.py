@@ -1,0 +1,94 @@
+"""Fields of a text file as numbers, booleans and text, such that no field changes its meaning."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+
+from solver.values import is_exact, merged_numbers, written
+
+_LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
+_MANY_DIGITS = re.compile(r"\d[\d.]{15}|[eE]-\d{3}")
+"""What every field has that a float may confuse with another one."""
+_EXACT = 2.0**53
+_LATER = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+_PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
+"""The nearest float, which later versions of pandas take anyway."""
+
+
+def parse_text(
+    text: str, separator: str = ",", texts: Collection[str] | None = None
+) -> pd.DataFrame:
+    """The columns of a text file.
+
+    pandas tells numbers, booleans and text apart. Numbers with leading zeros (``01234``) are text,
+    they are names. So are numbers of which floats would make other ones: whole ones beyond 2^53
+    beside missing ones or fractions, and two that differ by less than floats can.
+
+    Parameters
+    ----------
+    text : str
+        The file.
+    separator : str
+        What parts its fields.
+    texts : collection of str, optional
+        Columns that are left as text, and all others do not matter.
+    """
+
+    def parse(dtype: dict[Any, Any], usecols: list[int] | None = None) -> pd.DataFrame:
+        # Without index_col=False the first column of too long lines is taken for row names.
+        frame: pd.DataFrame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            index_col=False,
+            low_memory=False,
+            dtype=dtype,
+            **_PRECISE,
+            usecols=usecols,
+        )
+        return frame
+
+    if texts is not None:
+        return parse(dict.fromkeys(texts, "str"))
+    frame = parse({})
+    types = pd.api.types
+    zeros = re.search(rf"(?:^|[{re.escape(separator)}\"])\s*[+-]?0\d", text, re.MULTILINE)
+    long = _MANY_DIGITS.search(text)
+    doubtful = [
+        place
+        for place, dtype in enumerate(frame.dtypes)
+        if (zeros and types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
+        or (long and types.is_float_dtype(dtype) and _may_lose(frame.iloc[:, place]))
+    ]
+    if not doubtful:
+        return frame
+    names = [frame.columns[place] for place in doubtful]
+    fields = parse(dict.fromkeys(names, "str"), doubtful)
+    for name in names:
+        distinct = fields[name].dropna().unique()
+        if (zeros and any(map(_LEADING_ZERO.match, distinct))) or _loses(distinct, frame[name]):
+            frame[name] = fields[name]
+    return frame
+
+
+def _may_lose(numbers: pd.Series[Any]) -> bool:
+    """Whether two fields may have become one number, or a whole one another."""
+    return numbers.nunique() < numbers.count() or bool((numbers.abs() >= _EXACT).any())
+
+
+def _loses(fields: Any, numbers: pd.Series[Any]) -> bool:
+    """Whether distinct fields of a column say more than the numbers that were made of them."""
+    if pd.api.types.is_integer_dtype(numbers.dtype):
+        return False
+    if (numbers.abs() >= _EXACT).any():
+        whole = (written(field) for field in fields if _WHOLE.fullmatch(field))
+        if not all(is_exact(number) for number in whole if isinstance(number, int)):
+            return True
+    if len(fields) == numbers.nunique():
+        return False
+    return merged_numbers((field, float(field)) for field in fields) is not None

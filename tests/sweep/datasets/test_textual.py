@@ -1,0 +1,75 @@
+"""Fields of text files as numbers, booleans and text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver.columns import ColumnSpec, infer_columns
+from sweep.datasets.textual import parse_text
+
+
+def column(*fields: str) -> pd.Series[Any]:
+    """The column that such fields are read as."""
+    return parse_text("x,other\n" + "".join(f"{field},\n" for field in fields))["x"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("01234", "12345"),
+        ("1", "-007"),
+        ("00.5", "1.5"),
+        ('"01"', "2"),
+        ("9007199254740993", "NA"),
+        ("9007199254740993", "0.5"),
+        ("0.3", "0.30000000000000001"),
+        ("0.12345678901234567890", "0.12345678901234567891"),
+        ("1e-323", "1.1e-323"),
+    ],
+)
+def test_numbers_that_would_lose_something_stay_text(fields: tuple[str, ...]) -> None:
+    found = column(*fields)
+    assert pd.api.types.is_string_dtype(found)
+    kept = [field.strip('"') for field in fields if field != "NA"]
+    assert found.dropna().tolist() == kept
+
+
+@pytest.mark.parametrize(
+    "fields, values",
+    [
+        (("0", "-0.5", "10"), [0, -0.5, 10]),
+        (("1", "1.0", "+1", " 1", "1e0"), [1] * 5),
+        (("9007199254740993", "1"), [9007199254740993, 1]),
+        (("0.30000000000000004", "0.30000000000000004"), [0.1 + 0.2] * 2),
+        (("1e300", "1e300"), [1e300] * 2),
+        (("10:01", "x"), ["10:01", "x"]),
+        (("TRUE", "false"), [True, False]),
+    ],
+)
+def test_other_fields_are_what_they_write(fields: tuple[str, ...], values: list[Any]) -> None:
+    assert column(*fields).tolist() == values
+
+
+def test_other_columns_keep_their_type() -> None:
+    frame = parse_text("zip\tn\tx\n01234\t1\t0.5\n12345\t2\t1.5\n", "\t")
+    assert frame.dtypes.map(pd.api.types.is_numeric_dtype).tolist() == [False, True, True]
+    assert infer_columns(frame)["zip"] == ColumnSpec("category", "text", texts=("01234",))
+
+
+def test_columns_that_are_left_as_text() -> None:
+    frame = parse_text("a,b,c\n1.0,TRUE,NA\n02,false,\n", texts=["a", "b", "c", "not there"])
+    assert frame["a"].tolist() == ["1.0", "02"]
+    assert frame["b"].tolist() == ["TRUE", "false"]
+    assert frame["c"].isna().all()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_floats_come_back(numbers: list[float]) -> None:
+    text = pd.DataFrame({"x": np.array(numbers, np.float64)}).to_csv(index=False)
+    assert parse_text(text)["x"].tolist() == numbers
