@@ -14,15 +14,26 @@ import pandas as pd
 
 from solver.columns import ColumnSpec
 from solver.errors import InputError
+from solver.labels import MISSING, UNKNOWN, find_labels
 from solver.tree import Tree
 from sweep.quality import held_out_quality
 
 
 class Accuracy(NamedTuple):
-    """How many of the rows with a known label a tree gets right."""
+    """How many of the rows with a label a tree gets right.
+
+    Parameters
+    ----------
+    right : int
+    known : int
+        Rows with a label.
+    foreign : int
+        Of these, rows with a label that is no class of the tree; it gets them wrong.
+    """
 
     right: int
     known: int
+    foreign: int = 0
 
 
 class Fit(NamedTuple):
@@ -172,11 +183,16 @@ def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fi
 
 
 def measure_accuracy(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> Accuracy | None:
-    """Compare predictions with the target; None if the table has no target."""
+    """Compare predictions with the target; None if the table has no target.
+
+    Raises
+    ------
+    InputError
+        If the target cannot be read.
+    """
     if tree.target not in frame.columns:
         return None
-    truth = ColumnSpec("category").read(frame[tree.target])
-    known = np.array([label is not None for label in truth], dtype=bool)
-    guesses = table["prediction"].to_numpy(dtype=object)
-    right = sum(bool(a == b) for a, b in zip(truth[known], guesses[known], strict=True))
-    return Accuracy(right, int(known.sum()))
+    truth = find_labels(frame[tree.target], tree.classes)
+    guesses = find_labels(table["prediction"], tree.classes)
+    right, known = int(np.sum(truth == guesses)), int(np.sum(truth != MISSING))
+    return Accuracy(right, known, int(np.sum(truth == UNKNOWN)))

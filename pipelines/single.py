@@ -21,7 +21,7 @@ from solver.path import Path as LamPath
 from solver.pathsearch import find_path
 from solver.problem import Problem
 from solver.solution import Solution
-from solver.tree import Task
+from solver.tree import Task, Tree
 from solver.weights import whole_weights
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
 
@@ -203,8 +203,8 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     return frame.drop(columns=[name]), weights
 
 
-def read_frame(data: str, separator: str | None = None) -> pd.DataFrame:
-    """A table to predict on; it need not have a target.
+def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
+    """A table for a tree to predict on; it need not have a target.
 
     Parameters
     ----------
@@ -212,6 +212,8 @@ def read_frame(data: str, separator: str | None = None) -> pd.DataFrame:
         As for :class:`Request`.
     separator : str, optional
         What parts the fields of a text file.
+    tree : Tree
+        It knows how its columns are read, so that those of a text file are left as text.
 
     Raises
     ------
@@ -220,5 +222,6 @@ def read_frame(data: str, separator: str | None = None) -> pd.DataFrame:
     """
     reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
     if reference.path is not None:
-        return read_file(reference.path.expanduser(), reference.separator)
+        texts = {*tree.columns, tree.target, *tree.outputs}
+        return read_file(reference.path.expanduser(), reference.separator, texts)
     return load_dataset(reference).frame

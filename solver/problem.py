@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,8 +23,7 @@ from solver.nodetests import CategoryTest, NodeTest
 from solver.scales import Axis, CutTests, Scale
 from solver.squares import TOLERANCE, Moments, check_spread, check_targets, tolerance_of
 from solver.surfaces import SurfaceTest
-from solver.tree import Node, Shape, Task, Tree
-from solver.values import Category
+from solver.tree import Node, Shape, Task, Tree, columns_read
 from solver.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
 
 
@@ -474,7 +473,7 @@ class Problem:
         first = len(self.tests)
         used = {f: self.tests[f] for f in features if f is not None and f < first}
         used.update({number: test for test, number in surfaces.items()})
-        columns = _columns_read(self.columns, used.values())
+        columns = columns_read(self.columns, used.values())
         return Tree(tuple(nodes), used, self.classes, columns, self.target, self.outputs)
 
     def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
@@ -486,19 +485,6 @@ class Problem:
         value = self.moments.means(rows) if len(rows) or not parent else parent.value
         error = self.moments.squared_error(rows, value)
         return Node(counts, 0, value=value, squared_error=error)
-
-
-def _columns_read(
-    columns: Mapping[str, ColumnSpec], tests: Iterable[NodeTest]
-) -> dict[str, ColumnSpec]:
-    """The columns that some tests read, and of each no more than they ask for."""
-    asked: dict[str, list[Category]] = {}
-    for test in tests:
-        for column in test.columns:
-            asked.setdefault(column, [])
-        if isinstance(test, CategoryTest):
-            asked[test.column] += [value for group in test.groups for value in group]
-    return {name: spec.narrow(asked[name]) for name, spec in columns.items() if name in asked}
 
 
 def target_names(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from solver.columns import ColumnSpec, text_names
 from solver.errors import InputError
-from solver.nodetests import NodeTest, parse_test
+from solver.nodetests import CategoryTest, NodeTest, parse_test
 from solver.surfaces import SurfaceTest
+from solver.values import Category
 
 Task: TypeAlias = Literal["classification", "regression"]
 
@@ -315,3 +316,16 @@ def shape_of(tree: Tree) -> Shape:
             asked = test if isinstance(test, SurfaceTest) else node.feature
             shapes[position] = asked, tuple(shapes[child] for child in node.children)
     return shapes[0]
+
+
+def columns_read(
+    columns: Mapping[str, ColumnSpec], tests: Iterable[NodeTest]
+) -> dict[str, ColumnSpec]:
+    """The columns that some tests read, and of each no more than they ask for."""
+    asked: dict[str, list[Category]] = {}
+    for test in tests:
+        for column in test.columns:
+            asked.setdefault(column, [])
+        if isinstance(test, CategoryTest):
+            asked[test.column] += [value for group in test.groups for value in group]
+    return {name: spec.narrow(asked[name]) for name, spec in columns.items() if name in asked}

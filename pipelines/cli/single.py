@@ -162,7 +162,7 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     model = load_tree(tree)
     if out is not None:
         check_writable(out)
-    frame = read_frame(data, separator)
+    frame = read_frame(data, separator, model)
     table = predict_table(model, frame, proba=proba)
     if out is not None:
         write_table(table, out)
@@ -174,6 +174,8 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
         click.echo(f"R² {r2}, RMSE {significant(fit.rmse)}: {rows}", err=True)
     accuracy = None if model.outputs else measure_accuracy(model, frame, table)
     if accuracy is not None and accuracy.known:
-        right, known = accuracy
+        right, known, foreign = accuracy
         rows = f"{right} of {known} rows as in column {model.target!r}"
+        if foreign:
+            rows += f", {count(foreign, 'row')} with a label that is no class of the tree"
         click.echo(f"accuracy {right / known:.4f}: {rows}", err=True)
