@@ -55,7 +55,9 @@ def values_of(categories: Iterable[Category]) -> str:
 def sort_categories(values: Iterable[Category]) -> list[Category]:
     """Distinct categories in order: numbers by value, ``False``, ``True``, text by code point,
     missing last."""
-    distinct = {key_of(value): value for value in values}
+    distinct: dict[Hashable, Category] = {}
+    for value in values:
+        distinct.setdefault(key_of(value), value)
     places = {"numbers": 0, "booleans": 1, "text": 2}
     return sorted(distinct.values(), key=lambda v: (3, 0) if v is None else (places[kind_of(v)], v))
 
@@ -108,7 +110,14 @@ def written(text: str) -> Category:
         number = Decimal(text.strip())
     except InvalidOperation:
         return text
-    return text if number and number.adjusted() > _LARGEST else _number(number)
+    if number and number.adjusted() > _LARGEST:
+        return text
+    # 5.713666467106233e+16 is how a float is written, whose digits are 57136664671062328.
+    if abs(number) >= _EXACT and not text.strip().lstrip("+-").isdecimal():
+        short = float(number)
+        if Decimal(repr(short)) == number:
+            return int(short)
+    return _number(number)
 
 
 def exact(value: Any) -> Decimal:

@@ -406,6 +406,11 @@ class TestNothingMerges:
         assert len({v for v in spec.read(column) if v is not None}) == 2
         assert len({v for v in ColumnSpec("category", "number").read(column) if v}) == 2
 
+    def test_floats_written_as_text_are_read(self):
+        for kind in (ColumnSpec("number"), ColumnSpec("category", "number")):
+            found = read(kind, ["5.713666467106233e+16"])
+            assert found == read(kind, [5.713666467106233e16])
+
     def test_whole_numbers_that_are_floats_are_read(self):
         assert read(ColumnSpec("number"), [BIG, -(2**60)]) == [float(BIG), -(2.0**60)]
 
