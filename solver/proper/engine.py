@@ -35,6 +35,7 @@ from solver.proper.state import (
     Rules,
     Scratch,
     levels_bytes,
+    memo_bytes,
     new_levels,
     new_memo,
     new_scratch,
@@ -141,7 +142,11 @@ class ProperEngine:
         planes = len(self.rows.planes)
         levels = new_levels(max(splits - 1, 1), room, self.words, planes, splits)
         scratch = new_scratch(room, self.words, planes)
-        return levels, scratch, new_memo(_REMEMBERED if self.rules.memo else 1, self.words, splits)
+        return levels, scratch, new_memo(self._remembered, self.words, splits)
+
+    @property
+    def _remembered(self) -> int:
+        return _REMEMBERED if self.rules.memo else 1
 
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
@@ -198,6 +203,7 @@ class ProperEngine:
         splits = max(self.splits, 1)
         levels = max(splits - 1, 1)
         needed = levels_bytes(levels, room, self.words, len(self.rows.planes), splits)
+        needed += memo_bytes(self._remembered, self.words, splits)
         if limit is not None and self._masks.nbytes + needed > limit:
             return False
         self.levels, self.scratch, self.memo = self._arrays(room, splits)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.proper.masksets import Ints, MaskSet, Words, new_set
+from solver.proper.masksets import Ints, MaskSet, Words, new_set, set_bytes
 
 INFINITE = 2**61
 
@@ -185,6 +185,11 @@ def new_memo(room: int, words: int, splits: int) -> Memo:
         np.zeros((room, splits, 2), np.int64),
         np.zeros(words + 1, np.uint64),
     )
+
+
+def memo_bytes(room: int, words: int, splits: int) -> int:
+    """Memory of a memo."""
+    return set_bytes(words + 1, room) + room * (16 + 16 * splits) + 8 * (words + 2)
 
 
 def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> Levels:
