@@ -19,6 +19,7 @@ from pipelines.cli.problems import (
     remedies_as_options,
     rounding_of,
     show_effort,
+    show_limits,
     show_problem,
 )
 
@@ -68,7 +69,7 @@ def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any
         click.echo()
         _show_steps(found)
         click.echo()
-        print_lines(_lines(found))
+        print_lines(_lines(found, show_limits(request)))
         if save is not None:
             click.echo(f"The path and its {count(len(found.steps), 'tree')} are in {save}.")
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
@@ -114,24 +115,24 @@ def _decimal(value: Fraction) -> str:
     return f"{float(value):.6g}"
 
 
-def _lines(found: LamPath) -> list[tuple[str, str]]:
+def _lines(found: LamPath, within: str) -> list[tuple[str, str]]:
     return [
-        ("proof", _proof(found)),
+        ("proof", _proof(found, within)),
         ("search", f"{show_effort(found)}, {count(found.solves, 'solve')}"),
     ]
 
 
-def _proof(found: LamPath) -> str:
-    """What the status means for the path."""
+def _proof(found: LamPath, within: str) -> str:
+    """What the status means for the path; ``within`` says which other trees there are."""
     from solver import Status
 
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
     if found.status is Status.OPTIMAL:
+        better = f"optimal: at no λ has any tree{within} a smaller objective"
         if found.tolerance:
-            rounding = rounding_of(found.steps[-1].tree)
-            return f"optimal: at no λ has any tree a smaller objective, but for {rounding}"
-        return "optimal: at no λ has any tree a smaller objective (gap 0)"
+            return f"{better}, but for {rounding_of(found.steps[-1].tree)}"
+        return f"{better} (gap 0)"
     proven = sum(step.proven for step in found.steps)
     # The gap is largest at a breakpoint: between them the path is straight, the bound concave.
     gaps = [(found.solution_at(lam).gap or Fraction(0), lam) for lam in found.lams]

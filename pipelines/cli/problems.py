@@ -122,8 +122,18 @@ def remedies_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         message = re.sub(r"columns: \{([^{}:]+): (\w+)\}", r"--column \1=\2", str(error))
+        message = re.sub(r"limits: \{(depth|splits): (\d+)\}", r"--max-\1 \2", message)
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
         raise InputError(message) from None
+
+
+def show_limits(request: Request) -> str:
+    """What the limits of a request say of its trees, to follow the word tree: all that is proven
+    is so of the trees within them."""
+    words = {"depth": "depth ≤ {}", "splits": "splits ≤ {}", "min_leaf_size": "leaf weight ≥ {}"}
+    given = {name: request.limits.get(name) for name in words}
+    said = [words[name].format(value) for name, value in given.items() if value is not None]
+    return f" with {', '.join(said)}" if said else ""
 
 
 def describe_problem(name: str, problem: Problem) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pipelines.cli.problems import (
     rounding_of,
     separator_option,
     show_effort,
+    show_limits,
     show_problem,
 )
 
@@ -80,16 +81,16 @@ def _show(request: Request, problem: Problem, solution: Solution) -> None:
 
     show_problem(request, problem)
     click.echo(f"\n{export_text(solution.tree)}\n")
-    print_lines(_lines(solution))
+    print_lines(_lines(solution, show_limits(request)))
 
 
-def _lines(solution: Solution) -> list[tuple[str, str]]:
+def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
     """What is known about a solution, one labelled line each."""
     leaves = "1 leaf" if solution.leaves == 1 else f"{solution.leaves} leaves"
     shape = f"{count(solution.splits, 'split')}, {leaves}, depth {solution.depth}"
     return [
         ("objective", _objective(solution)),
-        ("proof", _proof(solution)),
+        ("proof", _proof(solution, within)),
         _quality(solution),
         ("tree", shape),
         ("search", show_effort(solution)),
@@ -118,19 +119,19 @@ def _quality(solution: Solution) -> tuple[str, str]:
     return "accuracy", f"{float(solution.accuracy):.4f} on these rows"
 
 
-def _proof(solution: Solution) -> str:
-    """What the status means for the tree."""
+def _proof(solution: Solution, within: str) -> str:
+    """What the status means for the tree; ``within`` says which other trees there are."""
     from solver import Status
 
     if solution.lower_bound is None or solution.gap is None:
         return f"{solution.status}: nothing is proven"
     if solution.status is Status.OPTIMAL:
         if solution.tolerance:
-            within = f"{float(solution.tolerance):.2g}, {rounding_of(solution.tree)}"
-            return f"optimal: no tree has an objective smaller by more than {within}"
-        return "optimal: no tree has a smaller objective (gap 0)"
+            rounding = f"{float(solution.tolerance):.2g}, {rounding_of(solution.tree)}"
+            return f"optimal: no tree{within} has an objective smaller by more than {rounding}"
+        return f"optimal: no tree{within} has a smaller objective (gap 0)"
     bound, gap = float(solution.lower_bound), float(solution.gap)
-    return f"{solution.status}: no tree has an objective below {bound:.6g} (gap {gap:.3g})"
+    return f"{solution.status}: no tree{within} has an objective below {bound:.6g} (gap {gap:.3g})"
 
 
 @click.command()
