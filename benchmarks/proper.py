@@ -83,9 +83,8 @@ def points(case: Case, noise: float) -> Problem:
 
 def search(case: Case, problem: Problem, seconds: float, **options: Any) -> Solution:
     """The solver on a case."""
-    limits = Limits(seconds=seconds)
-    options = {"rules": case.rules, "splits": case.splits, **options}
-    return solve(problem, 0, "proper", limits, **options)
+    limits = Limits(seconds=seconds, splits=case.splits)
+    return solve(problem, 0, "proper", limits, rules=case.rules, **options)
 
 
 def timed(cases: tuple[Case, ...], noises: list[float], seconds: float) -> None:

@@ -44,6 +44,7 @@ from benchmarks.engine import show
 from solver import Problem
 from solver.base import Solver
 from solver.catalogue import get_solver
+from solver.limits import Limits
 from solver.shards import Shard, merge
 from solver.solution import Solution
 from solver.tree import Tree
@@ -57,8 +58,8 @@ name: shards
 datasets: [{{name: points, path: points.csv, target: class}}]
 encodings: [continuous]
 lambdas: [{lam}]
-solvers: [{{solver: proper, shards: {shards}, options: {{rules: {rules}, splits: {splits}}}}}]
-limits: {{seconds: 3600}}
+solvers: [{{solver: proper, shards: {shards}, options: {{rules: {rules}}}}}]
+limits: {{seconds: 3600, splits: {splits}}}
 """
 
 FREE = ("shards", "rounds", "search s", "one worker s", "two s", "one / two", "undivided / two")
@@ -133,19 +134,22 @@ class FreeCores:
     ----------
     table : DataFrame
     lam : str
-    options : dict
-        Of the solver.
+    rules : str
+        What a split may be.
+    splits : int
+        Most splits of a tree.
     """
 
-    def __init__(self, table: pd.DataFrame, lam: str, options: dict[str, Any]) -> None:
+    def __init__(self, table: pd.DataFrame, lam: str, rules: str, splits: int) -> None:
         self.problem = Problem.from_table(table, "class", "continuous")
-        self.lam, self.solver = Fraction(lam), get_solver("proper")(**options)
+        self.lam, self.limits = Fraction(lam), Limits(splits=splits)
+        self.solver = get_solver("proper")(rules=rules)
         self.solver.warm_up()
         self.answers: set[Answer] = set()
 
     def _solve(self, solver: Solver, start: Tree | None) -> tuple[Solution, float]:
         began = time.process_time()
-        solution = solver.solve(self.problem, self.lam, start=start)
+        solution = solver.solve(self.problem, self.lam, self.limits, start=start)
         return solution, time.process_time() - began
 
     def undivided(self) -> float:
@@ -243,10 +247,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for."""
     asked = parse(arguments)
-    table, options = points(asked.points), {"rules": asked.rules, "splits": asked.splits}
+    table = points(asked.points)
     print(f"{psutil.cpu_count(logical=True)} cores, load {psutil.getloadavg()[0]:.1f} before")
     print(f"{asked.points} points, {asked.rules}, {asked.splits} splits")
-    free = FreeCores(table, asked.lam, options)
+    free = FreeCores(table, asked.lam, asked.rules, asked.splits)
     show("On free cores", FREE, free.compare(asked.shards, asked.rounds))
     answers = free.answers
     if not asked.free_only:
@@ -255,7 +259,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             table.to_csv(folder / "points.csv", index=False)
             for shards in asked.shards:
-                terms = {**options, "lam": asked.lam, "shards": shards}
+                terms = {
+                    "rules": asked.rules, "splits": asked.splits, "lam": asked.lam,
+                    "shards": shards,
+                }  # fmt: skip
                 more, faster, given = measure(terms, folder, asked.rounds)
                 lines, ratios, answers = lines + more, ratios + faster, answers | given
         finally:

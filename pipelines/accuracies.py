@@ -66,10 +66,7 @@ def _usable(results: pd.DataFrame) -> pd.DataFrame:
     given = [(json.loads(text) or {}).get("kind") == "given" for text in results["validation"]]
     whole = results["fold"].isna() | pd.Series(given, results.index, dtype=bool)
     runs = results[whole & results["errors"].notna()]
-    depths = [
-        json.loads(limits).get("depth", json.loads(options).get("depth"))
-        for limits, options in zip(runs["limits"], runs["solver_options"], strict=True)
-    ]
+    depths = [json.loads(limits).get("depth") for limits in runs["limits"]]
     return runs.assign(depth_limit=pd.array(depths, dtype="Int64"))
 
 

@@ -147,6 +147,7 @@ def _check(request: Request) -> tuple[Limits, Solver]:
     """What can be refused before the data are read."""
     limits = Limits(**request.limits)
     solver = get_solver(request.solver)(**request.solver_options)
+    solver.check_limits(limits)
     get_encoding(request.encoding).check_options(request.encoding_options)
     read_lambda(request.lam, 1)
     return limits, solver

@@ -124,6 +124,8 @@ class Traits:
     max_classes : int or None
     limits : frozenset of str
         Names of the structural limits (depth, splits, min_leaf_size) it honours.
+    needs : frozenset of str
+        Those of them without which it cannot begin.
     proves : bool
         Whether it proves a lower bound.
     resumes : bool
@@ -136,6 +138,7 @@ class Traits:
     features: frozenset[str]
     max_classes: int | None = None
     limits: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
     proves: bool = True
     resumes: bool = False
     tasks: frozenset[Task] = frozenset({"classification"})
@@ -312,9 +315,25 @@ class Solver(ABC):
             raise UnsupportedError(
                 f"solver {cls.name!r} can do {most} classes, the target has {n_classes}"
             )
+        cls.check_limits(limits)
+
+    @classmethod
+    def check_limits(cls, limits: Limits) -> None:
+        """Refuse limits on the tree that the solver cannot honour, and ask for those it needs.
+
+        Raises
+        ------
+        UnsupportedError
+        """
         for limit in STRUCTURAL_LIMITS:
-            if getattr(limits, limit) is not None and limit not in cls.traits.limits:
+            is_given = getattr(limits, limit) is not None
+            if is_given and limit not in cls.traits.limits:
                 raise UnsupportedError(f"solver {cls.name!r} cannot honour the limit {limit!r}")
+            if not is_given and limit in cls.traits.needs:
+                raise UnsupportedError(
+                    f"solver {cls.name!r} needs the limit {limit!r}; "
+                    f"say e.g. limits: {{{limit}: 2}}"
+                )
 
     def solve(
         self,

@@ -10,8 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from solver.base import STRUCTURAL_LIMITS
-
 KEY_COLUMNS = (
     "data_hash",
     "encoding",
@@ -116,14 +114,12 @@ def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
 def allowed_trees(limits: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The limits, and the rules of splits, that say which trees a solver may choose from.
 
-    Some solvers have an option of a limit's name, such as the depth of ``quantbnb``; limits go
-    first. What is proven within them holds for those trees alone. Axis-parallel rules are what
-    every solver has that has no choice of them.
+    What is proven within them holds for those trees alone. Axis-parallel rules are what every
+    solver has that has no choice of them.
     """
-    own = {name: options.get(name) for name in STRUCTURAL_LIMITS}
-    merged = own | {name: value for name, value in limits.items() if name not in BUDGETS}
+    allowed = {name: value for name, value in limits.items() if name not in BUDGETS}
     rules = options.get("rules", "axis")
     if rules != "axis":
         curved = rules != "hyperplane"
-        merged |= {"rules": rules} | ({"degree": options.get("degree")} if curved else {})
-    return {name: value for name, value in merged.items() if value is not None}
+        allowed |= {"rules": rules} | ({"degree": options.get("degree")} if curved else {})
+    return {name: value for name, value in allowed.items() if value is not None}

@@ -6,10 +6,14 @@ import multiprocessing
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.cli.output import print_table
+
+if TYPE_CHECKING:
+    from solver.base import Traits
 
 
 @click.command()
@@ -40,7 +44,7 @@ def solvers() -> None:
                 ", ".join(sorted(traits.features)),
                 ", ".join(sorted(traits.tasks)),
                 "any" if traits.max_classes is None else f"up to {traits.max_classes}",
-                ", ".join(sorted(traits.limits)) or "none",
+                ", ".join(_limits(traits)) or "none",
                 "yes" if traits.proves else "no",
                 "yes" if traits.shards else "no",
                 solver.summary,
@@ -68,6 +72,10 @@ def solvers() -> None:
     if options:
         click.echo()
         print_table(("option", "default", "allowed", "meaning"), options)
+
+
+def _limits(traits: Traits) -> list[str]:
+    return [f"{n} (needed)" if n in traits.needs else n for n in sorted(traits.limits)]
 
 
 def _allowed(values: tuple[object, ...] | None) -> str:

@@ -130,9 +130,11 @@ def remedies_as_options() -> Iterator[None]:
 def show_limits(request: Request) -> str:
     """What the limits of a request say of its trees, to follow the word tree: all that is proven
     is so of the trees within them."""
+    from solver import Limits
+
     words = {"depth": "depth ≤ {}", "splits": "splits ≤ {}", "min_leaf_size": "leaf weight ≥ {}"}
-    given = {name: request.limits.get(name) for name in words}
-    said = [words[name].format(value) for name, value in given.items() if value is not None]
+    given = Limits(**request.limits).to_dict()
+    said = [text.format(given[name]) for name, text in words.items() if name in given]
     return f" with {', '.join(said)}" if said else ""
 
 

@@ -15,7 +15,6 @@ from pipelines.labels import telling_options
 from pipelines.report.packed import unpack
 from pipelines.report.quality import REGRESSION
 from pipelines.report.results import Results
-from solver.base import STRUCTURAL_LIMITS
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
@@ -161,10 +160,7 @@ def _families(rows: pd.DataFrame) -> dict[str, Any]:
     for solver, options, limits in dict.fromkeys(triples):
         asked = own_options(json.loads(options))
         family = {name: asked.pop(name) for name in _FAMILY_OPTIONS if name in asked}
-        bounds = {**json.loads(limits), **asked}
-        size = {name: bounds[name] for name in STRUCTURAL_LIMITS if bounds.get(name) is not None}
-        rest = {name: value for name, value in asked.items() if name not in STRUCTURAL_LIMITS}
-        own[solver, options, limits] = (str(solver), family, size, rest)
+        own[solver, options, limits] = (str(solver), family, json.loads(limits), asked)
     labels = {}
     for key, (solver, family, size, rest) in own.items():
         namesakes = [other for name, _, _, other in own.values() if name == solver]

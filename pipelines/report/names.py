@@ -117,5 +117,5 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
 
 
 def _shape(limits: str, options: str) -> str:
-    """What says which trees are allowed; ``quantbnb`` has an option of depth."""
+    """What says which trees are allowed."""
     return json.dumps(allowed_trees(_options(limits), _options(options)), sort_keys=True)

@@ -18,18 +18,19 @@ class ProperTreeClassifier(SparseTreeClassifier):
     """The tree of least training loss + λ·splits among those of a family of rules and a size.
 
     A split may be a cut of one column, a hyperplane of all columns, or a surface of a degree.
+    "Optimal" is said of the trees of at most ``max_splits`` splits, within the other limits.
 
     Parameters
     ----------
     lam : float, str or Fraction, default=0.01
         λ, the price of a split: a split must set right more than this share of the training
         weight. It is kept as an exact fraction; a float stands for its shortest decimal. At 0
-        only ``splits`` and ``max_depth`` limit the tree.
+        only ``max_splits`` and ``max_depth`` limit the tree.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
         What a split may be: ``mixed`` takes the simplest of the three at every split.
     degree : int, default=2
         Of the surfaces of ``polynomial`` and ``mixed``.
-    splits : int, default=2
+    max_splits : int, default=2
         Most splits of the tree. There are about n^G ways to part n rows, where G is 1 for cuts, D
         for hyperplanes of D columns and C(D + degree, D) − 1 for surfaces, and each split more
         multiplies the time by that: choose few rows and columns for what is not ``axis``.
@@ -78,14 +79,14 @@ class ProperTreeClassifier(SparseTreeClassifier):
     >>> from solver import ProperTreeClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> X, y = X.iloc[50:, 2:], y[50:]
-    >>> cuts = ProperTreeClassifier(splits=1).fit(X, y)
-    >>> lines = ProperTreeClassifier(rules="hyperplane", splits=1).fit(X, y)
+    >>> cuts = ProperTreeClassifier(max_splits=1).fit(X, y)
+    >>> lines = ProperTreeClassifier(rules="hyperplane", max_splits=1).fit(X, y)
     >>> str(cuts.objective_), str(lines.objective_), lines.status_.value
     ('7/100', '1/20', 'optimal')
     """
 
     _solver: ClassVar[str] = "proper"
-    _remedy: ClassVar[str] = "or lower splits or degree"
+    _remedy: ClassVar[str] = "or lower max_splits or degree"
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
         *,
         rules: str = "axis",
         degree: int = 2,
-        splits: int = 2,
+        max_splits: int = 2,
         mode: str = "search",
         encoding: str = "continuous",
         encoding_options: Mapping[str, Any] | None = None,
@@ -119,17 +120,15 @@ class ProperTreeClassifier(SparseTreeClassifier):
         )
         self.rules = rules
         self.degree = degree
-        self.splits = splits
+        self.max_splits = max_splits
         self.mode = mode
 
     def _options(self) -> dict[str, Any]:
         # numpy's whole numbers, as a grid search has them, are taken as Python's.
-        numbers: dict[str, Any] = {"degree": self.degree, "splits": self.splits}
-        whole = {
-            name: int(value) if isinstance(value, np.integer) else value
-            for name, value in numbers.items()
-        }
-        return {"rules": self.rules, "mode": self.mode, **whole}
+        degree: Any = self.degree
+        if isinstance(degree, np.integer):
+            degree = int(degree)
+        return {"rules": self.rules, "mode": self.mode, "degree": degree}
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
         """As every estimator's; hyperplanes and surfaces need all numbers."""

@@ -32,9 +32,11 @@ class Proper(Solver):
 
     A split parts the rows that reach it in one of the ways that a rule of the family can: a cut of
     one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of at
-    most ``splits`` such splits has a smaller objective. A stored split is one of the many rules
+    most so many splits has a smaller objective. A stored split is one of the many rules
     that part the training rows alike: of hyperplanes and surfaces one in the middle between both
     sides, of cuts the middle one.
+
+    It needs a limit on splits: time and memory grow steeply with it.
 
     The search enumerates the different partings of all rows by exact arithmetic, and then goes
     down by regions: a root, the other splits shared out between its two sides, the partings of a
@@ -44,7 +46,8 @@ class Proper(Solver):
     of the rules, whatever the limits, the incumbent and the number of shards.
 
     Mode ``paper`` is the published algorithm for comparison: it makes the best tree of each choice
-    of K rules, for K up to ``splits``. The optimum is the same; it is for some dozens of rows.
+    of K rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of
+    rows.
 
     Notes
     -----
@@ -69,6 +72,7 @@ class Proper(Solver):
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        needs=frozenset({"splits"}),
         shards=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
@@ -79,12 +83,6 @@ class Proper(Solver):
         ),
         "degree": Option(
             2, "a whole number from 1; the degree of the surfaces", kind=int, minimum=1
-        ),
-        "splits": Option(
-            2, "a whole number from 0; the most splits of a tree", kind=int, minimum=0
-        ),
-        "min_leaf_size": Option(
-            1, "a whole number from 1; the smallest weight of a leaf", kind=int, minimum=1
         ),
         "mode": Option(
             "search",
@@ -126,8 +124,10 @@ class Proper(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         family, degree = self.settings["rules"], self.settings["degree"]
-        limits = self._limits(problem, limits)
-        splits = limits.splits or 0
+        if limits.bytes is None:
+            limits = replace(limits, bytes=half_of_memory())
+        assert limits.splits is not None
+        splits = limits.splits
 
         def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine | PaperEngine:
             common = problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1)
@@ -157,23 +157,8 @@ class Proper(Solver):
         found = {FOUND: engine.found} if self.shard else {}
         return replace(solution, extra={**engine.extra, **found})
 
-    def _limits(self, problem: Problem, limits: Limits) -> Limits:
-        """The limits on the tree, those of the options included."""
-        splits = self.settings["splits"]
-        if limits.splits is not None:
-            splits = min(splits, limits.splits)
-        least = max(
-            limits.min_leaf_size or 0, self.settings["min_leaf_size"] * problem.weight_scale
-        )
-        return replace(
-            limits,
-            splits=splits,
-            min_leaf_size=None if least <= 1 else least,
-            bytes=half_of_memory() if limits.bytes is None else limits.bytes,
-        )
-
     @classmethod
     def warm_up(cls) -> None:
         """Compile the kernels on a tiny problem."""
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [2, 2]], [0, 1, 1, 0], ordered=True)
-        cls(rules="hyperplane").solve(problem, Fraction(1, 20))
+        cls(rules="hyperplane").solve(problem, Fraction(1, 20), Limits(splits=2))

@@ -15,7 +15,7 @@ from solver.growing import half_of_memory
 from solver.limits import Limits
 from solver.problem import Problem
 from solver.quantbnb.columns import Columns
-from solver.quantbnb.engine import DEEPEST, QuantEngine
+from solver.quantbnb.engine import QuantEngine
 from solver.quantbnb.greedy import GREEDY
 from solver.quantbnb.paper.begin import begin
 from solver.quantbnb.paper.engine import PaperEngine
@@ -38,8 +38,7 @@ class QuantBnB(Solver):
     threshold bounds what its neighbours cost. Mode ``paper`` is the published algorithm, for
     comparison, with the choice of its four lower bounds; beyond depth 3 it takes very long.
 
-    A tree needs a limit of depth here: that of the limits, or else the option ``depth``. Optimal
-    means so among the trees within it.
+    It needs a limit on depth: time and memory grow steeply with it.
 
     Among optimal trees it returns one of the fewest splits; which of these is settled by the order
     of the search, which is the same on every machine. Of the cuts of a node that part its rows
@@ -74,6 +73,7 @@ class QuantBnB(Solver):
     traits: ClassVar[Traits] = Traits(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "min_leaf_size"}),
+        needs=frozenset({"depth"}),
         tasks=frozenset({"classification", "regression"}),
         resumes=True,
     )
@@ -84,12 +84,6 @@ class QuantBnB(Solver):
             ("fast", "paper"),
         ),
         "bound": Option("w1", "mode paper: its lower bound, see Section 3.2 of the paper", BOUNDS),
-        "depth": Option(
-            2,
-            f"a whole number from 0 to {DEEPEST}; the limit of depth where the limits have none",
-            kind=int,
-            minimum=0,
-        ),
     }
 
     @classmethod
@@ -129,8 +123,6 @@ class QuantBnB(Solver):
             parts = problem.codes, problem.counts, problem.arities
             return QuantEngine(*parts, prices, scope, problem.digest, state)
 
-        if limits.depth is None:
-            limits = replace(limits, depth=self.settings["depth"])
         if limits.bytes is None:
             limits = replace(limits, bytes=half_of_memory())
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
@@ -148,11 +140,12 @@ class QuantBnB(Solver):
     @classmethod
     def warm_up(cls) -> None:
         """Compile the kernels, for few and for many values of a feature, on tiny problems."""
+        limits = Limits(depth=2)
         for codes in ([[0], [1], [2]], [[0], [1], [2**15]]):
             problem = Problem.from_codes(codes, [0, 1, 0], ordered=True)
-            cls().solve(problem, Fraction(1, 20))
-        cls(mode="paper").solve(problem, Fraction(1, 20))
+            cls().solve(problem, Fraction(1, 20), limits)
+        cls(mode="paper").solve(problem, Fraction(1, 20), limits)
         problem = Problem.from_codes(
             [[0], [1], [2]], [0.0, 1.0, 3.0], task="regression", ordered=True
         )
-        cls().solve(problem, Fraction(1, 20))
+        cls().solve(problem, Fraction(1, 20), limits)

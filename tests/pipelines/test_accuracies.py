@@ -78,11 +78,6 @@ def test_mdlp_and_cart_stand_beside_and_folds_do_not_count(tmp_path: Path) -> No
     assert record["cart_percent"] == pytest.approx(90.9)
 
 
-def test_the_depth_may_be_an_option_of_the_solver(tmp_path: Path) -> None:
-    row = run(75, None, solver_options='{"depth":2}')
-    assert reproduce(as_frame([row]), published(tmp_path, "toy,92.5,"))["verdict"][0] == "same"
-
-
 def test_a_table_without_datasets_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
     path.write_text("depth2_accuracy_percent\n92.5\n")

@@ -114,7 +114,7 @@ def test_path_shows_rmse_along_lambda(wages: Path) -> None:
     [
         (["--target", "half"], "say --task regression"),
         (["--target", "pay", "--target", "days"], "say --task regression"),
-        (["--target", "trade", *HOW], "cannot be read as numbers"),
+        (["--target", "trade", *HOW, "--max-depth", 2], "cannot be read as numbers"),
         (["--target", "pay", *HOW[:2], "--encoding", "thresholds"], "cannot do regression"),
     ],
 )

@@ -139,7 +139,7 @@ def test_trees_of_hyperplanes_are_found_saved_and_predict(tmp_path: Path) -> Non
     rows = [(a, b, "above" if b > a else "below") for a in range(5) for b in range(5)]
     pd.DataFrame(rows, columns=["a", "b", "side"]).to_csv(table, index=False)
     solved = run("solve", table, "--target", "side", "--lam", "0", "--encoding", "continuous",
-                 "--solver", "proper", "--option", "rules=hyperplane", "--option", "splits=1",
+                 "--solver", "proper", "--option", "rules=hyperplane", "--max-splits", 1,
                  "--save", tree)  # fmt: skip
     assert solved.exit_code == 0, solved.stderr
     assert "optimal" in solved.stdout
@@ -147,6 +147,28 @@ def test_trees_of_hyperplanes_are_found_saved_and_predict(tmp_path: Path) -> Non
     result = run("predict", tree, table)
     assert result.stderr == "accuracy 1.0000: 25 of 25 rows as in column 'side'\n"
     assert json.loads(tree.read_text())["nodes"][0]["test"]["kind"] == "hyperplane"
+
+
+@pytest.mark.parametrize("mode", ["search", "paper"])
+def test_light_rows_may_be_leaves_of_proper(mode: str, tmp_path: Path) -> None:
+    """A limit on leaves that nobody gave, ten times a row's weight, made 1/3 of 1/10."""
+    table = tmp_path / "light.csv"
+    rows = [(2.5, 1.5, "a"), (1.5, 3.5, "z"), (1.5, 2.5, "z"), (4.5, 2.25, "z"), (4.5, 1, "a"),
+            (1.5, 1.2, "z")]  # fmt: skip
+    pd.DataFrame(rows, columns=["b", "e", "y"]).assign(w=0.1).to_csv(table, index=False)
+    how = [table, "--target", "y", "--weights", "w", "--encoding", "continuous",
+           "--solver", "proper", "--option", f"mode={mode}"]  # fmt: skip
+    shown = run("solve", *how, "--max-splits", 2, "--lam", "0.05").stdout
+    assert re.search(r"objective +0\.1 = 1/10 \(0/6 wrong \+ λ 1/20 × 2 splits\)", shown)
+    assert "optimal: no tree with splits ≤ 2 has a smaller objective (gap 0)" in shown
+    shown = run("path", *how, "--max-splits", 2, "--min-leaf-size", 0, "--lam-min", "0.05").stdout
+    assert "at no λ has any tree with splits ≤ 2, leaf weight ≥ 0 a smaller objective" in shown
+    assert [line.split()[4:6] for line in shown.splitlines()[4:5]] == [["2", "3"]]
+    for command, lam in (("solve", "--lam"), ("path", "--lam-min")):
+        line = refused(command, *how, lam, "0.05")
+        assert line.endswith("solver 'proper' needs the limit 'splits'; say e.g. --max-splits 2")
+    line = refused("solve", *how, "--option", "splits=2", "--lam", "0.05")
+    assert "solver 'proper' has no option 'splits'" in line
 
 
 def test_another_separator(loans: Path, tmp_path: Path) -> None:

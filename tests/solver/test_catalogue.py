@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +28,7 @@ from solver import (
 )
 from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
 from solver.osdt.engine import BOUNDS
+from solver.pathsearch import find_path
 from solver.scorer import score
 from tests.strategies import (
     Table,
@@ -41,7 +43,8 @@ from tests.strategies import (
 THIRD = Fraction(1, 3)
 SMALL_PRICE = Fraction(1, 2000)
 LARGE = 10**9
-ANY_DEPTH = 16
+ANY_SIZE = 16
+"""Of a tree: what small tables never reach, for solvers that need a limit."""
 
 quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -57,9 +60,7 @@ def _variants() -> list[Any]:
     """Every solver as it is, and with each other value of each option that lists its values."""
     variants = []
     for kind in SOLVERS.values():
-        # One that needs a limit on the tree gets one that the small tables never reach.
-        own = {name: ANY_DEPTH for name in ("depth", "splits") if name in kind.options}
-        variants.append(pytest.param(kind, own, id=kind.name))
+        variants.append(pytest.param(kind, {}, id=kind.name))
         for name, option in kind.options.items():
             for value in option.allowed or ():
                 if kind.name == "osdt" and name in BOUNDS:
@@ -72,7 +73,7 @@ def _variants() -> list[Any]:
                     continue  # of categories there are cuts only; it has tests of its own
                 if value != option.default:
                     label = f"{kind.name}-{name}-{value}"
-                    variants.append(pytest.param(kind, {**own, name: value}, id=label))
+                    variants.append(pytest.param(kind, {name: value}, id=label))
     return variants
 
 
@@ -88,7 +89,12 @@ def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
 def _limits_for(kind: type[Solver], data: st.DataObject) -> Limits:
     limits = data.draw(structural_limits())
     honoured = {name: getattr(limits, name) for name in kind.traits.limits}
-    return Limits(**honoured)
+    return free(kind, **{name: value for name, value in honoured.items() if value is not None})
+
+
+def free(kind: type[Solver], **given: Any) -> Limits:
+    """Limits, and of those that a solver needs beside them ones that let it give any tree."""
+    return Limits(**dict.fromkeys(kind.traits.needs, ANY_SIZE) | given)
 
 
 def check_solution(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> None:
@@ -153,7 +159,7 @@ class TestContract:
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(prices(sum(table.weights)))
-        check_against_oracle(kind, options, table, lam, Limits())
+        check_against_oracle(kind, options, table, lam, free(kind))
 
     @quick
     @given(data=st.data())
@@ -171,7 +177,7 @@ class TestContract:
     ) -> None:
         table = _table_for(kind, data)
         lam = data.draw(prices(sum(table.weights)))
-        structure = _limits_for(kind, data) if data.draw(st.booleans()) else Limits()
+        structure = _limits_for(kind, data) if data.draw(st.booleans()) else free(kind)
         nodes = data.draw(st.sampled_from([0, 1, 2, 5, 11, 40]))
         limits = Limits(**structure.to_dict(), nodes=nodes)
         problem = table.problem()
@@ -203,7 +209,7 @@ class TestContract:
         )
         problem = table.problem()
         assert repeated.digest == problem.digest
-        one, other = (kind(**options).solve(p, lam) for p in (problem, repeated))
+        one, other = (kind(**options).solve(p, lam, free(kind)) for p in (problem, repeated))
         assert one.tree == other.tree
 
     @quick
@@ -216,7 +222,9 @@ class TestContract:
         large = Problem.from_codes(
             table.codes, table.target, weights=[w * LARGE for w in table.weights]
         )
-        small, scaled = (kind(**options).solve(p, lam) for p in (table.problem(), large))
+        small, scaled = (
+            kind(**options).solve(p, lam, free(kind)) for p in (table.problem(), large)
+        )
         check_solution(large, scaled, lam, Limits())
         assert scaled.errors == LARGE * small.errors
         assert (scaled.objective, scaled.splits) == (small.objective, small.splits)
@@ -228,22 +236,22 @@ class TestContract:
         for seed in range(8):
             table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
             for lam in (Fraction(0), Fraction(1, 50)):
-                fast = kind(**options).solve(table.problem(), lam)
+                fast = kind(**options).solve(table.problem(), lam, free(kind))
                 with monkeypatch.context() as patch:
                     patch.setattr(search, "_SLICE_SECONDS", -1.0)
-                    slow = kind(**options).solve(table.problem(), lam)
+                    slow = kind(**options).solve(table.problem(), lam, free(kind))
                 assert slow.tree == fast.tree
 
     def test_one_row(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[1, 0]], [0], arities=[2, 2])
-        solution = kind(**options).solve(problem, Fraction(0))
+        solution = kind(**options).solve(problem, Fraction(0), free(kind))
         check_solution(problem, solution, Fraction(0), Limits())
         assert (solution.objective, solution.splits) == (0, 0)
 
     def test_one_class(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0]], [0, 0, 0])
         for lam in (Fraction(0), THIRD):
-            solution = kind(**options).solve(problem, lam)
+            solution = kind(**options).solve(problem, lam, free(kind))
             check_solution(problem, solution, lam, Limits())
             assert solution.errors == 0
             assert solution.splits == 0
@@ -253,13 +261,13 @@ class TestContract:
             problem = Problem.from_codes(codes, [0, 1, 1])
             assert problem.n_features == 0
             for lam in (Fraction(0), THIRD):
-                solution = kind(**options).solve(problem, lam)
+                solution = kind(**options).solve(problem, lam, free(kind))
                 check_solution(problem, solution, lam, Limits())
                 assert solution.objective == THIRD
 
     def test_contradictory_rows(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[0], [0], [0], [1], [1], [1]], [0, 0, 1, 1, 1, 0])
-        solution = kind(**options).solve(problem, Fraction(1, 10))
+        solution = kind(**options).solve(problem, Fraction(1, 10), free(kind))
         check_solution(problem, solution, Fraction(1, 10), Limits())
         assert problem.unavoidable_errors == 2 <= solution.errors
         if kind.traits.proves:
@@ -269,26 +277,26 @@ class TestContract:
         codes = [[i >> b & 1 for b in range(9)] for i in range(300)]
         problem = Problem.from_codes(codes, list(range(300)))
         lam = Fraction(1, 200)  # a split costs more than the one row that it can set right
-        solution = kind(**options).solve(problem, lam)
+        solution = kind(**options).solve(problem, lam, free(kind))
         check_solution(problem, solution, lam, Limits())
         if kind.traits.proves:
             assert (solution.objective, solution.splits) == (Fraction(299, 300), 0)
             # One split sets one more row right, whatever it asks.
-            one = Limits(splits=1) if "splits" in kind.traits.limits else Limits(depth=1)
-            paid = kind(**options).solve(problem, Fraction(1, 1000), one)
+            one = {name: 1 for name in ("depth", "splits") if name in kind.traits.limits}
+            paid = kind(**options).solve(problem, Fraction(1, 1000), Limits(**one))
             assert paid.objective == Fraction(298, 300) + Fraction(1, 1000)
 
     def test_splits_too_dear(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[0], [1], [1]], [0, 1, 1])
         for lam in (THIRD, Fraction(1), Fraction(7, 2)):
-            solution = kind(**options).solve(problem, lam)
+            solution = kind(**options).solve(problem, lam, free(kind))
             check_solution(problem, solution, lam, Limits())
             if kind.traits.proves:
                 assert (solution.objective, solution.splits) == (THIRD, 0)
 
     def test_stop_flag(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem, lam = hard_problem(), SMALL_PRICE
-        solution = kind(**options).solve(problem, lam, watch=Watch(stop=lambda: True))
+        solution = kind(**options).solve(problem, lam, free(kind), watch=Watch(stop=lambda: True))
         check_solution(problem, solution, lam, Limits())
         if kind.traits.proves:
             assert solution.status is Status.STOPPED
@@ -296,7 +304,8 @@ class TestContract:
         timer = threading.Timer(0.2, flag.set)
         timer.start()
         began = time.perf_counter()
-        kind(**options).solve(problem, lam, Limits(seconds=20), watch=Watch(stop=flag.is_set))
+        limits = free(kind, seconds=20)
+        kind(**options).solve(problem, lam, limits, watch=Watch(stop=flag.is_set))
         # A slice of the search and a garbage collection of a busy machine lie between.
         assert time.perf_counter() - began < 2
         timer.cancel()
@@ -306,7 +315,7 @@ class TestContract:
         problem, lam = hard_problem(), SMALL_PRICE
         for seconds in (0, 0.3):
             began = time.perf_counter()
-            solution = kind(**options).solve(problem, lam, Limits(seconds=seconds))
+            solution = kind(**options).solve(problem, lam, free(kind, seconds=seconds))
             taken = time.perf_counter() - began - solution.compile_seconds
             check_solution(problem, solution, lam, Limits())
             if kind.traits.proves:
@@ -315,9 +324,14 @@ class TestContract:
 
     def test_memory_limit(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem, lam = hard_problem(), SMALL_PRICE
-        # Solver proper knows its memory before it begins; of so few columns it is little.
-        for limit in (0, 2**12) if kind.name == "proper" else (0, 2**20, 2**23):
-            limits = Limits(bytes=limit, seconds=20)
+        few, many = (
+            kind(**options).solve(problem, lam, free(kind, nodes=nodes)).peak_bytes
+            for nodes in (1, 3000)
+        )
+        for limit in (0, 2**12, many // 2, 2**20, 2**23):
+            if limit >= many == few:
+                continue  # its memory does not grow with the search
+            limits = free(kind, bytes=limit, seconds=20)
             solution = kind(**options).solve(problem, lam, limits)
             check_solution(problem, solution, lam, Limits())
             if kind.traits.proves:
@@ -328,7 +342,7 @@ class TestContract:
         problem, lam = hard_problem(), SMALL_PRICE
         seen: list[Snapshot] = []
         watch = Watch(snapshot=seen.append, interval=0.05)
-        solution = kind(**options).solve(problem, lam, Limits(seconds=0.5), watch=watch)
+        solution = kind(**options).solve(problem, lam, free(kind, seconds=0.5), watch=watch)
         assert seen or not kind.traits.proves
         for shot in seen:
             points = score(problem, shot.tree, lam)
@@ -344,35 +358,44 @@ class TestContract:
         table = _table_for(kind, data)
         lam = data.draw(prices(sum(table.weights)))
         problem = table.problem()
-        start = kind(**options).solve(problem, data.draw(prices(problem.total_weight))).tree
-        solution = kind(**options).solve(problem, lam, start=start)
+        other = data.draw(prices(problem.total_weight))
+        start = kind(**options).solve(problem, other, free(kind)).tree
+        solution = kind(**options).solve(problem, lam, free(kind), start=start)
         check_solution(problem, solution, lam, Limits())
         if kind.traits.proves:
             best = table.optimum(lam)
             assert solution.objective == best.objective
             assert lam == 0 or solution.splits == best.splits
-            stopped = kind(**options).solve(problem, lam, Limits(nodes=0), start=start)
+            stopped = kind(**options).solve(problem, lam, free(kind, nodes=0), start=start)
             assert stopped.objective <= score(problem, start, lam).objective
 
     def test_refuses_what_it_cannot_do(self, kind: type[Solver], options: dict[str, Any]) -> None:
         multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
         if "categorical" not in kind.traits.features:
             with pytest.raises(UnsupportedError, match=kind.name):
-                kind(**options).solve(multiway, THIRD)
+                kind(**options).solve(multiway, THIRD, free(kind))
         binary = Problem.from_codes([[0], [1]], [0, 1])
         for limit in set(STRUCTURAL_LIMITS) - kind.traits.limits:
             with pytest.raises(UnsupportedError, match=limit):
-                kind(**options).solve(binary, THIRD, Limits(**{limit: 1}))
+                kind(**options).solve(binary, THIRD, free(kind, **{limit: 1}))
+        assert kind.traits.needs <= kind.traits.limits
+        for limit in kind.traits.needs:
+            lacking = replace(free(kind), **{limit: None})
+            with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}; say e.g."):
+                kind(**options).solve(binary, THIRD, lacking)
+            with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}"):
+                find_path(binary, THIRD, kind(**options).series(binary), lacking)
         with pytest.raises(InputError, match="no option 'colour'"):
             kind(colour="red")
         for name, option in kind.options.items():
+            assert name not in Limits.__dataclass_fields__, "two things of one name"
             with pytest.raises(InputError, match=name):
                 kind(**{name: object()})
             kind.check_options({name: option.default})
 
     def test_result_as_plain_data(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 1])
-        data = kind(**options).solve(problem, Fraction(1, 20)).to_dict()
+        data = kind(**options).solve(problem, Fraction(1, 20), free(kind)).to_dict()
         assert data["solver"] == kind.name
         assert data["version"] == kind.version
         assert Fraction(data["objective_exact"]) == Fraction(1, 10)
@@ -392,10 +415,7 @@ def hard_problem() -> Problem:
     [
         variant
         for variant in _variants()
-        if (
-            variant.values[1].keys() <= {"depth", "splits"}
-            or variant.values[1].keys() & {"mode", "policy"}
-        )
+        if (not variant.values[1] or variant.values[1].keys() & {"mode", "policy"})
         and variant.values[0].traits.proves
     ],
 )
@@ -407,7 +427,7 @@ def test_agrees_with_the_oracle_on_thousands(
 ) -> None:
     table = _table_for(kind, data)
     lam = data.draw(prices(sum(table.weights)))
-    limits = _limits_for(kind, data) if data.draw(st.booleans()) else Limits()
+    limits = _limits_for(kind, data) if data.draw(st.booleans()) else free(kind)
     check_against_oracle(kind, options, table, lam, limits)
 
 
@@ -441,8 +461,8 @@ def test_bad_price(lam: Any) -> None:
 
 def test_solve_by_name() -> None:
     problem = Problem.from_codes([[0], [1]], [0, 1])
-    for name in SOLVERS:
-        assert solver.solve(problem, "0.1", name).solver == name
+    for name, kind in SOLVERS.items():
+        assert solver.solve(problem, "0.1", name, free(kind)).solver == name
     assert solver.solve(problem, 0.1).objective == Fraction(1, 10)
     assert solver.solve(problem, "0.1", mode="paper").splits == 1
     with pytest.raises(InputError, match="mode"):

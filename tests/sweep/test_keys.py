@@ -76,7 +76,7 @@ def test_what_a_run_under_other_limits_answers(
 
 def test_rules_of_splits_say_which_trees_are_allowed() -> None:
     limits = {"seconds": 5, "splits": 2}
-    axis = allowed_trees(limits, {"rules": "axis", "degree": 2, "splits": 3})
+    axis = allowed_trees(limits, {"rules": "axis", "degree": 2})
     # Other solvers have these rules without saying so.
     assert axis == allowed_trees(limits, {}) == {"splits": 2}
     plane = allowed_trees(limits, {"rules": "hyperplane", "degree": 2})

@@ -39,6 +39,28 @@ def test_the_axes_are_multiplied_and_impossible_cells_told() -> None:
     assert "needs binary or continuous features" in found.impossible[0].reason
 
 
+def test_a_limit_that_a_solver_needs_is_asked_for_and_is_in_the_key() -> None:
+    text = """
+name: needs
+datasets: [monks-1]
+encodings: [continuous]
+lambdas: [0.1]
+solvers: [proper, {solver: proper, options: {splits: [1, 2]}}, quantbnb, branches, cart]
+"""
+    found = plan(text)
+    solvers = [(block.solver.name, block.solver.limits) for block in found.blocks]
+    assert solvers == [("proper", {"splits": 1}), ("proper", {"splits": 2}), ("cart", {})]
+    assert len({task.key for task in found.tasks()}) == 3
+    reasons = {entry.solver: entry.reason for entry in found.impossible}
+    assert reasons["proper"].endswith("needs the limit 'splits'; say e.g. limits: {splits: 2}")
+    assert reasons["quantbnb"].endswith("needs the limit 'depth'; say e.g. limits: {depth: 2}")
+    of_all = plan(text + "limits: {splits: 2}\n")
+    assert of_all.blocks[0].task(0).key == found.blocks[1].task(1).key
+    alone = text.replace("proper, {solver: proper, options: {splits: [1, 2]}}", "proper")
+    with pytest.raises(InputError, match=r"no cell .* needs the limit 'splits'; say e\.g\. limits"):
+        plan(alone.replace(", quantbnb, branches, cart]", "]"))
+
+
 def test_tasks_are_numbered_and_their_keys_differ() -> None:
     found = plan()
     tasks = list(found.tasks())

@@ -170,7 +170,7 @@ def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
 def test_what_is_proven_of_small_trees_says_nothing_of_deeper_ones(
     tmp_path: Path, rowmaker: Any
 ) -> None:
-    """The depth of quantbnb, cart and tao may be an option as well as a limit."""
+    """The depth of quantbnb and cart is a limit of the solver alone, tao has none."""
     text = """\
 name: depths
 datasets: [balance-scale]
@@ -188,7 +188,7 @@ limits: {seconds: 60}
     # Of the same depth, one solver's bound is held against what another has reached.
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     stored = pq.read_table(part).to_pylist()
-    two = [r for r in stored if '"depth":2' in r["solver_options"] and r["lam_exact"] == "1/100"]
+    two = [r for r in stored if '"depth":2' in r["limits"] and r["lam_exact"] == "1/100"]
     proven = next(r for r in two if r["solver"] == "quantbnb")
     proven.update(lower_bound=1.0, lower_bound_exact="1", objective=1.0, objective_exact="1")
     pq.write_table(pa.Table.from_pylist(stored, schema=SCHEMA), part)

@@ -82,9 +82,10 @@ def rule_row(
     truth = data.frame[data.targets[0]].to_numpy()
     wrong = int(np.sum((tree.predict(data.frame) != truth)[test]))
     objective, proves = Fraction(int(tree.errors), problem.total_weight), solver == "proper"
-    options: dict[str, Any] = {"depth": 3}
+    options: dict[str, Any] = {}
+    limits = {"depth": 3}
     if proves:
-        options = {"rules": rules, "degree": 2, "splits": splits, "mode": "search"}
+        options, limits = {"rules": rules, "degree": 2, "mode": "search"}, {"splits": splits}
     return {
         **run_row("petals", "onehot", "cart"),
         "key": f"petals/{solver}/{rules}/{splits}/{fold}",
@@ -100,7 +101,7 @@ def rule_row(
         "lam_label": "0",
         "solver": solver,
         "solver_options": json.dumps(options, sort_keys=True),
-        "limits": "{}",
+        "limits": json.dumps(limits),
         "status": "optimal" if proves else "heuristic",
         "validation": json.dumps(validation),
         "repeat": place.repeat,

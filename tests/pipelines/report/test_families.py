@@ -77,7 +77,7 @@ def test_they_are_shown_where_rules_are_chosen(rows: list[dict[str, Any]], sets:
 def test_options_beside_the_family_tell_its_lines_apart() -> None:
     options = '{"rules":"hyperplane","memo":%s}'
     rows = [
-        rule_row("hyperplane", 1, solver_options=options % memo, key=memo)
+        rule_row("hyperplane", 1, solver_options=options % memo, limits="{}", key=memo)
         for memo in ("true", "false")
     ]
     (one,) = found(rows)

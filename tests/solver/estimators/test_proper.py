@@ -63,7 +63,7 @@ def test_tags() -> None:
 def test_labels_are_what_solve_finds(rules: str) -> None:
     model = ProperTreeClassifier("0.02", rules=rules).fit(PETALS, KINDS)
     problem = Problem.from_table(PETALS.assign(species=KINDS), "species", "continuous")
-    solution = solver.solve(problem, "0.02", "proper", rules=rules)
+    solution = solver.solve(problem, "0.02", "proper", Limits(splits=2), rules=rules)
     assert model.status_ is Status.OPTIMAL
     assert model.objective_ == model.lower_bound_ == solution.objective
     assert model.tree_.nodes == solution.tree.nodes
@@ -74,11 +74,11 @@ def test_labels_are_what_solve_finds(rules: str) -> None:
 
 def test_a_line_beside_cuts() -> None:
     """One oblique split is better than one cut; cuts with a depth are those of Quant-BnB."""
-    line = ProperTreeClassifier(rules="hyperplane", splits=1).fit(PETALS, KINDS)
-    cut = ProperTreeClassifier(splits=1).fit(PETALS, KINDS)
+    line = ProperTreeClassifier(rules="hyperplane", max_splits=1).fit(PETALS, KINDS)
+    cut = ProperTreeClassifier(max_splits=1).fit(PETALS, KINDS)
     assert isinstance(line.tree_.tests[line.tree_.nodes[0].feature], HyperplaneTest)
     assert line.objective_ < cut.objective_
-    cuts = ProperTreeClassifier(splits=3, max_depth=2).fit(IRIS_X, IRIS_Y)
+    cuts = ProperTreeClassifier(max_splits=3, max_depth=2).fit(IRIS_X, IRIS_Y)
     assert cuts.objective_ == QuantBnBClassifier(max_depth=2).fit(IRIS_X, IRIS_Y).objective_
 
 
@@ -93,11 +93,11 @@ def test_the_published_algorithm_finds_the_same() -> None:
 
 def test_weights_and_the_size_of_leaves() -> None:
     weights = np.random.RandomState(0).randint(0, 4, len(KINDS))
-    model = ProperTreeClassifier(rules="hyperplane", splits=1, min_leaf_size=70)
+    model = ProperTreeClassifier(rules="hyperplane", max_splits=1, min_leaf_size=70)
     model.fit(PETALS, KINDS, weights)
     problem = Problem.from_table(PETALS.assign(y=KINDS), "y", "continuous", weights=weights)
-    options = {"rules": "hyperplane", "splits": 1}
-    solution = solver.solve(problem, "0.01", "proper", Limits(min_leaf_size=70), **options)
+    limits = Limits(splits=1, min_leaf_size=70)
+    solution = solver.solve(problem, "0.01", "proper", limits, rules="hyperplane")
     assert model.objective_ == solution.objective
     assert min(sum(node.counts) for node in model.tree_.nodes if node.is_leaf) >= 70
     wrong = (model.predict(PETALS) != KINDS) @ weights
@@ -105,24 +105,28 @@ def test_weights_and_the_size_of_leaves() -> None:
 
 
 def test_paths() -> None:
-    model = ProperTreeClassifier(rules="hyperplane", splits=1)
+    model = ProperTreeClassifier(rules="hyperplane", max_splits=1)
     found = model.regularization_path(PETALS, KINDS, lam_min="0.001")
     assert found.status is Status.OPTIMAL
     assert found.splits.tolist() == [1, 0]
     assert found.lams[1] == Fraction(1, 2) - found.losses[0]
-    both = ProperTreeClassifier(lam="0.02", lam_min="0.01", rules="hyperplane", splits=1)
+    both = ProperTreeClassifier(lam="0.02", lam_min="0.01", rules="hyperplane", max_splits=1)
     assert both.fit(PETALS, KINDS).tree_ in both.lam_path_.trees
 
 
 def test_work_where_estimators_work() -> None:
-    grid = {"rules": ["axis", "hyperplane"], "splits": np.array([0, 1]), "degree": np.array([1])}
+    grid = {
+        "rules": ["axis", "hyperplane"],
+        "max_splits": np.array([0, 1]),
+        "degree": np.array([1]),
+    }
     search = GridSearchCV(ProperTreeClassifier(), grid, cv=3).fit(PETALS, KINDS)
-    assert search.best_params_["splits"] == 1
+    assert search.best_params_["max_splits"] == 1
     assert search.best_score_ > 0.9
 
 
 def test_clone_and_pickle() -> None:
-    model = ProperTreeClassifier(lam=Fraction(1, 9), rules="mixed", degree=1, splits=1)
+    model = ProperTreeClassifier(lam=Fraction(1, 9), rules="mixed", degree=1, max_splits=1)
     assert clone(model).get_params() == model.get_params()
     model.fit(PETALS, KINDS)
     again = pickle.loads(pickle.dumps(model))
@@ -145,7 +149,7 @@ def test_missing_values() -> None:
 
 def test_warn_when_nothing_is_proven() -> None:
     limited = ProperTreeClassifier(0.001, rules="hyperplane", node_limit=1)
-    said = r"the search ended by its node limit; the objective .* or lower splits or degree"
+    said = r"the search ended by its node limit; the objective .* or lower max_splits or degree"
     with pytest.warns(ConvergenceWarning, match=said):
         limited.fit(PETALS, KINDS)
     assert limited.status_ is Status.NODE_LIMIT
@@ -157,8 +161,9 @@ def test_warn_when_nothing_is_proven() -> None:
     [
         ({"rules": "oblique"}, "option rules = 'oblique' .* one of axis, hyperplane"),
         ({"mode": "fast"}, "option mode = 'fast' .* one of search, paper"),
-        ({"splits": -1}, "option splits = -1"),
-        ({"splits": 1.5}, "option splits = 1.5"),
+        ({"max_splits": -1}, "limit splits = -1"),
+        ({"max_splits": 1.5}, "limit splits = 1.5"),
+        ({"max_splits": None}, "solver 'proper' needs the limit 'splits'"),
         ({"degree": 0}, "option degree = 0"),
         ({"max_depth": -1}, "limit depth = -1"),
         ({"rules": "hyperplane"}, "'a' holds no numbers.* use rules axis"),

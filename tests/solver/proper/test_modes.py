@@ -16,18 +16,18 @@ from tests.solver.proper.clouds import cases
 MODES = ("search", "paper")
 FAMILIES = ("axis", "hyperplane", "polynomial", "mixed")
 LOW = Fraction(1, 90)
+TWO = Limits(splits=2)
 
 
 def answer(case, mode, **options):
     """What the solver answers, its tree scored on the rows themselves."""
-    limits = Limits(depth=case.depth, min_leaf_size=case.min_leaf)
+    limits = Limits(depth=case.depth, splits=case.splits, min_leaf_size=case.min_leaf)
     solution = solve(
         case.problem,
         case.lam,
         "proper",
         limits=limits,
         rules=case.family,
-        splits=case.splits,
         mode=mode,
         **options,
     )
@@ -82,9 +82,9 @@ def scattered(n, dimensions, seed):
 )  # fmt: skip
 def test_the_modes_agree_where_the_naive_recursion_is_too_slow(n, dimensions, family, splits):
     problem = scattered(n, dimensions, seed=n)
-    options = {"rules": family, "splits": splits}
-    search = solve(problem, "0.01", "proper", **options)
-    paper = solve(problem, "0.01", "proper", mode="paper", **options)
+    limits = Limits(splits=splits)
+    search = solve(problem, "0.01", "proper", limits, rules=family)
+    paper = solve(problem, "0.01", "proper", limits, rules=family, mode="paper")
     assert (paper.objective, paper.splits) == (search.objective, search.splits)
     assert paper.status is search.status is Status.OPTIMAL
 
@@ -92,9 +92,9 @@ def test_the_modes_agree_where_the_naive_recursion_is_too_slow(n, dimensions, fa
 @pytest.mark.parametrize("family", FAMILIES)
 def test_paper_in_shards_is_the_whole(family):
     problem = scattered(6, 2, seed=3)
-    solver = Proper(rules=family, splits=2, mode="paper")
-    whole = solver.solve(problem, LOW)
-    parts = [solver.part(Shard(index, 3)).solve(problem, LOW) for index in range(3)]
+    solver = Proper(rules=family, mode="paper")
+    whole = solver.solve(problem, LOW, TWO)
+    parts = [solver.part(Shard(index, 3)).solve(problem, LOW, TWO) for index in range(3)]
     merged = merge(parts)
     assert (merged.tree, merged.objective) == (whole.tree, whole.objective)
     assert merged.status is Status.OPTIMAL
@@ -104,7 +104,7 @@ def test_paper_in_shards_is_the_whole(family):
 def test_paper_stops_in_time_with_a_bound():
     problem = scattered(60, 2, seed=1)
     solution = solve(
-        problem, 0, "proper", limits=Limits(seconds=0.5), rules="hyperplane", mode="paper"
+        problem, 0, "proper", limits=Limits(splits=2, seconds=0.5), rules="hyperplane", mode="paper"
     )
     assert solution.status is Status.TIME_LIMIT
     assert solution.seconds < 1.5
@@ -114,7 +114,7 @@ def test_paper_stops_in_time_with_a_bound():
 
 def test_paper_stops_at_the_same_combination():
     problem = scattered(12, 2, seed=1)
-    limits = Limits(nodes=500)
+    limits = Limits(splits=2, nodes=500)
     first, again = (
         solve(problem, 0, "proper", limits=limits, rules="hyperplane", mode="paper")
         for _ in range(2)
@@ -127,7 +127,12 @@ def test_paper_stops_at_the_same_combination():
 def test_paper_stops_for_memory():
     problem = scattered(30, 2, seed=1)
     solution = solve(
-        problem, 0, "proper", limits=Limits(bytes=50_000), rules="hyperplane", mode="paper"
+        problem,
+        0,
+        "proper",
+        limits=Limits(splits=2, bytes=50_000),
+        rules="hyperplane",
+        mode="paper",
     )
     assert solution.status is Status.MEMORY_LIMIT
     assert solution.lower_bound == 0
@@ -136,8 +141,8 @@ def test_paper_stops_for_memory():
 def test_the_memo_of_the_paper_tells_how_often_it_hits():
     """Section 4.7.2. Subtrees of one rule are asked for again and again; larger ones seldom are."""
     problem = scattered(20, 2, seed=2)
-    options = {"splits": 3, "mode": "paper", "memo": True}
-    extra = solve(problem, "0.001", "proper", **options).extra
+    limits = Limits(splits=3)
+    extra = solve(problem, "0.001", "proper", limits, mode="paper", memo=True).extra
     assert extra["memo_lookups_2"] > 4000
     assert extra["memo_hits_2"] < extra["memo_lookups_2"] / 2
     assert "memo_hits_3" not in extra
@@ -146,8 +151,8 @@ def test_the_memo_of_the_paper_tells_how_often_it_hits():
 def test_a_start_changes_nothing_but_what_is_known_early():
     problem = scattered(9, 2, seed=5)
     solver = Proper(rules="hyperplane", mode="paper")
-    once = solver.solve(problem, LOW)
-    assert solver.solve(problem, LOW, start=once.tree).tree == once.tree
+    once = solver.solve(problem, LOW, TWO)
+    assert solver.solve(problem, LOW, TWO, start=once.tree).tree == once.tree
 
 
 def test_thinning_belongs_to_mode_paper():
@@ -159,5 +164,5 @@ def test_a_leaf_for_every_class_is_a_bound():
     """Of hundreds of classes a split sets one row right, and costs more: nothing is searched."""
     codes = [[row >> bit & 1 for bit in range(9)] for row in range(300)]
     problem = Problem.from_codes(codes, list(range(300)))
-    solution = solve(problem, Fraction(1, 200), "proper", splits=16)
+    solution = solve(problem, Fraction(1, 200), "proper", Limits(splits=16))
     assert (solution.status, solution.splits, solution.nodes) == (Status.OPTIMAL, 0, 0)

@@ -93,18 +93,14 @@ def test_goes_on_from_a_state(nodes: int) -> None:
         solver.solve(problem, "0.1", "quantbnb", Limits(depth=3), state=state())
 
 
-def test_depth_is_that_of_the_limits_or_of_the_option() -> None:
+def test_depth_is_that_of_the_limits_and_is_asked_for() -> None:
     problem = Problem.from_table(table(), "loan", "continuous")
-    found = {
-        (depth, limit): solver.solve(problem, 0, "quantbnb", Limits(depth=limit), depth=depth)
-        for depth, limit in ((1, None), (2, None), (2, 1), (1, 3), (3, None))
-    }
-    assert found[1, None].tree == found[2, 1].tree
-    assert found[1, 3].tree == found[3, None].tree
-    assert [found[depth, None].tree.depth for depth in (1, 2, 3)] == [1, 2, 3]
-    assert found[2, None].tree == solver.solve(problem, 0, "quantbnb").tree
+    found = [solver.solve(problem, 0, "quantbnb", Limits(depth=depth)) for depth in (1, 2, 3)]
+    assert [solution.tree.depth for solution in found] == [1, 2, 3]
+    with pytest.raises(UnsupportedError, match=r"needs the limit 'depth'; say .*\{depth: 2\}"):
+        solver.solve(problem, 0, "quantbnb")
     with pytest.raises(InputError, match="set the limit depth to 16 or less"):
-        solver.solve(problem, 0, "quantbnb", depth=17)
+        solver.solve(problem, 0, "quantbnb", Limits(depth=17))
 
 
 def test_bound_grows_while_it_searches() -> None:
@@ -137,6 +133,8 @@ def test_memory_that_is_not_there_gives_a_greedy_tree() -> None:
 def test_refuses_what_it_cannot_do() -> None:
     multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
     with pytest.raises(UnsupportedError, match="needs binary or continuous features"):
-        solver.solve(multiway, 0, "quantbnb")
+        solver.solve(multiway, 0, "quantbnb", Limits(depth=2))
     with pytest.raises(UnsupportedError, match="splits"):
-        solver.solve(Problem.from_codes([[0], [1]], [0, 1]), 0, "quantbnb", Limits(splits=2))
+        solver.solve(
+            Problem.from_codes([[0], [1]], [0, 1]), 0, "quantbnb", Limits(depth=2, splits=2)
+        )
