@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,7 +29,7 @@ class Limits:
         Longest path of the tree, in splits.
     splits : int
         Splits of the tree.
-    min_leaf_size : int or float
+    min_leaf_size : int, float or Fraction
         Smallest weight of a leaf, in the unit of the weights as given; a float stands for its
         shortest decimal representation. Empty children of a multiway split are not leaves of the
         data and are allowed.
@@ -62,8 +63,14 @@ class Limits:
                 )
             # numpy's numbers, as a grid search has them, are stored as Python's.
             counted = whole or (field.name == "min_leaf_size" and value == int(value))
-            object.__setattr__(self, field.name, int(value) if counted else float(value))
+            kept = int(value) if counted else _exact_or_float(value)
+            object.__setattr__(self, field.name, kept)
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def _exact_or_float(value: Any) -> Any:
+    """A fraction as it is; else the float of a number's shortest decimal, also of a float32."""
+    return value if isinstance(value, Fraction) else float(str(value))

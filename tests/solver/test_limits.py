@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,10 @@ def test_a_limit_beyond_all_that_can_be_counted() -> None:
     with pytest.raises(InputError, match=r"depth = \d+ is too large; leave it out"):
         Limits(depth=2**63)
     assert Limits(splits=10**15).splits == 10**15
+
+
+def test_the_smallest_leaf_may_be_any_number() -> None:
+    third = Fraction(1, 3)
+    assert Limits(min_leaf_size=third).min_leaf_size == third
+    assert Limits(min_leaf_size=np.float32(0.1)).min_leaf_size == 0.1
+    assert type(Limits(min_leaf_size=2.0).min_leaf_size) is int
