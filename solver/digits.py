@@ -1,15 +1,36 @@
-"""How many digits of some numbers are shown: few, but enough to tell them apart."""
+"""How numbers are written: in full where something is decided by them, else with few digits, but
+enough to tell them apart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from decimal import Decimal
+
+import numpy as np
 
 _FEWEST, _MOST = 3, 12
 """Significant digits of the largest number."""
 
 _PLAIN = range(-5, 15)
 """Powers of ten that are written out; numbers beyond have an exponent."""
+
+
+def in_full(value: float) -> str:
+    """The shortest decimal that reads back as this very float: ``30``, ``0.1``, ``-2.25e-07``."""
+    return repr(float(value) + 0.0).removesuffix(".0")
+
+
+def moment_in_full(seconds: float) -> str:
+    """Seconds since 1970-01-01 UTC as a date, or a date and a time, to the last digit of
+    :func:`in_full`: ``2020-07-02``, ``2020-07-02T12:30:00.25``."""
+    number = Decimal(repr(float(seconds)))
+    places = max(-int(number.as_tuple().exponent), 0)
+    whole, rest = divmod(int(number.scaleb(places)), 10**places)
+    text = str(np.datetime64(whole, "s"))
+    if rest:
+        return f"{text}.{rest:0{places}d}".rstrip("0")
+    return text.removesuffix("T00:00:00")
 
 
 def plain_number(value: float, decimals: int) -> str:
@@ -63,25 +84,6 @@ def telling(values: Iterable[float]) -> Callable[[float], str]:
         show = _writer(digits, power)
         if len(set(map(show, distinct))) == len(distinct):
             break
-    return show
-
-
-def cuts_apart(thresholds: Iterable[float], fewest: int = 5) -> Callable[[float], str]:
-    """A way to write the thresholds of one column in a tree: five significant digits, or more where
-    it takes more to tell two of them apart; all digits before the point, no zeros at the end."""
-    distinct = set(thresholds)
-    for digits in range(fewest, _MOST + 1):
-        show = _plain_writer(digits)
-        if len(set(map(show, distinct))) == len(distinct):
-            break
-    return show
-
-
-def _plain_writer(digits: int) -> Callable[[float], str]:
-    def show(value: float) -> str:
-        before = len(f"{abs(value):.0f}") if abs(value) < 1e11 else 0
-        return f"{value:.{max(digits, before + 1)}g}"
-
     return show
 
 

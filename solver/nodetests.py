@@ -9,15 +9,20 @@ branches.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.digits import in_full, moment_in_full
 from solver.errors import InputError
 from solver.surfaces import HyperplaneTest, PolynomialTest, SurfaceTest
 from solver.values import FEATURE, Category, key_of, show_column, show_value
+
+_LAST_MOMENT = 2.0**62
+"""In seconds; what numpy can write as a date, and much more than people do."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +123,13 @@ class ThresholdTest:
     @property
     def name(self) -> str:
         """Name of the encoded feature."""
-        return f"{show_column(self.column, FEATURE)}>{self._shown()}"
+        return f"{show_column(self.column, FEATURE)}>{self.shown}"
 
-    def _shown(self) -> str:
-        if self.unit == "date":
-            moment = np.datetime64(round(self.threshold * 1000), "ms")
-            text = str(moment.astype("datetime64[s]"))
-            return text.removesuffix("T00:00:00")
-        return f"{self.threshold:.12g}"
+    @property
+    def shown(self) -> str:
+        """The threshold in full: read back, it is this very float."""
+        show = moment_in_full if self.unit == "date" else in_full
+        return show(self.threshold)
 
     def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """The branch of every value."""
@@ -136,7 +140,7 @@ class ThresholdTest:
 
     def describe(self, branch: int) -> str:
         """The condition of a branch in words, e.g. ``age > 30``."""
-        return f"{show_column(self.column)} {'>' if branch else '≤'} {self._shown()}"
+        return f"{show_column(self.column)} {'>' if branch else '≤'} {self.shown}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -170,8 +174,13 @@ def parse_test(data: dict[str, Any]) -> NodeTest:
     if kind == ThresholdTest.kind:
         if data["missing"] not in (0, 1):
             raise ValueError(f"a test on {data['column']!r} has no branch {data['missing']!r}")
-        unit = data.get("unit", "number")
-        return ThresholdTest(data["column"], float(data["threshold"]), data["missing"], unit)
+        test = ThresholdTest(
+            data["column"], float(data["threshold"]), data["missing"], data.get("unit", "number")
+        )
+        largest = _LAST_MOMENT if test.unit == "date" else sys.float_info.max
+        if test.unit not in ("number", "date") or not abs(test.threshold) <= largest:
+            raise ValueError(f"no {test.unit} is the threshold {test.threshold!r}")
+        return test
     for surface in (HyperplaneTest, PolynomialTest):
         if kind == surface.kind:
             return surface.parse(data)

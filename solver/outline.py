@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from solver.digits import cuts_apart, significant, telling
-from solver.nodetests import CategoryTest, NodeTest, ThresholdTest
+from solver.digits import significant, telling
+from solver.nodetests import CategoryTest, NodeTest
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Tree
 from solver.values import show_column
@@ -27,10 +27,9 @@ class Outline:
     condition : str
         What led here from the parent, in full (``odor = almond``); empty at the root.
     answer : str
-        The same without the column's name (``= almond``), and with fewer digits where a threshold
-        has many.
+        The same without the column's name (``= almond``).
     question : str
-        The column asked for, or the sum of several with few digits; empty at a leaf.
+        The column asked for, or the sum of several; empty at a leaf.
     label : str
         The predicted class, or the predicted numbers.
     label_index : int
@@ -92,7 +91,6 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
     merge : bool
         Show the leaves of one multiway split that predict the same class as one outcome.
     """
-    shorter = _short_thresholds(tree)
     foretell = _numbers(tree) if tree.outputs else _label(tree)
 
     def build(position: int, condition: str, answer: str) -> Outline:
@@ -103,9 +101,7 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
             return Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
         test = tree.tests[node.feature]
         children = tuple(
-            build(child, condition, shorter(test, branch) or answer)
-            for branch, child in enumerate(node.children)
-            for condition, answer in (_branch(test, (branch,)),)
+            build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
         )
         if merge and len(children) > 2:
             children = _merged(test, children)
@@ -143,45 +139,18 @@ def _numbers(tree: Tree) -> _Foretell:
     return foretell
 
 
-def _short_thresholds(tree: Tree) -> Callable[[NodeTest, int], str]:
-    """The answer of a branch of a threshold of numbers, short; empty for other tests."""
-    columns: dict[str, list[float]] = {}
-    for test in tree.tests.values():
-        if isinstance(test, ThresholdTest):
-            columns.setdefault(test.column, []).append(test.threshold)
-    shows = {name: cuts_apart(thresholds) for name, thresholds in columns.items()}
-
-    def answer(test: NodeTest, branch: int) -> str:
-        if isinstance(test, SurfaceTest):
-            return f"{_SIGNS[branch]} {_few_digits(test)(test.threshold)}"
-        if not isinstance(test, ThresholdTest) or test.unit != "number":
-            return ""
-        return f"{_SIGNS[branch]} {shows[test.column](test.threshold)}"
-
-    return answer
-
-
 _SIGNS = "≤", ">"
 
 
-def _few_digits(test: SurfaceTest) -> Callable[[float], str]:
-    """Numbers of a sum with six significant digits, or as many as tell its weights apart.
-
-    Weights that a solver writes have no digit more than the rows ask for, and are shown in full.
-    """
-    return cuts_apart(map(abs, test.weights), 6)
-
-
 def _terms(test: NodeTest) -> tuple[str, ...]:
-    return test.terms(_few_digits(test)) if isinstance(test, SurfaceTest) else ()
+    return test.terms if isinstance(test, SurfaceTest) else ()
 
 
 def in_short(test: NodeTest, branch: int, longest: int = 60) -> str:
-    """The condition of a branch on one line: a sum with few digits, and cut where it is long."""
+    """The condition of a branch on one line: a sum is cut, with an ellipsis, where it is long."""
     if not isinstance(test, SurfaceTest):
         return test.describe(branch)
-    total = shorten(" ".join(_terms(test)), longest)
-    return f"{total} {_SIGNS[branch]} {_few_digits(test)(test.threshold)}"
+    return f"{shorten(' '.join(test.terms), longest)} {_branch(test, (branch,))[1]}"
 
 
 def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
@@ -227,7 +196,7 @@ def shorten(text: str, width: int) -> str:
 
 def fold_terms(terms: Sequence[str], width: int) -> list[str]:
     """A sum in lines of at most ``width`` characters: broken before a term, and within one that is
-    longer before a factor; a name that is longer still is cut."""
+    longer before a factor; a name that is longer still has a longer line."""
     lines: list[str] = []
     for term in terms:
         if lines and len(lines[-1]) + 1 + len(term) <= width:
@@ -241,7 +210,7 @@ def fold_terms(terms: Sequence[str], width: int) -> list[str]:
                 lines[-1] += factor
             else:
                 lines.append(factor)
-    return [shorten(line, width) for line in lines]
+    return lines
 
 
 @dataclass(frozen=True)
@@ -371,7 +340,8 @@ def _title(node: Outline, longest: int) -> list[str]:
     """The lines of a box."""
     if not node.terms:
         return [shorten(node.question or node.label, longest)]
-    lines = fold_terms(node.terms, longest + _WIDER)
+    width = longest + _WIDER
+    lines = [shorten(line, width) for line in fold_terms(node.terms, width)]
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"]
 
 

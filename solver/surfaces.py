@@ -7,13 +7,14 @@ branch on any machine, and in any program that follows these two lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.digits import in_full
 from solver.values import CONDITION, FEATURE, show_column
 
 _DIGITS, _POWERS = "0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -58,7 +59,7 @@ class SurfaceTest:
     @property
     def name(self) -> str:
         """Name of the encoded feature."""
-        return f"{self._sum()}>{self.threshold:.12g}"
+        return f"{self._sum()}>{in_full(self.threshold)}"
 
     def sums(self, *values: NDArray[Any]) -> NDArray[np.float64]:
         """What is held against the threshold, for every row, from the numbers of each column."""
@@ -82,26 +83,21 @@ class SurfaceTest:
 
     def describe(self, branch: int) -> str:
         """The condition of a branch in words, e.g. ``0.5·length − 2·width > 3``."""
-        return f"{self._sum()} {'>' if branch else '≤'} {self.threshold:.12g}"
+        return f"{self._sum()} {'>' if branch else '≤'} {in_full(self.threshold)}"
 
-    def terms(self, show: Callable[[float], str] = "{:.12g}".format) -> tuple[str, ...]:
-        """The terms of the sum in words, e.g. ``0.5·length``, ``− 2·width²``.
-
-        Parameters
-        ----------
-        show : callable
-            How a number that is not negative is written.
-        """
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms of the sum in words, with all digits, e.g. ``0.5·length``, ``− 2·width²``."""
         words: list[str] = []
         for weight, powers in zip(self.weights, self.powers, strict=True):
             sign = ("−" if weight < 0 else "") if not words else ("− " if weight < 0 else "+ ")
             factors = [_factor(c, p) for c, p in zip(self.columns, powers, strict=True) if p]
-            size = [] if abs(weight) == 1 and factors else [show(abs(weight))]
+            size = [] if abs(weight) == 1 and factors else [in_full(abs(weight))]
             words.append(sign + "·".join(size + factors))
         return tuple(words) or ("0",)
 
     def _sum(self) -> str:
-        return " ".join(self.terms())
+        return " ".join(self.terms)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""

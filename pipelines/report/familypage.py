@@ -11,6 +11,7 @@ from pipelines.report.familychart import family_chart
 from pipelines.report.material import Material
 from pipelines.report.regionchart import region_chart
 from pipelines.report.regions import Plane, chosen_trees, find_planes
+from solver.digits import in_full
 from solver.outline import shorten
 
 MOST_LINES = 40
@@ -80,7 +81,7 @@ def _held(plane: Plane) -> str:
     if not plane.held:
         return ""
     shown = [*plane.held.items()][:_MOST_HELD]
-    words = [f"{shorten(name, 40)} = {value:.6g}" for name, value in shown]
+    words = [f"{shorten(name, 40)} = {in_full(value)}" for name, value in shown]
     more = len(plane.held) - len(shown)
     words += [f"{more} more"] if more else []
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from solver.encodings.roundest import roundest_moments, roundest_numbers
 from solver.nodetests import ThresholdTest
 from solver.scales import Scale
 
@@ -95,12 +96,6 @@ def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[
     return np.unique(nearest)
 
 
-def midpoints(below: NDArray[np.float64], above: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers t with below ≤ t < above: their middles, where floats have one."""
-    middle = below / 2 + above / 2
-    return np.where((below <= middle) & (middle < above), middle, below)
-
-
 def threshold_tests(
     column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str
 ) -> list[ThresholdTest]:
@@ -110,14 +105,19 @@ def threshold_tests(
     test for ``missing`` tells it from the small ones. Where none does, nothing is known about
     missing ones, and they take the branch of the majority.
     """
-    scale = scale_of(column, numbers, unit)
-    return [scale.cut(i) for i in cuts.tolist()]
+    scale = _scale(column, numbers, cuts, unit)
+    return [scale.cut(i) for i in range(len(cuts))]
 
 
 def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
     """All cuts of a column; missing values as in :func:`threshold_tests`."""
-    values = np.asarray(numbers.values, np.float64)
-    upper_is_larger = 2 * numbers.below[:-1] < (numbers.below[-1] if len(values) else 0)
+    scale = _scale(column, numbers, np.arange(max(len(numbers.values) - 1, 0)), unit)
+    return scale if numbers.has_missing else replace(scale, values=numbers.values)
+
+
+def _scale(column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str) -> Scale:
+    roundest = roundest_moments if unit == "date" else roundest_numbers
+    thresholds = roundest(numbers.values[cuts], numbers.values[cuts + 1])
+    upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    known = None if numbers.has_missing else values
-    return Scale(column, midpoints(values[:-1], values[1:]), missing, unit, known)
+    return Scale(column, thresholds, missing, unit)

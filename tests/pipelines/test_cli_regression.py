@@ -38,7 +38,7 @@ def test_solve_tells_r2_rmse_and_means(wages: Path) -> None:
     given = ["solve", wages, "--target", "pay", "--column", "days=drop", *HOW]
     shown = run(*given, "--lam", "10", "--max-depth", 2).stdout
     assert "20 rows, 2 features, regression of pay" in shown
-    assert "age ≤ 29.5" in shown
+    assert "age ≤ 29" in shown
     assert "trade = a: 1,001 (5 rows, ± 0.748)" in shown
     assert "fit        R² 0.9999, RMSE 0.8246 on these rows" in shown
     assert "squared error a row + λ 10 × 3 splits" in shown
@@ -76,7 +76,7 @@ def test_several_targets(wages: Path, tmp_path: Path) -> None:
     given = ["solve", wages, "--target", "pay", "--target", "days", *HOW, "--lam", "10"]
     shown = run(*given, "--max-depth", 1, "--save", tree).stdout
     assert "regression of pay, days" in shown
-    assert "age ≤ 29.5: pay 1,051, days 2.00 (10 rows, RMSE" in shown
+    assert "age ≤ 29: pay 1,051, days 2.00 (10 rows, RMSE" in shown
     result = run("predict", tree, wages)
     table = pd.read_csv(io.StringIO(result.stdout))
     assert list(table.columns) == ["prediction(pay)", "prediction(days)"]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from fractions import Fraction
 
-from solver.digits import cuts_apart, share, significant, telling
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solver.digits import in_full, moment_in_full, share, significant, telling
 
 
 @pytest.mark.parametrize(
@@ -56,15 +61,42 @@ def test_numbers_get_the_digits_that_tell_them_apart(values: list[float], texts:
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "texts"),
+    ("value", "text"),
     [
-        ([30.5], ["30.5"]),
-        ([0.571903424658], ["0.5719"]),
-        ([0.0550340659341, 0.0550341], ["0.05503407", "0.0550341"]),
-        ([1234567.5], ["1234567.5"]),
-        ([-2.25e-7], ["-2.25e-07"]),
+        (30.0, "30"),
+        (-0.0, "0"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        (1700000000001.5, "1700000000001.5"),
+        (1e300, "1e+300"),
+        (-2.25e-7, "-2.25e-07"),
+        (5e-324, "5e-324"),
+        (np.float64(0.5), "0.5"),
     ],
 )
-def test_thresholds_are_short_but_told_apart(thresholds: list[float], texts: list[str]) -> None:
-    show = cuts_apart(thresholds)
-    assert [show(threshold) for threshold in thresholds] == texts
+def test_numbers_in_full(value: float, text: str) -> None:
+    assert in_full(value) == text
+    assert float(text) == value
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "1970-01-01"),
+        (86461.0, "1970-01-02T00:01:01"),
+        (-0.25, "1969-12-31T23:59:59.75"),
+        (1593691200.0, "2020-07-02T12:00:00"),
+        (1593691200.000001, "2020-07-02T12:00:00.000001"),
+        (-86400.0 * 719162, "0001-01-01"),
+        (5e-10, "1970-01-01T00:00:00.0000000005"),
+        (2e17, "6337749671-05-12T19:33:20"),
+    ],
+)
+def test_moments_in_full(seconds: float, text: str) -> None:
+    assert moment_in_full(seconds) == text
+
+
+@given(st.floats(-1e11, 1e11))
+def test_a_moment_reads_back_as_the_same_float(seconds: float) -> None:
+    day, _, rest = moment_in_full(seconds).partition(".")
+    whole = int(np.datetime64(day, "s").astype(np.int64))
+    assert float(Fraction(whole) + Fraction(f"0.{rest or 0}")) == seconds

@@ -65,7 +65,7 @@ def test_the_codes_of_a_scale_are_those_of_its_cuts() -> None:
 def test_a_missing_number_is_below_every_cut_and_has_a_feature_of_its_own() -> None:
     frame = pd.DataFrame({"x": [np.nan, 1.0, 2.0, 3.0], "y": ["a", "b", "b", "a"]})
     problem = Problem.from_table(frame, "y", "continuous")
-    assert [feature.name for feature in problem.tests] == ["x>1.5", "x>2.5", "x=missing"]
+    assert [feature.name for feature in problem.tests] == ["x>1", "x>2", "x=missing"]
     assert problem.arities.tolist() == [3, 2]
     tree = problem.grow((2, ((1, (-1, -1)), -1)))
     assert tree.errors == 0

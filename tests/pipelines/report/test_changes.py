@@ -56,13 +56,13 @@ def test_one_question_for_another_at_the_same_place() -> None:
     assert [split.asks for split in change.removed] == ["x0"]
 
 
-def test_sums_of_columns_are_named_with_few_digits() -> None:
+def test_sums_of_columns_are_named_with_all_digits() -> None:
     frame = pd.DataFrame({"a": [0.0, 1, 2, 3], "b": [4.0, 1, 2, 3], "c": [0, 1, 0, 1]})
     problem = solver.Problem.from_table(frame, "c", "continuous")
     line = HyperplaneTest.of(["a", "b"], [0.333333333, -1.0], 0.123456)
     change = find_change(problem.grow(-1), problem.grow((line, (-1, (0, (-1, -1))))))
-    assert [split.asks for split in change.added] == ["0.333333·a − b > 0.123456", "a > 0.5"]
-    assert change.added[1].place == "where 0.333333·a − b > 0.123456"
+    assert [split.asks for split in change.added] == ["0.333333333·a − b > 0.123456", "a > 0.5"]
+    assert change.added[1].place == "where 0.333333333·a − b > 0.123456"
     assert find_change(problem.grow((line, (-1, -1))), problem.grow((line, (-1, -1)))).kept == 1
 
 

@@ -97,7 +97,7 @@ def test_missing_is_a_category():
 def test_missing_numbers():
     table = pd.DataFrame({"a": [1.0, 2.0, np.nan], "class": ["l", "h", "m"]})
     problem = Problem.from_table(table, "class", "thresholds")
-    assert [test.name for test in problem.tests] == ["a>1.5", "a=missing"]
+    assert [test.name for test in problem.tests] == ["a>1", "a=missing"]
     tree = stored(problem.grow((1, [(0, [-1, -1]), -1])))
     assert tree.predict(table).tolist() == ["l", "h", "m"]
     text = pd.DataFrame({"a": ["0.5", "7", ""]}).replace("", None)
