@@ -102,12 +102,15 @@ class ThresholdTest:
         Branch of a missing value.
     unit : {"number", "date"}
         How the threshold is shown.
+    lacked : bool
+        Whether training rows lack the number: then the words say where they go.
     """
 
     column: str
     threshold: float
     missing: int = 0
     unit: str = "number"
+    lacked: bool = False
     kind: ClassVar[str] = "threshold"
 
     @property
@@ -140,7 +143,8 @@ class ThresholdTest:
 
     def describe(self, branch: int) -> str:
         """The condition of a branch in words, e.g. ``age > 30``."""
-        return f"{show_column(self.column)} {'>' if branch else '≤'} {self.shown}"
+        missing = " or missing" if self.lacked and branch == self.missing else ""
+        return f"{show_column(self.column)} {'>' if branch else '≤'} {self.shown}{missing}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -150,6 +154,7 @@ class ThresholdTest:
             "threshold": self.threshold,
             "missing": self.missing,
             "unit": self.unit,
+            "lacked": self.lacked,
         }
 
 
@@ -174,8 +179,9 @@ def parse_test(data: dict[str, Any]) -> NodeTest:
     if kind == ThresholdTest.kind:
         if data["missing"] not in (0, 1):
             raise ValueError(f"a test on {data['column']!r} has no branch {data['missing']!r}")
+        threshold, unit = float(data["threshold"]), data.get("unit", "number")
         test = ThresholdTest(
-            data["column"], float(data["threshold"]), data["missing"], data.get("unit", "number")
+            data["column"], threshold, data["missing"], unit, bool(data.get("lacked", False))
         )
         largest = _LAST_MOMENT if test.unit == "date" else sys.float_info.max
         if test.unit not in ("number", "date") or not abs(test.threshold) <= largest:

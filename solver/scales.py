@@ -34,6 +34,8 @@ class Scale:
     missing : array of int8
         By threshold, the branch of a missing value.
     unit : {"number", "date"}
+    lacked : bool
+        Whether training rows lack the number.
     values : array of float64, ascending, optional
         The number that each code stands for; None where only their order is known, or a training
         row lacks the number.
@@ -43,11 +45,12 @@ class Scale:
     thresholds: NDArray[np.float64]
     missing: NDArray[np.int8]
     unit: str = "number"
+    lacked: bool = False
     values: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         content = hashlib.sha256(self.thresholds.tobytes() + self.missing.tobytes()).hexdigest()
-        return f"Scale({self.column!r}, {self.unit!r}, {content})"
+        return f"Scale({self.column!r}, {self.unit!r}, {self.lacked}, {content})"
 
     @property
     def arity(self) -> int:
@@ -75,7 +78,7 @@ class Scale:
     def cut(self, code: int) -> ThresholdTest:
         """The test that sends the codes up to ``code`` into branch 0, and larger ones into 1."""
         threshold, missing = float(self.thresholds[code]), int(self.missing[code])
-        return ThresholdTest(self.column, threshold, missing, self.unit)
+        return ThresholdTest(self.column, threshold, missing, self.unit, self.lacked)
 
 
 class Axis(NamedTuple):

@@ -120,4 +120,4 @@ def _scale(column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: st
     thresholds = roundest(numbers.values[cuts], numbers.values[cuts + 1])
     upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
     missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
-    return Scale(column, thresholds, missing, unit)
+    return Scale(column, thresholds, missing, unit, numbers.has_missing)

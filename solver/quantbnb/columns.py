@@ -104,6 +104,7 @@ def _feature(tests: Sequence[NodeTest]) -> NodeTest | Scale:
         np.array([cut.threshold for cut in cuts]),
         np.array([cut.missing for cut in cuts], np.int8),
         cuts[0].unit,
+        cuts[0].lacked,
     )
 
 

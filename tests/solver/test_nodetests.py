@@ -57,6 +57,33 @@ def test_words() -> None:
     assert ThresholdTest("day", 86461.0, unit="date").describe(0) == "day ≤ 1970-01-02T00:01:01"
 
 
+def test_where_missing_numbers_go_is_told_if_training_rows_lack_them() -> None:
+    lacked = ThresholdTest("age", 30.5, missing=0, lacked=True)
+    assert [lacked.describe(b) for b in range(2)] == ["age ≤ 30.5 or missing", "age > 30.5"]
+    assert parse_test(lacked.to_dict()) == lacked
+
+
+def test_thresholds_are_told_to_the_last_digit() -> None:
+    for threshold in (0.3, 0.1 + 0.2, 1.7e12, 1.7e12 + 0.001, 1e300, 5e-324, -0.1):
+        test = ThresholdTest("x", threshold)
+        assert float(test.describe(0).removeprefix("x ≤ ")) == threshold
+        assert float(test.name.removeprefix("x>")) == threshold
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threshold": float("nan")},
+        {"threshold": "inf"},
+        {"unit": "hour"},
+        {"unit": "date", "threshold": 1e300},
+    ],
+)
+def test_thresholds_that_cannot_be_told_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is the threshold"):
+        parse_test(AGE.to_dict() | change)
+
+
 @pytest.mark.parametrize("test", [ODOR, IS_FOUL, AGE, DAY])
 def test_plain_form_round_trip(test: CategoryTest | ThresholdTest) -> None:
     assert parse_test(test.to_dict()) == test
