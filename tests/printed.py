@@ -6,6 +6,7 @@ columns are known to the reader; sums are of columns whose names have none of th
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import json
 import re
@@ -47,13 +48,14 @@ def read_condition(condition: str, columns: tuple[str, ...]) -> Callable[[Row], 
     """What a condition in words asks of a row."""
     for equal, sign in ((True, " = "), (False, " ≠ ")):
         if sign in condition and not re.search(" [≤>] ", condition):
-            column, _, value = condition.rpartition(sign)
+            name, _, value = condition.rpartition(sign)
+            column = unquoted(name)
             return lambda row: (_shown(row[column]) == value) == equal
     takes_missing = condition.endswith(" or missing")
     condition = condition.removesuffix(" or missing")
     found = re.fullmatch("(.*) ([≤>]) (.*?)", condition, re.DOTALL)
     assert found, condition
-    asked, sign, threshold = found[1], found[2], number(found[3])
+    asked, sign, threshold = unquoted(found[1]), found[2], number(found[3])
     total = (lambda row: row[asked]) if asked in columns else read_sum(asked, columns)
 
     def holds(row: Row) -> bool:
@@ -63,6 +65,11 @@ def read_condition(condition: str, columns: tuple[str, ...]) -> Callable[[Row], 
         return exceeds == (sign == ">")
 
     return holds
+
+
+def unquoted(name: str) -> str:
+    """A name that has signs of rules is quoted as in Python."""
+    return str(ast.literal_eval(name)) if name[:1] in ("'", '"') else name
 
 
 def _shown(value: Any) -> str:

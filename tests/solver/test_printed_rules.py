@@ -62,6 +62,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "curve": {"a (mm)": [0.1, 1.7, 0.9, 1.2], "b": [1.0, 1.1, -0.7, 1e-3], "c": [1, 2, 4, 8]},
     "long name": {"x" * 60: [0.3, NEAR, 0.3, 0.5]},
 }
+# There are no sums of columns that lack numbers, and none read back whose names have signs.
 NO_SUMS = {
     "hyperplane": ("names", "missing", "missing twice", "missing days"),
     "polynomial": ("names", "missing", "missing twice", "missing days", *EXTREME),
@@ -169,18 +170,23 @@ def solved(frame: pd.DataFrame, classes: list[str], how: tuple[str, str, dict[st
     problem = Problem.from_table(table, "target", encoding)
     names = [test.name for test in problem.tests]
     assert len(set(names)) == len(names)
-    limits = Limits(splits=2 if options else None)
+    limits = Limits(depth=3, splits=2 if options else None)
     return solve(problem, lam="0.001", solver=solver, limits=limits, **options).tree
 
 
-@pytest.mark.parametrize("how", SOLVERS, ids=lambda how: "-".join([*how[:2], *how[2].values()]))
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        pytest.param(name, how, id="-".join([name, *how[:2], *how[2].values()]))
+        for name in TABLES
+        for how in SOLVERS
+        if name not in NO_SUMS.get(how[2].get("rules", ""), ())
+    ],
+)
 def test_printed_rules_are_the_tree(name: str, how: tuple[str, str, dict[str, Any]]) -> None:
     # Each row several times, so that mdlp finds cuts that pay.
     frame = pd.DataFrame(TABLES[name])
     frame = frame.loc[frame.index.repeat(8)].reset_index(drop=True)
-    if name in NO_SUMS.get(how[2].get("rules", ""), ()):
-        pytest.skip("no sums: of columns that lack numbers, or of such names and sizes")
     classes = [label for label in CLASSES for _ in range(8)]
     try:
         tree = solved(frame, classes, how)

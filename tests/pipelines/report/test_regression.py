@@ -23,6 +23,7 @@ from pipelines.report.stairs import at_breakpoints, read_stairs
 from pipelines.report.treeruns import signature
 from pipelines.report.write import write_report
 from pipelines.summary import print_summary
+from solver.digits import significant
 from solver.tree import Tree
 from sweep.datasets import parse_reference
 from sweep.engine import run_sweep
@@ -80,7 +81,7 @@ def test_points_have_rmse_over_folds_and_its_standard_error(results: Results) ->
     assert point["loss"] == pytest.approx((rows["train_rmse"] ** 2).mean())
     assert math.isnan(point["test_accuracy"])
     error = point["test_error"] / (2 * point["test_rmse"])
-    assert words_of_test(point).startswith(f"RMSE {point['test_rmse']:.2f} ± {error:.2g}")
+    assert words_of_test(point).startswith(f"RMSE {significant(point['test_rmse'])} ± {error:.2g}")
 
 
 def test_validation_takes_the_least_mean_squared_error(results: Results) -> None:

@@ -33,8 +33,9 @@ def gaps(draw: st.DrawFn, numbers: st.SearchStrategy[float]) -> tuple[float, flo
         other = draw(numbers)
         low, high = min(low, other), max(low, other)
     if low == high or math.isinf(high):
-        high = low
-        low = math.nextafter(low, -math.inf)
+        low, high = math.nextafter(low, -math.inf), low
+    if math.isinf(low):
+        low, high = high, math.nextafter(high, math.inf)
     return low + 0.0, high
 
 
