@@ -45,7 +45,7 @@ _LAST = "driver.json"
 
 
 class LostLeaseError(InputError):
-    """Another driver has taken this one for dead."""
+    """A driver has its claim no more: another one took it for dead, or its folder is gone."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,8 @@ class Lease:
         while True:
             count += 1
             with suppress(InputError):  # the storage may be full, or not answer for a while
+                if not self._has_claim:  # to write to a folder that is gone would make it again
+                    return
                 content = asdict(self._life()) | {"beat": count}
                 self.folder.write(_file(self.token, "beat"), _json(content), durable=False)
             if self._ended.wait(BEAT):
@@ -200,11 +202,30 @@ class Lease:
         StorageError
             If it cannot be told.
         """
-        if not self.folder.exists(_file(self.token, "claim")):
-            raise LostLeaseError(
-                f"another treesweep has taken over {self.folder}, because nothing was heard of "
-                f"this one for {STALE:.0f} seconds; this one ends and writes nothing more"
+        if not self._has_claim:
+            raise LostLeaseError(f"{self._loss()}; this one ends and writes nothing more")
+
+    @property
+    def _has_claim(self) -> bool:
+        return self.folder.exists(_file(self.token, "claim"))
+
+    def _loss(self) -> str:
+        """What has become of the claim."""
+        life = read_life(self.folder)
+        others = [claim.name for claim in claims(self.folder)]
+        if life is not None and (life.pid, life.host) != (os.getpid(), socket.gethostname()):
+            others.append(life.name)
+        if others:
+            return (
+                f"another treesweep ({others[0]}) has taken over {self.folder}, because nothing "
+                f"was heard of this one for {STALE:.0f} seconds"
             )
+        if not self.folder.names():
+            return (
+                f"{self.folder} is gone: it was removed or renamed while this sweep ran; resume "
+                "the sweep where it is now, or run it again"
+            )
+        return f"somebody has removed this driver's claim from {self.folder}/{FOLDER}"
 
     def release(self) -> None:
         """Let others have it."""
@@ -212,7 +233,7 @@ class Lease:
             return
         self._stop()
         with suppress(InputError):
-            if self.folder.exists(_file(self.token, "claim")):
+            if self._has_claim:
                 self.folder.write(_LAST, _json(asdict(self._life())), durable=False)
             _withdraw(self.folder, self.token)
 

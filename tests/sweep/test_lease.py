@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -112,6 +114,42 @@ def test_a_sign_of_life_says_how_far_it_is_and_stays(folder: Folder) -> None:
     assert (last.pid, last.numbers) == (os.getpid(), {"done": 5})
 
 
+def test_a_lost_claim_says_what_has_become_of_it(folder: Folder) -> None:
+    own = Lease(folder)
+    own.acquire()
+    folder.write("manifest.json", b"{}")
+    folder.remove(f"{lease.FOLDER}/{own.token}.claim")
+    with pytest.raises(lease.LostLeaseError, match="somebody has removed this driver's claim"):
+        own.check()
+    foreign = {"pid": 7, "host": "far", "machine": "far", "began": None}
+    folder.write(f"{lease.FOLDER}/other.claim", json.dumps(foreign | {"token": "other"}).encode())
+    with pytest.raises(lease.LostLeaseError, match=r"another treesweep \(process 7 on far\) has"):
+        own.check()
+    folder.remove(f"{lease.FOLDER}/other.claim")
+    life = {"pid": 8, "host": "far", "updated": 1.0, "numbers": {}}
+    folder.write("driver.json", json.dumps(life).encode())
+    with pytest.raises(lease.LostLeaseError, match=r"another treesweep \(process 8 on far\) has"):
+        own.check()
+    own.release()
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_folder_that_is_gone_is_named_and_not_made_again(tmp_path: Path, renamed: bool) -> None:
+    place = tmp_path / "out"
+    own = Lease(open_folder(place))
+    own.acquire()
+    own.folder.write("manifest.json", b"{}")
+    own.check()
+    place.rename(tmp_path / "elsewhere")
+    if not renamed:
+        shutil.rmtree(tmp_path / "elsewhere")
+    with pytest.raises(lease.LostLeaseError, match="out is gone: it was removed or renamed"):
+        own.check()
+    time.sleep(1.5 * lease.BEAT)
+    own.release()
+    assert not place.exists()
+
+
 @pytest.mark.faults
 def test_a_driver_that_was_killed_is_known_to_be_dead_at_once(
     folder: Folder, contend: Callable[..., Contender]
@@ -156,7 +194,8 @@ def test_a_driver_elsewhere_that_goes_on_after_it_was_taken_for_dead_writes_noth
     assert second.answer().startswith(f"told process {first.process.pid} on ")
     assert second.answer() == "held"
     first.process.send_signal(signal.SIGCONT)
-    assert first.ask("first").startswith("lost another treesweep has taken over")
+    told = f"lost another treesweep (process {second.process.pid} on "
+    assert first.ask("first").startswith(told)
     assert second.ask("second") == "wrote"
     assert [name for name, _ in folder.names("log")] == ["log/second"]
     first.end()
