@@ -51,6 +51,8 @@ class Verification:
         Rows that were checked.
     trees : int
         Trees that were scored anew.
+    unscored : int
+        Trees that could not be; a finding of their row says why.
     proofs : int
         Certificates that were checked.
     findings : list of Finding
@@ -59,6 +61,7 @@ class Verification:
 
     rows: int
     trees: int
+    unscored: int
     proofs: int
     findings: list[Finding]
 
@@ -95,7 +98,7 @@ def verify_sweep(
     read_manifest(folder)
     tables = Tables(folder)
     findings: list[Finding] = []
-    n_rows = n_trees = n_proofs = 0
+    n_rows = n_trees = n_scored = n_proofs = 0
     seen: set[bytes] = set()
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
@@ -105,14 +108,16 @@ def verify_sweep(
         clock.tick(f"{n_rows} rows checked, {len(findings)} findings")
         problems = [*_check_row(row, seen), *_check_claims(row, claims)]
         if not problems:
-            problems = [*_check_trees(row, tables), *check_presence(row, folder)]
+            checked = _Checked()
+            problems = [*_check_trees(row, tables, checked), *check_presence(row, folder)]
+            n_scored += checked.trees
         if not problems and proof and row["proof"] is not None:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
                 problems = [*check_certificate(row, folder, tables)]
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
-    return Verification(n_rows, n_trees, n_proofs, findings)
+    return Verification(n_rows, n_scored, n_trees - n_scored, n_proofs, findings)
 
 
 def _check_states(folder: Folder) -> Iterator[Finding]:
@@ -253,7 +258,14 @@ def _check_claims(row: Mapping[str, Any], claims: dict[bytes, _Claim]) -> Iterat
         )
 
 
-def _check_trees(row: Mapping[str, Any], tables: Tables) -> Iterator[str]:
+@dataclass
+class _Checked:
+    """How many trees of a row were scored anew."""
+
+    trees: int = 0
+
+
+def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> Iterator[str]:
     """The row's tree, and all trees of its path, on the raw rows."""
     if row["tree"] is None:
         return
@@ -272,10 +284,12 @@ def _check_trees(row: Mapping[str, Any], tables: Tables) -> Iterator[str]:
                 yield f"{name} is {row[name]}, the data say {found}"
         has_test = row["validation"] != schema.VALIDATION_NONE
         yield from check_tree(row, place, tables, row["limits"], has_test)
+        checked.trees += 1
         if row["path"] is not None:
             for step in row["path"]:
                 for text in check_tree(step, place, tables, row["limits"], has_test):
                     yield f"the path at λ = {step['lam']}: {text}"
+                checked.trees += 1
             problem = tables.problem(place, row["encoding"], row["encoding_options"])
             yield from check_stored_path(row, problem)
     except InputError as error:

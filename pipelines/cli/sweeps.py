@@ -138,13 +138,21 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
     help="Check about N rows only, the same ones each time.",
 )  # fmt: skip
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
-    """Check a sweep's folder: score every tree anew, check keys, bounds and columns."""
+    """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
+
+    Exit code 1 says that something is wrong, or that there is nothing to check yet.
+    """
     from sweep.verify import verify_sweep
 
     found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True), sample)
     checked = f"{count(found.rows, 'row')} checked, {count(found.trees, 'tree')} scored anew"
+    if found.unscored:
+        checked += f", {count(found.unscored, 'tree')} could not be"
     if proof:
         checked += f", {count(found.proofs, 'proof')} checked"
+    if not found.rows and not found.findings:
+        click.echo(f"Nothing is checked: {folder} has no results yet.")
+        return ExitCode.FAILED
     if not found.findings:
         click.echo(f"{checked}: all is well.")
         return ExitCode.DONE

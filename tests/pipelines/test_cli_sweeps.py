@@ -149,6 +149,32 @@ def test_verify_finds_nothing_in_a_good_store(finished: Path) -> None:
     )
 
 
+def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:
+    for part in (home / "out" / "rows").glob("*.parquet"):
+        part.unlink()
+    result = run("verify", home / "out")
+    assert result.exit_code == 1
+    assert result.stdout == f"Nothing is checked: {home / 'out'} has no results yet.\n"
+
+
+def test_verify_counts_trees_that_it_could_not_score(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": [1, 2, 1, 2], "y": ["p", "q", "p", "q"]})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "name: mine\ndatasets: [monks-1, {path: mine.csv, target: y}]\nencodings: [thresholds]\n"
+        "lambdas: [0.2, 0.1]\nsolvers: [cart]\n"
+    )
+    (tmp_path / "cluster.yaml").write_text(LOCAL)
+    assert run("run", spec, "--out", tmp_path / "out", "--cluster", tmp_path / "cluster.yaml")
+    (tmp_path / "mine.csv").unlink()
+    result = run("verify", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stdout.count("there is no file") == 2
+    last = result.stdout.splitlines()[-1]
+    assert last == "4 rows checked, 2 trees scored anew, 2 trees could not be: 2 findings."
+
+
 def test_verify_names_a_row_that_was_tampered_with(home: Path) -> None:
     part = min((home / "out" / "rows").glob("*.parquet"))
     table = pq.read_table(part)

@@ -203,5 +203,11 @@ def test_a_dataset_that_changed_is_found(tmp_path: Path, rowmaker: Any) -> None:
     rowmaker.finish(tmp_path / "out", parse_spec(text, base=tmp_path))
     assert verify_sweep(tmp_path / "out").findings == []
     (tmp_path / "mine.csv").write_text("a,y\n1,p\n2,q\n1,q\n")
-    (finding,) = verify_sweep(tmp_path / "out").findings
+    found = verify_sweep(tmp_path / "out")
+    assert (found.rows, found.trees, found.unscored) == (1, 0, 1)
+    (finding,) = found.findings
     assert "dataset 'mine' has changed since" in finding.problem
+    (tmp_path / "mine.csv").unlink()
+    found = verify_sweep(tmp_path / "out")
+    assert (found.rows, found.trees, found.unscored) == (1, 0, 1)
+    assert "there is no file" in found.findings[0].problem
