@@ -51,6 +51,8 @@ def print_summary(
     material = source if isinstance(source, Material) else gather(results)
     console.print(_head(results))
     if results.rows.empty:
+        for answer in material.answers[:_MOST]:
+            console.print(Text(f"  {answer.dataset}: {answer.headline}"))
         return
     console.print(_answers(material))
     for answer in material.answers:

@@ -87,7 +87,13 @@ _MOST_RIVALS = 5
 _SHOWN = ["leaves", "test_score", "optimal", "lam", "seconds"]
 
 
-def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Answer:
+def answer(
+    dataset: str,
+    paths: Sequence[Path],
+    comparison: pd.DataFrame,
+    missing: int = 0,
+    impossible: Sequence[str] = (),
+) -> Answer:
     """The answer for one dataset.
 
     With validation: among all λ, encodings and solvers with all their folds, the best mean test
@@ -101,11 +107,14 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
         The dataset's.
     comparison : DataFrame
         From :func:`pipelines.report.comparison.compare`, the dataset's rows.
+    missing : int
+        How many of the dataset's tasks have not been run.
+    impossible : sequence of str
+        Why cells of the dataset cannot be run.
     """
     with_trees = [path for path in paths if path.trees]
     if not with_trees:
-        reason = "no run has given a tree yet" if not paths else "every run has failed"
-        return Answer(dataset, f"No answer yet: {reason}.")
+        return Answer(dataset, _no_answer(dataset, bool(paths), missing, impossible))
     candidates = _Candidates(with_trees)
     if len(candidates):
         return _by_validation(dataset, with_trees, candidates)
@@ -116,6 +125,16 @@ def answer(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -> Ans
             warnings=("The figures below are of the folds that are there.",),
         )
     return by_training(dataset, with_trees, comparison)
+
+
+def _no_answer(dataset: str, has_runs: bool, missing: int, impossible: Sequence[str]) -> str:
+    if has_runs:
+        return f"No answer yet: every run {'so far ' if missing else ''}has failed."
+    if missing or not impossible:
+        return "No answer yet: no run has given a tree yet."
+    why = [reason.removeprefix(f"dataset {dataset!r}: ") for reason in dict.fromkeys(impossible)]
+    more = f" (and {len(why) - 1} more reasons)" if len(why) > 1 else ""
+    return f"No answer: no cell of this dataset can be run: {why[0].rstrip('.')}{more}."
 
 
 def _by_validation(dataset: str, paths: Sequence[Path], candidates: _Candidates) -> Answer:

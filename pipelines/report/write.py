@@ -128,7 +128,11 @@ def gather(
     answers = []
     for dataset in results.datasets:
         own = comparison[comparison["dataset"] == dataset] if len(comparison) else comparison
-        answers.append(answer(dataset, [p for p in paths if p.dataset == dataset], own))
+        open_tasks = int((results.missing["dataset"] == dataset).sum())
+        refused = results.impossible
+        why = refused.loc[refused["dataset"] == dataset, "reason"].astype(str).tolist()
+        found = [path for path in paths if path.dataset == dataset]
+        answers.append(answer(dataset, found, own, open_tasks, why))
     return Material(
         results=results,
         paths=paths,

@@ -9,7 +9,15 @@ from typing import Any
 from pipelines.report.answer import Answer
 from pipelines.report.results import label_results
 from pipelines.report.write import gather
-from tests.pipelines.report.frames import as_frame, as_plan, failed, path_row, run_row, sweep_rows
+from tests.pipelines.report.frames import (
+    as_frame,
+    as_plan,
+    failed,
+    path_row,
+    refused,
+    run_row,
+    sweep_rows,
+)
 
 
 def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None) -> Answer:
@@ -168,3 +176,21 @@ def test_a_lambda_too_large_for_any_split_is_told() -> None:
     assert any("small enough for a split to pay" in warning for warning in found.warnings)
     found = answer(sweep_rows(encodings=("onehot",), n_folds=3))
     assert not any("small enough" in warning for warning in found.warnings)
+
+
+def test_a_dataset_without_a_possible_cell_says_why() -> None:
+    rows = sweep_rows()
+    plan = as_plan(rows, [refused("toy"), refused("other"), refused("other")])
+    results = label_results(as_frame(rows), plan)
+    found = {answer.dataset: answer.headline for answer in gather(results).answers}
+    assert found["other"] == (
+        "No answer: no cell of this dataset can be run: solver 'cart' needs binary or continuous "
+        "features."
+    )
+
+
+def test_what_has_not_been_run_has_not_failed() -> None:
+    first, *rest = sweep_rows()
+    assert answer([failed(first)], [first, *rest]).headline.endswith("run so far has failed.")
+    (found,) = gather(label_results(as_frame([first]).iloc[:0], as_plan([first, *rest]))).answers
+    assert found.headline == "No answer yet: no run has given a tree yet."
