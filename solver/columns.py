@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.unicode import check_storable
 from solver.values import (
     Category,
     as_category,
@@ -295,9 +296,11 @@ def text_names(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If two columns then have the same name.
+        If two columns then have the same name, or a name cannot be stored.
     """
     names = [str(name) for name in frame.columns]
+    for name in names:
+        check_storable(name, "the column name")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InputError(f"the table has two columns named {twice!r}; rename or drop one of them")

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.unicode import check_storable
 
 Category: TypeAlias = str | int | float | bool | None
 
@@ -68,9 +69,10 @@ def as_category(value: Any, name: Any) -> Category:
     Raises
     ------
     InputError
-        If it is infinite, or no test can read it.
+        If it is infinite, or no test can read it, or no file can hold it.
     """
     if isinstance(value, str):
+        check_storable(value, f"column {name!r}: the value")
         return str(value)
     if isinstance(value, (bool, np.bool_)):
         return bool(value)

@@ -23,6 +23,7 @@ from solver.encodings import ENCODINGS
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.shards import Shard
+from solver.unicode import check_storable
 from sweep.asks import LAM, PATH, PROOF, with_asks
 from sweep.datasets.reference import DatasetRef
 from sweep.lambdas import Axis, LambdaItem, as_items, depend_on_rows, expand
@@ -545,10 +546,16 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     file = read_yaml(path)
     spec = validate(Spec, file)
     text = path.read_text(encoding="utf-8")
-    return SweepFile(spec, text, Path(base or path.parent).resolve(), file)
+    return SweepFile(spec, text, _base(base or path.parent), file)
 
 
 def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
     """Read a sweep from text; errors as :func:`load_spec`."""
     file = parse_yaml(text, Path(name))
-    return SweepFile(validate(Spec, file), text, Path(base).resolve(), file)
+    return SweepFile(validate(Spec, file), text, _base(base), file)
+
+
+def _base(folder: str | Path) -> Path:
+    base = Path(folder).resolve()
+    check_storable(str(base), "the folder")
+    return base

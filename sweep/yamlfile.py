@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from solver.errors import InputError
+from solver.unicode import check_storable
 
 _MOST_NODES = 1_000_000
 _SHOWN = 24
@@ -83,6 +84,7 @@ def read_yaml(path: str | Path) -> YamlFile:
         If it cannot be read, is not YAML, is empty, or has a key twice.
     """
     path = Path(path)
+    check_storable(str(path), "the file name")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -123,9 +125,10 @@ def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path
     if isinstance(node, yaml.MappingNode):
         result: dict[str, Any] = {}
         for key_node, value in node.value:
-            key, at = key_node.value, key_node.start_mark.line + 1
+            at = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise InputError(f"{path}, line {at}: a key must be a word")
+            key = _text(key_node.value, path, at)
             if key in result:
                 raise InputError(
                     f"{path}, line {at}: the key {key!r} stands twice (first on line "
@@ -140,7 +143,7 @@ def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path
 def _scalar(node: yaml.Node, path: Path, line: int) -> Any:
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind == "str":
-        return node.value
+        return _text(node.value, path, line)
     if kind == "null":
         return None
     if kind == "bool":
@@ -153,6 +156,17 @@ def _scalar(node: yaml.Node, path: Path, line: int) -> Any:
     except ValueError:
         pass
     raise InputError(f"{path}, line {line}: cannot read {node.value!r} with the tag {node.tag}")
+
+
+def _text(value: str, path: Path, line: int) -> str:
+    """Text in which pairs of surrogates, escaped as in JSON, are the characters they stand for."""
+    try:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}, line {line}: {value!a} holds a lone surrogate (\\ud800 to \\udfff), which is "
+            "half a character; write the character itself"
+        ) from None
 
 
 class Strict(BaseModel):

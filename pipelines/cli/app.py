@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from typing import Any
 
@@ -53,6 +53,7 @@ class App(click.Group):
     ) -> click.Context:
         """Parse the arguments."""
         with _own_broken_pipes():
+            _check_text(args)
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -88,10 +89,16 @@ def _own_broken_pipes() -> Iterator[None]:
 
 def guarded(run: Callable[[], Any]) -> int:
     """Run a command and turn what the user can put right into a line and an exit code."""
-    # A terminal that cannot show λ is no reason to fail.
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _mend_streams()
+    try:
+        return _explained(run)
+    except (_ReaderLeftError, BrokenPipeError):
+        return ExitCode.BROKEN_PIPE
+    finally:
+        _drop_unread()
+
+
+def _explained(run: Callable[[], Any]) -> int:
     try:
         code = run()
         sys.stdout.flush()
@@ -99,10 +106,10 @@ def guarded(run: Callable[[], Any]) -> int:
     except click.ClickException as error:
         return _refuse(_usage(error))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("treesweep: interrupted", err=True)
+        _say("treesweep: interrupted")
         return ExitCode.INTERRUPTED
-    except (_ReaderLeftError, BrokenPipeError):
-        return _leave_in_silence()
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.errno not in _REFUSALS:
             raise
@@ -117,9 +124,48 @@ def guarded(run: Callable[[], Any]) -> int:
         return _refuse(str(error))
 
 
+def _check_text(args: Sequence[str]) -> None:
+    """Refuse arguments that no result, no JSON and no page could hold."""
+    for arg in args:
+        try:
+            arg.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(
+                f"the argument {arg!a} is not text in UTF-8; rename the file, or write it otherwise"
+            ) from None
+
+
+def _mend_streams() -> None:
+    """Let every command print, whatever the shell has done with its streams (``>&-``)."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "w" if number else "r")  # noqa: SIM115  it stays open
+            # Else the next file that is opened, maybe one of results, would get this number.
+            if not _is_open(number):
+                os.dup2(stream.fileno(), number)
+            setattr(sys, name, stream)
+    # A terminal that cannot show λ is no reason to fail.
+    for shown in (sys.stdout, sys.stderr):
+        if hasattr(shown, "reconfigure"):
+            shown.reconfigure(errors="backslashreplace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def _refuse(message: str) -> ExitCode:
-    click.echo(f"treesweep: error: {' '.join(message.split())}", err=True)
+    _say(f"treesweep: error: {' '.join(message.split())}")
     return ExitCode.BAD_INPUT
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # nobody reads it, or the disk is full: the exit code says it too
+        click.echo(line, err=True)
 
 
 def _usage(error: click.ClickException) -> str:
@@ -132,11 +178,14 @@ def _usage(error: click.ClickException) -> str:
     return message
 
 
-def _leave_in_silence() -> ExitCode:
-    # The interpreter flushes stdout once more on its way out.
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), sys.__stdout__.fileno())  # type: ignore[union-attr]
-    return ExitCode.BROKEN_PIPE
+def _drop_unread() -> None:
+    """Drop what nobody takes: the interpreter flushes the streams once more on its way out."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with open(os.devnull, "w") as nothing:
+                os.dup2(nothing.fileno(), stream.fileno())
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -16,6 +16,7 @@ from solver.columns import raw_kinds
 from solver.errors import InputError
 from solver.estimators.base import SparseTree
 from solver.tree import Task
+from solver.unicode import check_storable
 from solver.values import lost_number
 
 
@@ -54,6 +55,9 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         missing = pd.isna(labels)
         if missing.any():
             raise InputError(f"y contains NaN in {missing.sum()} rows; every row needs a label")
+        for label in labels:
+            if isinstance(label, str):
+                check_storable(label, "the label")
         _refuse_merged(y, labels)
         check_classification_targets(labels)
         return labels

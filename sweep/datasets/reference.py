@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from solver.errors import InputError
+from solver.unicode import is_storable
 from sweep.datasets.builtin import BUILTINS
 from sweep.datasets.files import READERS, ending_of
 from sweep.datasets.openml import PREFIX
@@ -99,6 +100,9 @@ class DatasetRef(BaseModel):
         if not self.name:
             name = self.origin if self.path is None else self.path.name.removesuffix(".gz")
             object.__setattr__(self, "name", name if self.path is None else Path(name).stem)
+        for text in (self.name, str(self.path or "")):
+            if not is_storable(text):
+                raise ValueError(f"the name {text!a} holds a lone surrogate; rename it")
         return self
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from solver.unicode import check_storable
 from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 from sweep.storage.disk import DiskFolder
 
@@ -39,10 +40,12 @@ def open_folder(place: Place | Folder) -> Folder:
     Raises
     ------
     InputError
-        If the address is not one of a bucket, or the bucket cannot be reached.
+        If the address is not one of a bucket, or the bucket cannot be reached; or if the path is
+        not text in UTF-8.
     """
     if isinstance(place, Folder):
         return place
+    check_storable(str(place if is_remote(place) else Path(place).absolute()), "the folder")
     if is_remote(place):
         from sweep.storage.objects import ObjectFolder
 

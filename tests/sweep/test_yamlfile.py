@@ -103,3 +103,19 @@ def test_bad_values_name_line_key_and_what_is_allowed(text: str, message: str) -
     with pytest.raises(InputError) as caught:
         validate(Outer, parse_yaml(text, Path("a.yaml")))
     assert message in str(caught.value)
+
+
+def test_a_pair_of_surrogates_is_the_character_that_it_stands_for() -> None:
+    assert parse(r'"\ud83d\ude00": ["\ud83d\ude00.csv"]') == {"😀": ["😀.csv"]}
+
+
+@pytest.mark.parametrize("text", [r'"a\ud800b"', r'"\ude00\ud83d"', r'"\udcff": 1'])
+def test_half_a_character_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"^a.yaml, line 2: .*holds a lone surrogate") as caught:
+        parse(f"# one\n- {text}\n")
+    str(caught.value).encode()
+
+
+def test_a_file_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the file name .* holds a lone surrogate"):
+        read_yaml(tmp_path / "a\udcff.yaml")
