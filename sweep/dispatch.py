@@ -30,6 +30,7 @@ from sweep.blackbox import forget_run
 from sweep.bundles import Bundling
 from sweep.casualties import Casualties, Death
 from sweep.courier import Courier, Parcel
+from sweep.exits import ENDED, MEMORY_TOPIC, TellExits, hear_memory
 from sweep.hosts import Hosts
 from sweep.keys import question_limits
 from sweep.leaving import Leavers
@@ -84,7 +85,12 @@ class Dispatcher:
         self.courier = Courier(client, run.name)
         self.shipper = Shipper(client, {n.info.data_hash: n.reference for n in plan.nodes})
         self._casualties = Casualties(
-            client, run.name, plan, backlog, lambda task: self._bundling.shrink(task.node)
+            client,
+            run.name,
+            plan,
+            backlog,
+            lambda task: self._bundling.shrink(task.node),
+            self.notes.append,
         )
         self._leavers = Leavers(client, backlog)
         self._bundling = Bundling(run.bundle_seconds)
@@ -96,6 +102,8 @@ class Dispatcher:
         self._resumes = store.has_checkpoints()
         for topic in (run.name, "all"):
             client.subscribe_topic(topic, lambda event: self._events.put(event[1]))
+        client.subscribe_topic(MEMORY_TOPIC, lambda event: self._events.put(hear_memory(event[1])))
+        _start(client.register_plugin, TellExits())
         self._tell_workers(take_over)
 
     @property
@@ -125,13 +133,7 @@ class Dispatcher:
         """Call a function of the run's name and maybe more on all workers, of which some may not
         answer."""
 
-        def tell() -> None:
-            with suppress(Exception):
-                self.client.run(function, self.run.name, *more, on_error="ignore")
-
-        thread = threading.Thread(target=tell, daemon=True)
-        thread.start()
-        return thread
+        return _start(self.client.run, function, self.run.name, *more, on_error="ignore")
 
     def close(self) -> None:
         """Listen no more."""
@@ -140,7 +142,7 @@ class Dispatcher:
         # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
         with suppress(ClosedClientError, CommClosedError, OSError):
             self._tell_workers(forget_run).join(_POLL_WORKERS)
-            for topic in (self.run.name, "all"):
+            for topic in (self.run.name, "all", MEMORY_TOPIC):
                 self.client.unsubscribe_topic(topic)
 
     # Handing out
@@ -324,8 +326,8 @@ class Dispatcher:
                     found.append(taken)
                 else:
                     failed += taken
-        failed += self._hear()
-        failed += self._look_at_workers()
+        self._hear()
+        self._look_at_workers()
         workers = {seat.host: seat.address for seat in self.seats.values()}
         failed += self._killed(self._casualties.judge(workers))
         self._leavers.release(self.seats.values(), self.courier.coming)
@@ -346,7 +348,8 @@ class Dispatcher:
         if future.status == "error":
             error = result[1] if isinstance(result, tuple) else result
             if isinstance(error, KilledWorker):
-                return self._remove(seat.address)
+                self._remove(seat.address)
+                return []
             del seat.bundles[future]
             text = "".join(traceback.format_exception(error))
             return [r for t in bundle.tasks for r in self._failed(t, text, Status.ERROR, seat)]
@@ -379,12 +382,12 @@ class Dispatcher:
         else:
             self.backlog.give_back(bundle.node.number, [task.number for task in bundle.tasks])
 
-    def _hear(self) -> list[Row]:
-        found: list[Row] = []
+    def _hear(self) -> None:
         while not self._events.empty():
             event = self._events.get()
             if event.get("action") == "remove-worker":
-                found += self._remove(event["worker"])
+                self._casualties.end_of(event["worker"]).stimulus = event["stimulus_id"]
+                self._remove(event["worker"])
             kind = event.get("kind")
             if kind == "snapshot":
                 reached = Checkpoint(**event["checkpoint"])
@@ -403,9 +406,12 @@ class Dispatcher:
                 self.shipper.asked(event["digest"], event["address"])
             elif kind == "note":
                 self.notes.append(event["text"])
+            elif kind == ENDED:
+                self._casualties.end_of(event["worker"]).code = event["code"]
+            elif kind == MEMORY_TOPIC:
+                self._casualties.end_of(event["worker"]).used = event["used"]
             elif kind == LEAVING:
                 self._let_go(event["worker"])
-        return found
 
     def _let_go(self, address: str) -> None:
         """A worker's time is about to end: it gets nothing more."""
@@ -429,13 +435,13 @@ class Dispatcher:
             self.notes.extend(tellers.notes())
         return self.courier.arrivals()
 
-    def _look_at_workers(self) -> list[Row]:
+    def _look_at_workers(self) -> None:
         if time.monotonic() - self._polled < _POLL_WORKERS:
-            return []
+            return
         self._polled = time.monotonic()
         workers = self.client.scheduler_info(n_workers=-1).get("workers")
         if workers is None:  # the scheduler does not answer; the engine will see to it
-            return []
+            return
         self.memory = sum(w.get("metrics", {}).get("memory", 0) for w in workers.values())
         for address, worker in workers.items():
             if address not in self.seats:
@@ -443,7 +449,8 @@ class Dispatcher:
                 self.hosts.add(worker["host"], address)
         for seat in self.seats.values():
             self._watch_time(seat)
-        return [row for a in list(self.seats) if a not in workers for row in self._remove(a)]
+        for address in [a for a in self.seats if a not in workers]:
+            self._remove(address)
 
     def _watch_time(self, seat: Seat) -> None:
         """End a worker whose oldest bundle has been out far beyond its limits of seconds."""
@@ -454,24 +461,20 @@ class Dispatcher:
             return
         ran = self._watch.check(seat.address, future, bundle.tasks)
         if ran is not None:
-            self.notes.append(
-                f"worker {seat.address} has been at a task for {ran:.0f} s; it is ended"
-            )
+            why = f"it had been at a task for {ran:.0f} s"
+            self._casualties.end_of(seat.address).forced = why
             if len(bundle.tasks) == 1:
                 self._casualties.ran_late(bundle.tasks[0].key, ran)
 
-    def _remove(self, address: str) -> list[Row]:
+    def _remove(self, address: str) -> None:
         seat = self.seats.pop(address, None)
         if seat is None:
-            return []
+            return
         self.hosts.remove(seat.host, address)
         self._watch.forget(address)
         self.client.cancel(seat.futures)
-        if self._leavers.spares(seat):
-            return []
-        again = "; what it was at is run again alone" if seat.n_tasks else ""
-        self.notes.append(f"worker {address} is gone{again}")
-        return self._killed(self._casualties.lost(seat))
+        if not self._leavers.spares(seat):
+            self._casualties.lost(seat)
 
     def _killed(self, deaths: Sequence[Death]) -> list[Row]:
         return [r for d in deaths for r in self._failed(d.task, d.error, Status.KILLED)]
@@ -491,6 +494,18 @@ class Dispatcher:
             died = max(1, self._casualties.deaths(task))
             cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
         return [rows.failed(task.node.info, cell, place, error, status)]
+
+
+def _start(call: Callable[..., Any], *arguments: Any, **options: Any) -> threading.Thread:
+    """Ask something of all workers, of which some may not answer."""
+
+    def ask() -> None:
+        with suppress(Exception):
+            call(*arguments, **options)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread
 
 
 def _bytes(node: Node) -> int:

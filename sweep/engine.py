@@ -17,6 +17,7 @@ from sweep import store as stores
 from sweep import tasks
 from sweep.backlog import Backlog
 from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
+from sweep.clusters.guard import leave_if_imported
 from sweep.clusters.watch import ClusterWatch
 from sweep.dispatch import Dispatcher
 from sweep.events import Listener, Outcome, Progress, Silent
@@ -58,6 +59,8 @@ def run_sweep(
     The first Ctrl-C (or SIGTERM) lets running searches stop and keeps what they have; the second
     one ends the process at once. Both leave a folder that :func:`resume_sweep` goes on with.
 
+    A program that uses workers of this machine calls it under ``if __name__ == "__main__":``.
+
     Parameters
     ----------
     sweep : SweepFile
@@ -84,6 +87,7 @@ def run_sweep(
         then, unless the disk is full or the scheduler is lost on the way; what was finished by
         then is stored.
     """
+    leave_if_imported()
     began = time.monotonic()
     listener = listener or Silent()
     plan = plan or make_plan(sweep)

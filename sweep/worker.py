@@ -23,6 +23,12 @@ PATIENCE = 1.5
 LEAVING = "leaving"
 """The kind of the event by which a worker tells that its time is about to end."""
 
+MEMORY_EXIT = 70
+"""The exit code of a process that the guard of memory ended."""
+
+TIME_EXIT = 71
+"""The exit code of a process that the guard of time ended."""
+
 _POLL = 0.05
 _LAST_WORDS = 0.3
 _STRIDE = 0.25
@@ -141,7 +147,7 @@ class MemoryGuard:
             if over:
                 self._report(used - self._start)
                 time.sleep(_LAST_WORDS)  # for the report to leave
-                os._exit(1)
+                os._exit(MEMORY_EXIT)
             time.sleep(_POLL)
 
 
@@ -206,7 +212,7 @@ class TimeGuard:
             if over:
                 self._report(ran)
                 time.sleep(_LAST_WORDS)  # for the report to leave
-                os._exit(1)
+                os._exit(TIME_EXIT)
 
 
 TIME_GUARD = TimeGuard()

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from distributed import Client, LocalCluster
+from distributed.core import Status
 from pydantic import Field
 
 from solver.errors import InputError
 from sweep.clusters.base import Cluster
 from sweep.clusters.checks import Memory
+from sweep.clusters.guard import NO_GUARD, check_main, watched_main
 from sweep.clusters.runkeys import security_in_memory
+from sweep.clusters.settings import flatten
 from sweep.worker import LocalWorker
+
+_NEVER = "365d"
 
 
 class Local(Cluster):
@@ -31,15 +36,23 @@ class Local(Cluster):
         """How many workers there should be."""
         return self.workers or cores()
 
+    def reach(self) -> None:
+        """Refuse a process that cannot have workers."""
+        check_main()
+
     def open(self, stack: ExitStack) -> Client:
         """Start the workers."""
+        check_main()
+        visitors = stack.enter_context(watched_main())
         try:
             cluster = stack.enter_context(self._start())
         except (OSError, RuntimeError, TimeoutError) as error:
+            if visitors():
+                raise InputError(NO_GUARD) from None
             why = " ".join(f"{type(error).__name__}: {error}".split())[:120]
             raise InputError(
-                f"the workers of this machine could not be started ({why}); they may have been "
-                "ended from outside, or lack memory; try again, or with fewer 'workers'"
+                f"the workers of this machine could not be started ({why}); if they said why, it "
+                "stands above"
             ) from None
         client: Client = stack.enter_context(Client(cluster, set_as_default=False))
         client.register_plugin(LocalWorker())
@@ -70,10 +83,23 @@ class Local(Cluster):
             "all listen on 127.0.0.1 only"
         )
 
+    def settings(self) -> dict[str, Any]:
+        """As of any cluster, but nobody waits for a nanny: whether it has given up is seen here.
+
+        Else the cluster would end a nanny whose new worker takes long to start on a busy machine,
+        with that worker, and begin anew.
+        """
+        patience = {"distributed.deploy.lost-worker-timeout": _NEVER}
+        return {**super().settings(), **patience, **dict(flatten(self.dask))}
+
     def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Replace workers that died while they were started: Dask's nanny replaces the others."""
-        if workers < self.wanted and client.cluster is not None:
-            client.cluster.scale(self.wanted)
+        """Replace nannies that have given up; the others replace their workers themselves."""
+        cluster = client.cluster
+        if workers < self.wanted and cluster is not None:
+            for name, nanny in list(cluster.workers.items()):
+                if nanny.status in (Status.closed, Status.failed):
+                    cluster.workers.pop(name, None)
+            cluster.scale(self.wanted)
         return []
 
 

@@ -41,6 +41,8 @@ NEEDED: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     # The scheduler keeps so many of its last messages to each worker, whole bundles of cells.
     "distributed.admin.low-level-log-length": 20,
+    # A busy worker, or one of a machine that slept, is well: it is not ended for its heartbeats.
+    "distributed.scheduler.worker-ttl": None,
     # When a worker that its nanny has not replaced may be replaced by the cluster.
     "distributed.deploy.lost-worker-timeout": "20s",
 }

@@ -111,6 +111,17 @@ def wait_for_done(process: subprocess.Popen[str], done: int) -> None:
     )
 
 
+def wait_for_note(process: subprocess.Popen[str], words: str) -> None:
+    """Read the driver's lines until it says something."""
+    assert process.stdout is not None
+    told = []
+    for line in process.stdout:
+        told.append(line)
+        if words in line:
+            return
+    raise AssertionError("".join(told))
+
+
 def alike(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
 

@@ -46,6 +46,9 @@ KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
 CLOCK = "TREESWEEP_TEST_CLOCK"
 """``SECONDS JUMP``: so long after the start of a process its clock is set by so many seconds."""
 
+SLOW_START = "TREESWEEP_TEST_SLOW_START"
+"""Seconds that every worker but the first one takes to start."""
+
 SLOW = "TREESWEEP_TEST_SLOW"
 """Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
 
@@ -498,6 +501,10 @@ def dask_setup(worker: Any) -> None:
     """Called by Dask in each worker."""
     if os.environ.get(KILL_LOAD):
         _kill_on_load(os.environ[KILL_LOAD])
+    if os.environ.get(SLOW_START):
+        if Path(os.environ[SCRATCH], "worker-started").exists():
+            time.sleep(float(os.environ[SLOW_START]))
+        _mark("worker-started")
 
 
 _BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar, Sober)

@@ -28,7 +28,8 @@ solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
     rows = drive.rows().set_index("solver")
     assert set(rows.loc["killer", "status"]) == {"killed"}
     assert set(rows.loc["killer", "attempt"]) == {2}
-    assert rows.loc["killer", "error"].str.contains("alone").all()
+    told = "killed: the worker was killed by signal 9 (SIGKILL), and again with this task alone"
+    assert set(rows.loc["killer", "error"]) == {told}
     assert rows.loc["killer", "tree"].isna().all()
     assert set(rows.loc["stepper", "status"]) == {"optimal"}
     assert set(rows.loc["cart", "status"]) == {"heuristic"}
@@ -82,6 +83,7 @@ solvers: [cart]
     rows = drive.rows().set_index("dataset")
     assert set(rows.loc["monks-1", "status"]) == {"heuristic"}
     assert rows.loc["monks-2", "error"].str.contains("read or encoded").all()
+    assert rows.loc["monks-2", "error"].str.contains("ended with exit code 9").all()
 
 
 def test_solvers_that_raise_or_lie_become_rows_that_say_so(tmp_path: Path) -> None:
@@ -117,6 +119,7 @@ solvers: [segfaulter, cart]
     assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 4, 2)
     rows = drive.rows().set_index("solver")
     assert set(rows.loc["segfaulter", "status"]) == {"killed"}
+    assert rows.loc["segfaulter", "error"].str.contains("signal 11 (SIGSEGV)", regex=False).all()
     assert set(rows.loc["cart", "status"]) == {"heuristic"}
 
 

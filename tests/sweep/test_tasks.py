@@ -252,7 +252,7 @@ def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.Monke
         deadline = time.monotonic() + 20
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert set(ended) == {1}
+    assert set(ended) == {worker.MEMORY_EXIT}
     assert told[0] == 2 * 2**20 + worker.SLACK
 
 

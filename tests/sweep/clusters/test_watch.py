@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from distributed.core import Status
 
 from solver.errors import InputError
 from sweep.clusters import Address, Local, watch
@@ -20,6 +22,10 @@ class Pretender:
         self.scheduler_comm = object()
         self.cluster: Any = self
         self.scaled: list[int] = []
+        self.workers = {
+            name: SimpleNamespace(status=status)
+            for name, status in enumerate((Status.running, Status.failed, Status.closed))
+        }
 
     def scale(self, workers: int) -> None:
         self.scaled.append(workers)
@@ -52,6 +58,15 @@ def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> Non
         clock[0] = seconds
         watching.check(workers, 9)
     assert client.scaled == [2, 2]
+    assert [*client.workers] == [0]  # the nannies that have given up
+
+
+def test_nobody_ends_a_local_worker_that_is_slow_to_start_or_to_answer() -> None:
+    settings = Local().settings()
+    assert settings["distributed.scheduler.worker-ttl"] is None
+    assert settings["distributed.deploy.lost-worker-timeout"] == "365d"
+    name = "distributed.deploy.lost-worker-timeout"
+    assert Local(dask={name: "9s"}).settings()[name] == "9s"
 
 
 def test_a_lost_scheduler_is_told() -> None:

@@ -1,0 +1,77 @@
+"""What a program must be like that starts worker processes of its own.
+
+Each worker is a new interpreter, which first imports the program that starts it, under another name
+than ``__main__``. A program that runs a sweep whenever it is imported runs it there as well.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from solver.errors import InputError
+
+NO_GUARD = (
+    "the program runs a sweep when it is imported, which its worker processes do; write the call "
+    'under: if __name__ == "__main__":'
+)
+
+_VISITS = "TREESWEEP_VISITS"
+
+
+def check_main() -> None:
+    """Refuse to start workers where that cannot work.
+
+    Raises
+    ------
+    InputError
+        In a daemonic process, and in a program that workers cannot import.
+    """
+    if multiprocessing.current_process().daemon:
+        name = multiprocessing.current_process().name
+        raise InputError(
+            f"{name} is a daemonic process, which may start no workers; run the sweep in a process "
+            "with daemon=False, or on a cluster of kind 'address'"
+        )
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if path is not None and not Path(path).exists():
+        raise InputError(
+            f"the program is read from {path}, which its worker processes cannot import; put it "
+            'into a file, with the call under: if __name__ == "__main__":'
+        )
+
+
+def leave_if_imported() -> None:
+    """End a worker process that runs a sweep because it imports a program without a guard.
+
+    The process that started it says what is wrong.
+
+    Raises
+    ------
+    InputError
+        If that process is no driver of ours.
+    """
+    if not getattr(multiprocessing.current_process(), "_inheriting", False):
+        return
+    visits = os.environ.get(_VISITS)
+    if visits is None:
+        raise InputError(NO_GUARD)
+    Path(visits).touch()
+    os._exit(1)
+
+
+@contextmanager
+def watched_main() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether a worker has come to :func:`leave_if_imported`."""
+    with tempfile.TemporaryDirectory(prefix="treesweep-") as folder:
+        visits = Path(folder, "visited")
+        os.environ[_VISITS] = str(visits)
+        try:
+            yield visits.exists
+        finally:
+            os.environ.pop(_VISITS, None)
