@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -130,11 +129,9 @@ def test_the_running_pythons_directory_comes_first(page):
     assert outcomes[0].output == str(Path(sys.executable).parent)
 
 
-@pytest.mark.parametrize("command", ["sleep 60", "cat; sleep 60 & wait"])
+@pytest.mark.parametrize("command", ["sleep 100000", "cat; sleep 100000 & wait"])
 def test_a_command_out_of_time_fails_and_so_does_what_follows(page, command):
-    start = time.monotonic()
     outcomes = page(f"{{F}}console\n$ {command}\n$ true\n{{F}}\n", timeout=0.5)
-    assert time.monotonic() - start < 20
     assert verdicts(outcomes) == [(2, "FAILED"), (3, "FAILED")]
     assert outcomes[0].detail == "still running after 0.5 s"
 

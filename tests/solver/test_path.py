@@ -302,6 +302,7 @@ def test_a_limit_of_nodes_gives_the_same_path_everywhere_and_more_nodes_no_worse
             assert bound <= paths[-1].objective_at(lam)
 
 
+@pytest.mark.usefixtures("own_time")
 def test_a_limit_of_time_is_that_of_the_whole_path() -> None:
     problem = large_problem(rows=20000, features=16)
     path = solver.regularization_path(problem, "0.00005", limits=Limits(seconds=0.3))

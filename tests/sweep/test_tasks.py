@@ -73,10 +73,10 @@ def test_a_bundle_ends_after_its_time_but_not_before_its_first_cell(
 ) -> None:
     hasty = tasks.Run("test", bundle_seconds=0.0)
     assert tasks.solve_bundle(prepared, cells, hasty).keys == [cells[0].key]
-    whole = tasks.solve_bundle(prepared, cells, tasks.Run("test", bundle_seconds=60))
+    whole = tasks.solve_bundle(prepared, cells, tasks.Run("test", bundle_seconds=10**6))
     assert whole.keys == [cell.key for cell in cells]
     assert whole.rows.schema == schema.SCHEMA
-    assert 0 < whole.seconds < 60
+    assert whole.seconds > 0
 
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:

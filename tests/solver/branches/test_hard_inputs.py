@@ -53,6 +53,7 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
     assert (search.tree().errors, search.tree().splits) == (0, 3)
 
 
+@pytest.mark.usefixtures("own_time")
 def test_a_feature_with_as_many_codes_as_rows_takes_memory_of_their_order():
     generator = np.random.default_rng(3)
     codes = generator.integers(0, 2, (6000, 6))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,11 +33,9 @@ def others(lab: Lab) -> Path:
 
 def refusal(lab: Lab, folder: Path) -> str:
     """Why a client with the certificates of a folder does not get through."""
-    began = time.monotonic()
     with pytest.raises(InputError) as caught:
         with open_cluster(lab.config(folder, connect_timeout=5.0)):
             pass
-    assert time.monotonic() - began < 20
     assert "\n" not in str(caught.value)
     return str(caught.value)
 

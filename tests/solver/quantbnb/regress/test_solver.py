@@ -91,6 +91,7 @@ def hard_problem(n: int = 2000) -> Problem:
     return problem_of(np.random.default_rng(5), n, p=8, values=500)
 
 
+@pytest.mark.usefixtures("own_time")
 def test_limits_end_it_with_a_tree_and_a_bound() -> None:
     problem = hard_problem()
     best = solver.solve(problem, 0, solver="quantbnb", limits=Limits(depth=2))
@@ -105,7 +106,7 @@ def test_limits_end_it_with_a_tree_and_a_bound() -> None:
         assert solution.lower_bound is not None
         assert solution.lower_bound < solution.objective <= problem.grow(-1).errors
         assert status is not Status.NODE_LIMIT or solution.nodes == 40
-        assert status is not Status.TIME_LIMIT or solution.seconds < 2  # the machine may be busy
+        assert status is not Status.TIME_LIMIT or solution.seconds < 2
 
 
 @pytest.mark.parametrize("lam", ["0", "0.0005"])
