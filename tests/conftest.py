@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The published benchmark data, which lie beside the checkout and are no part of it."""
-    folder = Path("/work/shared/data")
+    folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("the published data (../shared/data) are not here")
     return folder
