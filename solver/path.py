@@ -174,6 +174,7 @@ class Path:
             "total_weight": self.total_weight,
             "leaf_errors": plain_errors(self.leaf_errors),
             "unavoidable_errors": plain_errors(self.unavoidable_errors),
+            "tolerance": float(self.tolerance),
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
             "solves": self.solves,

@@ -56,6 +56,9 @@ def test_lambda_per_row_limits_options_and_weights_reach_the_search(tmp_path: Pa
     assert "counted by their weight, 'w' × 2." in run(*common).stdout
     weighted = json.loads(run(*common, "--json").stdout)
     assert [step["lam_exact"] for step in weighted["steps"]] == ["0", "1/3"]
+    assert weighted["tolerance"] == 0
+    table.write_text("x,w,y\n" + "a,1.2345678901234567e-9,0\n" + "b,123456789.12345678,1\n")
+    assert 0 < json.loads(run(*common, "--json").stdout)["tolerance"] < 1e-6
 
 
 def test_an_unfinished_path_says_what_is_proven() -> None:
