@@ -125,7 +125,7 @@ def written(text: str) -> Category:
 def exact(value: Any) -> Decimal:
     """The number that a raw value writes, digit by digit; a float stands for its shortest text."""
     if isinstance(value, str):
-        return Decimal(value.strip())
+        return Decimal(_BOOLEANS.get(value, value.strip()))
     if isinstance(value, (float, np.floating)):
         return Decimal(repr(float(value)))
     return value if isinstance(value, Decimal) else Decimal(int(value))

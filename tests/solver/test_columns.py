@@ -460,6 +460,8 @@ class TestNothingMerges:
             ColumnSpec("number").read(mixed)
         same([True, False], read(one([True, False]), [1, 0.0]))
         same([1, 0, 2], read(one([1, 0, 2]), [True, False, 2]))
+        texts = pd.Series(["True", True, "False"], dtype=object)
+        assert ColumnSpec("number").read(texts).tolist() == [1, 1, 0]
         spec = one([True, 1, 0], overrides={"x": {"kind": "category", "missing": [1]}})
         same([True, None, 0], spec.read(pd.Series([True, 1, 0], dtype=object)))
 
