@@ -15,6 +15,7 @@ _LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 _MANY_DIGITS = re.compile(r"\d[\d.]{15}|[eE]-\d{3}")
 """What every field has that a float may confuse with another one."""
+_BEYOND = re.compile(r"\s*[+-]?\d{19}")
 _EXACT = 2.0**53
 _LATER = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 _PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
@@ -64,6 +65,7 @@ def parse_text(
         for place, dtype in enumerate(frame.dtypes)
         if (zeros and types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
         or (long and types.is_float_dtype(dtype) and _may_lose(frame.iloc[:, place]))
+        or (long and _kept_gaps(frame.iloc[:, place]))
     ]
     if not doubtful:
         return frame
@@ -71,9 +73,21 @@ def parse_text(
     fields = parse(dict.fromkeys(names, "str"), doubtful)
     for name in names:
         distinct = fields[name].dropna().unique()
-        if (zeros and any(map(_LEADING_ZERO.match, distinct))) or _loses(distinct, frame[name]):
+        if (
+            _kept_gaps(frame[name])
+            or (zeros and any(map(_LEADING_ZERO.match, distinct)))
+            or _loses(distinct, frame[name])
+        ):
             frame[name] = fields[name]
     return frame
+
+
+def _kept_gaps(column: pd.Series[Any]) -> bool:
+    """Whether pandas may have made texts of missing fields, as it does beside fractions and whole
+    numbers beyond 2^63."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    return any(isinstance(value, str) and _BEYOND.match(value) for value in column.unique())
 
 
 def _may_lose(numbers: pd.Series[Any]) -> bool:

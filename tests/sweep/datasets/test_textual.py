@@ -69,6 +69,14 @@ def test_columns_that_are_left_as_text() -> None:
     assert frame["c"].isna().all()
 
 
+def test_missing_fields_beside_whole_numbers_and_fractions_are_missing() -> None:
+    """pandas alone reads such a column as text, and its missing fields as the text ''."""
+    for missing in ("", "NA"):
+        frame = parse_text(f"n,x\na,18446744073709551616\nb,{missing}\nc,1.5\n")
+        assert frame["x"].isna().tolist() == [False, True, False]
+        assert frame["x"].dropna().tolist() == ["18446744073709551616", "1.5"]
+
+
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_floats_come_back(numbers: list[float]) -> None:
     text = pd.DataFrame({"x": np.array(numbers, np.float64)}).to_csv(index=False)
