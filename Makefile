@@ -73,11 +73,11 @@ test-hard: test-slow test-faults ## Run the slow tests and the faults
 
 test-slow: venv-dev ## Run the slow tests of the searches, which need a core each
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver
+	@$(BIN)/python -m pytest $(CORES) --dist worksteal -m slow --durations 10 $(ARGS) tests/solver tests/contract
 
 test-faults: venv-dev ## Run the other slow tests and the faults, which wait, two to a core
 	@$(BIN)/treesweep warmup
-	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --durations 30 $(ARGS)
+	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --ignore tests/contract --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
 	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)
