@@ -20,6 +20,7 @@ from solver.errors import InputError
 from sweep.datasets.textual import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_WHOLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 _DAMAGED = (
     OSError,
     EOFError,
@@ -136,6 +137,11 @@ def _to_pandas(table: Any) -> pd.DataFrame:
     if twice:
         raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
     frame: pd.DataFrame = table.to_pandas()
+    for name in names:
+        # Beside missing ones pandas makes floats of whole numbers, which may be other numbers.
+        if name in frame and pa.types.is_integer(table.schema.field(name).type):
+            if frame[name].dtype.kind == "f" and (frame[name].abs() >= 2.0**53).any():
+                frame[name] = table[name].to_pandas(types_mapper=_WHOLE.get)
     return frame
 
 

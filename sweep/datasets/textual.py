@@ -64,6 +64,7 @@ def parse_text(
         place
         for place, dtype in enumerate(frame.dtypes)
         if (zeros and types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
+        or (long and _holds_integers(frame.iloc[:, place]))
         or (long and types.is_float_dtype(dtype) and _may_lose(frame.iloc[:, place]))
         or (long and _kept_gaps(frame.iloc[:, place]))
     ]
@@ -90,6 +91,11 @@ def _kept_gaps(column: pd.Series[Any]) -> bool:
     return any(isinstance(value, str) and _BEYOND.match(value) for value in column.unique())
 
 
+def _holds_integers(column: pd.Series[Any]) -> bool:
+    """Whether these are Python's integers: some are beyond those of numpy."""
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer"
+
+
 def _may_lose(numbers: pd.Series[Any]) -> bool:
     """Whether two fields may have become one number, or a whole one another."""
     return numbers.nunique() < numbers.count() or bool((numbers.abs() >= _EXACT).any())
@@ -98,6 +104,8 @@ def _may_lose(numbers: pd.Series[Any]) -> bool:
 def _loses(fields: Any, numbers: pd.Series[Any]) -> bool:
     """Whether distinct fields of a column say more than the numbers that were made of them."""
     if pd.api.types.is_integer_dtype(numbers.dtype):
+        return False
+    if _holds_integers(numbers) and not numbers.hasnans:
         return False
     if (numbers.abs() >= _EXACT).any():
         whole = (written(field) for field in fields if _WHOLE.fullmatch(field))

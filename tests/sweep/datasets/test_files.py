@@ -79,6 +79,21 @@ def test_separator(tmp_path):
     assert dataset.frame.shape == FRAME.shape
 
 
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_whole_numbers_beside_missing_ones_stay_what_they_are(name, tmp_path):
+    numbers, few = [2**62, None, 2**62 + 1], [1, None, 2]
+    table = pa.table({"x": pa.array(numbers), "u": pa.array(numbers, pa.uint64()), "n": few})
+    if name.endswith("arrow"):
+        with pa.ipc.new_file(tmp_path / name, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pa.parquet.write_table(table, tmp_path / name)
+    frame = read_file(tmp_path / name)
+    assert frame["x"].dropna().tolist() == frame["u"].dropna().tolist() == [2**62, 2**62 + 1]
+    assert frame["x"].isna().tolist() == [False, True, False]
+    assert frame["n"].dtype == np.float64
+
+
 def test_a_directory_of_parquet_files_is_a_table(tmp_path):
     folder = tmp_path / "t.parquet"
     folder.mkdir()

@@ -77,6 +77,13 @@ def test_missing_fields_beside_whole_numbers_and_fractions_are_missing() -> None
         assert frame["x"].dropna().tolist() == ["18446744073709551616", "1.5"]
 
 
+def test_whole_numbers_beyond_64_bits_are_read_as_smaller_ones_are() -> None:
+    assert column("01", "1", "18446744073709551617").tolist() == ["01", "1", "18446744073709551617"]
+    gaps = column("18446744073709551617", "NA", "3")
+    assert gaps.dropna().tolist() == ["18446744073709551617", "3"]
+    assert column("18446744073709551617", "3").tolist() == [18446744073709551617, 3]
+
+
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_floats_come_back(numbers: list[float]) -> None:
     text = pd.DataFrame({"x": np.array(numbers, np.float64)}).to_csv(index=False)
