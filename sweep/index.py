@@ -1,6 +1,6 @@
-"""What a store knows of each key: how its latest run ended.
+"""What a store knows of each key: how the run ended that counts, see :mod:`sweep.answers`.
 
-Keys are kept as their 32 bytes, sorted, the rest beside them: a million take 41 MB. Rows that have
+Keys are kept as their 32 bytes, sorted, the rest beside them: a million take 46 MB. Rows that have
 just come wait in a dict until they are worth merging.
 """
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from solver.solution import Status
-from sweep import keys
+from sweep import answers, keys
 from sweep.plan import Block
 
 COLUMNS = ("key", "status", "limits", "attempt")
@@ -23,122 +23,157 @@ COLUMNS = ("key", "status", "limits", "attempt")
 
 _STATUSES = list(Status)
 _CODE = {status.value: code for code, status in enumerate(_STATUSES)}
-_HAS_TREE = np.array([status.has_tree for status in _STATUSES])
+_STANDING = np.array([answers.standing(status) for status in _STATUSES])
 _DIGEST = np.dtype("S32")
 
 _MOST_RECENT = 50_000
 
 
 class Answer(NamedTuple):
-    """What is known of a key: how its latest run ended, under which limits (JSON)."""
+    """What is known of a key: how the run that counts ended, and under which limits (JSON)."""
 
     status: Status
     limits: str
     attempt: int
 
 
-class _Rows(NamedTuple):
-    """Keys and, for each, the codes of its status and limits, and the attempt."""
+class _Run(NamedTuple):
+    """The run of a key that counts: codes of its status and limits, its attempt, the last attempt
+    of the key, and whether it has lost its certificate."""
+
+    status: int
+    limits: int
+    attempt: int
+    last: int
+    lost: bool = False
+
+
+class _Runs(NamedTuple):
+    """Keys, and for each what :class:`_Run` has."""
 
     digests: NDArray[np.bytes_]
     statuses: NDArray[np.uint8]
     limits: NDArray[np.int32]
     attempts: NDArray[np.int32]
+    last: NDArray[np.int32]
+    lost: NDArray[np.bool_]
 
 
 class Index:
-    """The latest run of each key.
+    """The run of each key that counts.
 
     Parameters
     ----------
     rows : pyarrow.Table
         With :data:`COLUMNS`.
+    lost : array of bool, optional
+        Which rows have lost their certificate. Where such a run counts, its task is to be run
+        again: it is told as failed. Only a run that settles as much replaces it.
     """
 
-    def __init__(self, rows: pa.Table) -> None:
+    def __init__(self, rows: pa.Table, lost: NDArray[np.bool_] | None = None) -> None:
         self._texts: list[str] = []
         self._budgets: list[dict[str, Any]] = []
         self._codes: dict[str, int] = {}
-        self._recent: dict[str, Answer] = {}
+        self._recent: dict[str, _Run] = {}
         found = self._columns(rows)
-        self._sorted = _latest(found, np.lexsort((found.attempts, found.digests)))
+        self._sorted = _best(found if lost is None else found._replace(lost=lost))
 
     def __len__(self) -> int:
         return len(self._merged().digests)
 
     def __contains__(self, key: str) -> bool:
-        return self.get(key) is not None
+        return self._run(key) is not None
+
+    @property
+    def n_lost(self) -> int:
+        """Number of keys whose run has lost its certificate."""
+        return int(self._merged().lost.sum())
 
     def get(self, key: str) -> Answer | None:
         """What is known of a key."""
-        if key in self._recent:
-            return self._recent[key]
-        table, digest = self._sorted, _digests([key])
-        at = int(np.searchsorted(table.digests, digest)[0])
-        if at == len(table.digests) or table.digests[at] != digest[0]:
+        run = self._run(key)
+        if run is None:
             return None
-        status, limits = _STATUSES[table.statuses[at]], self._texts[table.limits[at]]
-        return Answer(status, limits, int(table.attempts[at]))
+        status = Status.ERROR if run.lost else _STATUSES[run.status]
+        return Answer(status, self._texts[run.limits], run.attempt)
 
     def attempts(self, key: str) -> int:
         """How often a key has been run before."""
-        known = self.get(key)
-        return known.attempt if known else 0
+        run = self._run(key)
+        return run.last if run else 0
+
+    def _run(self, key: str) -> _Run | None:
+        if key in self._recent:
+            return self._recent[key]
+        at, found = self._look_up([key])
+        return self._at(at[0]) if found[0] else None
+
+    def _at(self, place: np.intp) -> _Run:
+        return _Run(*(column[place].item() for column in self._sorted[1:]))
 
     def keys(self) -> list[str]:
         """All keys, in order."""
         return [bytes(digest).ljust(32, b"\0").hex() for digest in self._merged().digests]
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> bool:
-        """Take rows that have come; says whether one of them replaces another."""
-        names = rows["key"].to_pylist()
-        _, found = self._find(_digests(names))
-        replaces = bool(found.any()) or any(name in self._recent for name in names)
-        others = (rows[name].to_pylist() for name in COLUMNS[1:])
-        for key, status, limits, attempt in zip(names, *others, strict=True):
-            self._recent[key] = Answer(Status(status), self._texts[self._code(limits)], attempt)
+        """Take rows that have come; says whether a key has more than one of them by now."""
+        repeats = False
+        columns = [rows[name].to_pylist() for name in COLUMNS]
+        at, found = self._look_up(columns[0])
+        for place, (key, status, limits, attempt) in enumerate(zip(*columns, strict=True)):
+            new = _Run(_CODE[status], self._code(limits), attempt, attempt)
+            old = self._recent.get(key) or (self._at(at[place]) if found[place] else None)
+            if old is not None:
+                repeats = True
+                last = max(old.last, attempt)
+                is_better = _rank(new) >= _rank(old)
+                new = (new if is_better else old)._replace(last=last)
+            self._recent[key] = new
         if len(self._recent) > _MOST_RECENT:
             self._merged()
-        return replaces
+        return repeats
 
     def is_replaced(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Which of some rows (with ``key`` and ``attempt``) a later attempt has replaced."""
+        """Which of some rows (with ``key`` and ``attempt``) do not count: another one does."""
         self._merged()
-        _, latest, found = self._look_up(rows["key"].to_pylist())
-        return np.asarray(found & (rows["attempt"].to_numpy() < latest))
+        at, found = self._look_up(rows["key"].to_pylist())
+        replaced = np.zeros(len(at), dtype=bool)
+        replaced[found] = rows["attempt"].to_numpy()[found] != self._sorted.attempts[at[found]]
+        return replaced
 
     def answers_to(self, block: Block) -> list[str | None]:
         """For each task of a block the key of the stored row that answers it, or None.
 
-        It is the task's own, or that of the same task under smaller limits that were not hit.
+        It is the task's own, or that of the same task under smaller limits that were not hit; the
+        rule is that of :mod:`sweep.answers`.
         """
         self._merged()
         own = block.keys()
-        status, _, found = self._look_up(own)
-        tree = found & _HAS_TREE[status]
-        answers = [key if good else None for key, good in zip(own, tree.tolist(), strict=True)]
-        for text in self._texts:
-            if found.all():
-                break
+        _, stands = self._status_of(own)
+        found = [k if s > answers.FAILED else None for k, s in zip(own, stands, strict=True)]
+        for text in sorted(self._texts):  # in an order that does not depend on that of the parts
             if text != block.limits:
-                self._answer_otherwise(block, text, answers, found)
-        return answers
+                self._answer_otherwise(block, text, found, stands)
+        return found
 
     def _answer_otherwise(
-        self, block: Block, text: str, answers: list[str | None], done: NDArray[np.bool_]
+        self, block: Block, text: str, found: list[str | None], stands: NDArray[np.int64]
     ) -> None:
-        """Fill in the answers that tasks without a row of their own have under other limits."""
+        """Fill in the answers that tasks without a final one of their own have under other
+        limits."""
         stored = self._budgets[self._codes[text]]
-        if not keys.extends(block.solver.limits, stored):
+        open_ones = np.flatnonzero(stands < answers.FINAL)
+        if not len(open_ones) or not keys.extends(block.solver.limits, stored):
             return
         good = np.array([keys.answers(s, stored, block.solver.limits) for s in _STATUSES])
-        open_ones = np.flatnonzero(~done)
         texts = block.axis.texts
         others = block.maker.keys([texts[i] for i in open_ones], text)
-        status, _, found = self._look_up(others)
-        for i in np.flatnonzero(found & good[status]):
-            answers[open_ones[i]] = others[i]
-            done[open_ones[i]] = True
+        statuses, standings = self._status_of(others)
+        better = good[statuses] & answers.takes_over(standings, stands[open_ones])
+        for i in np.flatnonzero(better):
+            found[open_ones[i]] = others[i]
+            stands[open_ones[i]] = standings[i]
 
     def limits_within(self, block: Block) -> list[str]:
         """The other limits of stored rows whose runs a task of a block can go on from."""
@@ -148,49 +183,49 @@ class Index:
             if text != block.limits and keys.extends(block.solver.limits, stored)
         ]
 
-    def _look_up(
-        self, names: Sequence[str]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.bool_]]:
-        """Status and attempt of each key, and whether it is there."""
-        at, found = self._find(_digests(names))
-        at = np.where(found, at, 0)
-        if not len(self._sorted.digests):
-            return np.zeros(len(at), np.uint8), np.zeros(len(at), np.int32), found
-        return self._sorted.statuses[at], self._sorted.attempts[at], found
+    def _status_of(self, names: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The code of each key's status, and what its run stands."""
+        at, found = self._look_up(names)
+        statuses = np.zeros(len(at), np.uint8)
+        stands = np.full(len(at), answers.MISSING)
+        statuses[found] = self._sorted.statuses[at[found]]
+        lost = self._sorted.lost[at[found]]
+        stands[found] = np.where(lost, answers.FAILED, _STANDING[statuses[found]])
+        return statuses, stands
 
-    def _find(self, digests: NDArray[np.bytes_]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Where digests are among the sorted ones, and which are."""
-        there = self._sorted.digests
+    def _look_up(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Where keys are among the sorted ones, and which are."""
+        there, digests = self._sorted.digests, _digests(names)
         at = np.searchsorted(there, digests)
         found = np.zeros(len(digests), dtype=bool)
         inside = at < len(there)
         found[inside] = there[at[inside]] == digests[inside]
         return at, found
 
-    def _merged(self) -> _Rows:
+    def _merged(self) -> _Runs:
         """All that is known, in order."""
         if self._recent:
-            recent, old = self._recent, self._sorted
-            answers = recent.values()
-            new = _Rows(
-                _digests([*recent]),
-                np.array([_CODE[a.status.value] for a in answers], np.uint8),
-                np.array([self._codes[a.limits] for a in answers], np.int32),
-                np.array([a.attempt for a in answers], np.int32),
-            )
-            both = _Rows(*(np.concatenate([a, b]) for a, b in zip(old, new, strict=True)))
-            # What has come later counts, whatever its attempt says.
-            self._sorted = _latest(both, np.argsort(both.digests, kind="stable"))
+            recent = map(np.array, zip(*self._recent.values(), strict=True))
+            new: list[NDArray[Any]] = [_digests([*self._recent]), *recent]
+            known: list[Any] = [*self._sorted]
+            both = [
+                np.concatenate([old, column.astype(old.dtype)])
+                for old, column in zip(known, new, strict=True)
+            ]
+            self._sorted = _best(_Runs(*both))
             self._recent = {}
         return self._sorted
 
-    def _columns(self, rows: pa.Table) -> _Rows:
+    def _columns(self, rows: pa.Table) -> _Runs:
         parts = [_digests(chunk.to_pylist()) for chunk in rows["key"].chunks]
-        return _Rows(
+        attempts = rows["attempt"].to_numpy().astype(np.int32)
+        return _Runs(
             np.concatenate([np.zeros(0, _DIGEST), *parts]),
             _coded(rows["status"], _CODE.__getitem__).astype(np.uint8),
             _coded(rows["limits"], self._code),
-            rows["attempt"].to_numpy().astype(np.int32),
+            attempts,
+            attempts,
+            np.zeros(len(rows), dtype=bool),
         )
 
     def _code(self, limits: str) -> int:
@@ -202,13 +237,21 @@ class Index:
         return self._codes[limits]
 
 
-def _latest(rows: _Rows, order: NDArray[np.intp]) -> _Rows:
-    """Of the rows of each key, put in an order by key, the last one."""
-    ordered = rows.digests[order]
-    last = np.ones(len(order), dtype=bool)
-    last[:-1] = ordered[1:] != ordered[:-1]
-    kept = order[last]
-    return _Rows(ordered[last], rows.statuses[kept], rows.limits[kept], rows.attempts[kept])
+def _rank(run: _Run) -> tuple[int, int]:
+    """By which a run counts, or another one of its key."""
+    return int(_STANDING[run.status]), run.attempt
+
+
+def _best(runs: _Runs) -> _Runs:
+    """Of the runs of each key the one that counts, in the order of the keys."""
+    order = answers.runs_in_order(runs.digests, _STANDING[runs.statuses], runs.attempts)
+    ordered = runs.digests[order]
+    ends = np.ones(len(order), dtype=bool)
+    ends[:-1] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(np.roll(ends, 1))
+    last = np.maximum.reduceat(runs.last[order], starts) if len(order) else runs.last
+    kept: list[Any] = [column[order[ends]] for column in runs]
+    return _Runs(*kept)._replace(last=last)
 
 
 def _coded(column: pa.ChunkedArray, code: Callable[[str], int]) -> NDArray[np.int32]:

@@ -13,23 +13,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sweep.answers import called_today
 from sweep.parts import Parts
 
 _AT_ONCE = 2000
 """So many rows are made objects of at a time."""
 
-_ORDER = ("dataset", "repeat", "fold", "encoding")
+_ORDER = ("data_hash", "repeat", "fold", "encoding")
 """Rows in this order ask for the same table and fold one after the other."""
 
 EVERY = 10.0
 """Seconds between two signs of life."""
 
 
-def sampled_rows(parts: Parts, sample: int | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a store, or about so many of them.
+def sampled_rows(
+    parts: Parts, tasks: pa.Table, sample: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a store, or about so many of them, called as the plan calls their tasks.
 
     Parameters
     ----------
+    tasks : pyarrow.Table
+        Those of today's plan, see :func:`sweep.answers.called_today`.
     sample : int, optional
         Which they are follows from their keys, which are evenly spread.
     """
@@ -38,7 +43,7 @@ def sampled_rows(parts: Parts, sample: int | None = None) -> Iterator[dict[str, 
         share = sample / max(len(parts.read(["attempt"])), 1)
     for part in parts.tables():
         chosen = part if share >= 1 else part.filter(pa.array(_below(part["key"], share)))
-        chosen = chosen.sort_by([(name, "ascending") for name in _ORDER])
+        chosen = called_today(chosen.sort_by([(name, "ascending") for name in _ORDER]), tasks)
         for batch in chosen.to_batches(max_chunksize=_AT_ONCE):
             yield from batch.to_pylist()
 

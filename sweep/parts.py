@@ -261,8 +261,8 @@ class Parts:
         Parameters
         ----------
         superseded : callable, optional
-            Says for a table of key and attempt which rows a later attempt has replaced; these are
-            left out.
+            Says for a table of key and attempt which rows do not count, as another attempt does;
+            these are left out.
         allowed : callable, optional
             Asked before anything changes for readers; raises if that must not be.
         """

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.errors import InputError
 from sweep import sealed
+from sweep.answers import TASK_COLUMNS
 from sweep.keys import canonical
 from sweep.lease import is_live
 from sweep.plan import Block, Plan
@@ -130,6 +132,19 @@ def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> 
             ) from None
         raise InputError(f"{folder} has no plan yet; {makes}") from None
     yield from file.batches(_CHUNK, columns)
+
+
+def planned_tasks(folder: Folder, columns: Sequence[str] = TASK_COLUMNS) -> pa.Table:
+    """The tasks of the stored plan, without what cannot be run; errors as :func:`read_plan`.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        ``key`` and others.
+    """
+    tables = [t.filter(pc.is_valid(t["key"])) for t in plan_tables(folder, columns)]
+    empty = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
+    return pa.concat_tables([empty, *tables])
 
 
 def read_plan(path: Place) -> pd.DataFrame:

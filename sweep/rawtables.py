@@ -28,9 +28,9 @@ _MOST_SCORES = 500_000
 
 
 class Place(NamedTuple):
-    """A fold of a dataset."""
+    """A fold of a table, which is known by its content."""
 
-    dataset: str
+    data_hash: str
     validation: str
     repeat: int | None
     fold: int | None
@@ -38,7 +38,7 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Place:
         """That of a stored row."""
-        return cls(row["dataset"], row["validation"], row["repeat"], row["fold"])
+        return cls(row["data_hash"], row["validation"], row["repeat"], row["fold"])
 
 
 class Scored(NamedTuple):
@@ -52,9 +52,10 @@ class Scored(NamedTuple):
 
 
 class Tables:
-    """The datasets of a sweep, and their rows in short, kept for the rows to come.
+    """The tables that a sweep's file names today, by their content, and their rows in short.
 
-    Every method raises :class:`solver.errors.InputError` if a dataset cannot be read.
+    What the file calls a table does not matter. Every method raises
+    :class:`solver.errors.InputError` if a dataset cannot be read.
 
     Parameters
     ----------
@@ -65,20 +66,43 @@ class Tables:
     def __init__(self, folder: Folder) -> None:
         sweep = stored_sweep(folder)
         self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
-        self.dataset = lru_cache(4)(self._load)
+        self._unread = [*self._references]
+        self._names: dict[str, str] = {}
+        self._unreadable: dict[str, InputError] = {}
+        self._loaded = lru_cache(4)(self._load)
         self.held_out = lru_cache(64)(self._held_out)
         self._scores: dict[bytes, Scored] = {}
         self.problem = lru_cache(4)(self._problem)
         self._targets = lru_cache(4)(self._read_targets)
 
-    def _load(self, name: str) -> Dataset:
+    def has(self, data_hash: str) -> bool:
+        """Whether any dataset of the sweep's file has this content today."""
+        while data_hash not in self._names and self._unread:
+            name = self._unread.pop(0)
+            try:
+                self._names[self._loaded(name).digest] = name
+            except InputError as error:
+                self._unreadable[name] = error
+        return data_hash in self._names
+
+    def why_not(self, name: str) -> str:
+        """Why no dataset has the content that the plan has under a name."""
         if name not in self._references:
-            raise InputError(f"dataset {name!r} is not in the sweep's file any more")
+            return f"dataset {name!r} is not in the sweep's file any more"
+        if name in self._unreadable:
+            return str(self._unreadable[name])
+        return f"dataset {name!r} has changed since; its tree cannot be checked"
+
+    def dataset(self, data_hash: str) -> Dataset:
+        """The dataset of this content, which :meth:`has` must have found."""
+        return self._loaded(self._names[data_hash])
+
+    def _load(self, name: str) -> Dataset:
         return load_dataset(self._references[name])
 
-    def _read_targets(self, name: str) -> tuple[Sequence[Any], NDArray[np.int64]]:
+    def _read_targets(self, data_hash: str) -> tuple[Sequence[Any], NDArray[np.int64]]:
         """The distinct targets, and which of them each row has."""
-        dataset = self.dataset(name)
+        dataset = self.dataset(data_hash)
         if dataset.task == "classification":
             return dataset.labels
         found, place = np.unique(dataset.numbers, axis=0, return_inverse=True)
@@ -87,13 +111,13 @@ class Tables:
     def _held_out(self, place: Place) -> NDArray[np.bool_]:
         """Which rows are test rows."""
         fold = folds.Fold(place.repeat, place.fold)
-        return folds.test_rows(json.loads(place.validation), fold, self.dataset(place.dataset))
+        return folds.test_rows(json.loads(place.validation), fold, self.dataset(place.data_hash))
 
     def _problem(self, place: Place, encoding: str, options: str) -> Problem:
         """The training rows as they were encoded for the search; ``options`` are JSON."""
         fold = folds.Fold(place.repeat, place.fold)
         given = json.loads(options), json.loads(place.validation)
-        problem, _ = encode(self.dataset(place.dataset), encoding, *given, fold)
+        problem, _ = encode(self.dataset(place.data_hash), encoding, *given, fold)
         return problem
 
     def score(self, place: Place, tree: str) -> Scored:
@@ -114,8 +138,8 @@ class Tables:
     def _errors(self, place: Place, tree: str) -> tuple[Errors, Errors]:
         """Errors of a tree on training and test rows, asking the tests of the tree itself."""
         grown = Tree.from_json(tree)
-        dataset = self.dataset(place.dataset)
-        labels, target = self._targets(place.dataset)
+        dataset = self.dataset(place.data_hash)
+        labels, target = self._targets(place.data_hash)
         test = self.held_out(place)
         codes, values = [target], {}
         for column, spec in grown.columns.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,42 +11,43 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from sweep.keys import BUDGETS, KEY_COLUMNS, canonical
+from sweep.answers import RUN_COLUMNS, of_tasks, rows_of_tasks
 from sweep.parts import Parts
+from sweep.planfile import planned_tasks
 from sweep.schema import SCHEMA
 from sweep.storage import Place, open_folder
 from sweep.store import read_manifest
-
-_ORDER = ("finished", "attempt")
 
 
 def read_results(
     path: Place, *, columns: Sequence[str] | None = None, every_run: bool = False
 ) -> pd.DataFrame:
-    """The rows of a sweep's store, finished or not, while it is written to or not.
+    """The results of a sweep, finished or not, while it is written to or not.
 
     Parameters
     ----------
     path : str or Path
         The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     columns : sequence of str, optional
-        The columns to give; all by default. Only these are read, and what it takes to tell tasks
-        apart: of a large store a few columns are read in seconds, all of them may not fit into
-        memory.
+        The columns to give; all by default. Only these are read, and what it takes to tell which
+        row answers a task: of a large store a few columns are read in seconds, all of them may not
+        fit into memory.
     every_run : bool
-        Also give runs that a later one has replaced: failed ones that were tried again, and those
-        of the same task under a smaller limit of seconds, bytes or nodes.
+        Give all stored rows as they were stored, instead: also those that another one has
+        replaced, and those of tasks that the sweep had in an earlier version of its file.
 
     Returns
     -------
     pandas.DataFrame
-        One row a task, with the columns of :data:`sweep.schema.COLUMNS`, in the order in which
-        they were finished.
+        One row for each task of the sweep as it was last run that has been run, in the order of
+        the plan, with the columns of :data:`sweep.schema.COLUMNS`. It is the row that answers the
+        task, see :mod:`sweep.answers`, under the names, the limits and the key that the task has
+        now. With ``every_run`` the rows in the order in which they were stored.
 
     Raises
     ------
     InputError
-        If it is no sweep's folder, a part file is damaged, or there is no such column.
+        If it is no sweep's folder, has no plan yet, a file is damaged, or there is no such column.
 
     Examples
     --------
@@ -55,24 +55,24 @@ def read_results(
     >>> frame = read_results("results/first-look", columns=["lam", "objective"])  # doctest: +SKIP
     """
     folder = open_folder(path)
-    read_manifest(folder)
+    sweep = read_manifest(folder)["sweep"]
     wanted = SCHEMA.names if columns is None else list(columns)
     for name in wanted:
         if name not in SCHEMA.names:
             raise InputError(f"a store has no column {name!r}; it has: {', '.join(SCHEMA.names)}")
-    needed = [*_ORDER, *(() if every_run else KEY_COLUMNS)]
-    table = Parts(folder).read(list(dict.fromkeys([*wanted, *needed])))
-    rows = in_order(table)
-    if not every_run:
-        rows = rows[last_of_each(tasks_of(table)[rows])]
-    frame: pd.DataFrame = table.select(wanted).to_pandas()
-    return frame.iloc[rows].reset_index(drop=True)
-
-
-def in_order(table: pa.Table) -> NDArray[np.int64]:
-    """The numbers of the rows in the order in which they were finished."""
-    columns = {name: table[name].to_numpy() for name in _ORDER}
-    return np.lexsort((columns["attempt"], columns["finished"]))
+    if every_run:
+        stored: pd.DataFrame = Parts(folder).read(wanted).to_pandas()
+        return stored
+    tasks = planned_tasks(folder)
+    table = Parts(folder).read(list(dict.fromkeys([*wanted, *RUN_COLUMNS])))
+    place = rows_of_tasks(tasks, table)
+    known = place >= 0
+    # Only rows that are shown become objects: types of columns do not depend on other rows.
+    used = np.zeros(len(table), dtype=bool)
+    used[place[known]] = True
+    frame: pd.DataFrame = table.select(wanted).filter(pa.array(used)).to_pandas()
+    rows = frame.iloc[np.cumsum(used)[place[known]] - 1].reset_index(drop=True)
+    return of_tasks(rows, tasks.filter(pa.array(known)).to_pandas(), sweep)
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
@@ -100,56 +100,3 @@ def groups_of(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
             _, found = np.unique(found, return_inverse=True)
             count = int(found.max(initial=-1)) + 1
     return found
-
-
-def tasks_of(table: pa.Table) -> NDArray[np.int64]:
-    """Numbers that are equal for rows of the same task: those that differ in the budgets
-    (seconds, bytes, nodes) and in the attempt only.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With :data:`sweep.keys.KEY_COLUMNS`.
-    """
-    parts = []
-    for name in KEY_COLUMNS:
-        codes, values = codes_of(table[name])
-        if name == "limits":
-            questions: dict[str, int] = {}
-            same = [questions.setdefault(_question(v.as_py()), len(questions)) for v in values]
-            codes = np.array(same, np.int64)[codes]
-        parts.append(codes)
-    return groups_of(parts)
-
-
-def last_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places at which each number stands for the last time, in rising order."""
-    last = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
-    last[groups] = np.arange(len(groups))  # of equal places the last one written stays
-    return np.sort(last[last >= 0])
-
-
-def latest_by_key(table: pa.Table) -> pa.Table:
-    """Of the rows of each key the one of the latest attempt.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With the columns ``key`` and ``attempt``.
-    """
-    if pc.count_distinct(table["key"]).as_py() == len(table):
-        return table
-    keys, _ = codes_of(table["key"])
-    order = np.argsort(table["attempt"].to_numpy(), kind="stable")
-    return table.take(pa.array(order[last_of_each(keys[order])]))
-
-
-def latest(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows of each task the one that was finished last, see :func:`tasks_of`."""
-    table = pa.Table.from_pandas(frame[list(KEY_COLUMNS)], preserve_index=False)
-    return frame.iloc[last_of_each(tasks_of(table))].reset_index(drop=True)
-
-
-def _question(limits: str) -> str:
-    """The limits that change what is asked for."""
-    return canonical({n: v for n, v in json.loads(limits).items() if n not in BUDGETS})

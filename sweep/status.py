@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.solution import Status
+from sweep.answers import rows_of_keys, rows_of_tasks
 from sweep.gaps import checkpoint_gap, largest_gap, row_gap
 from sweep.keptshards import kept_shards
 from sweep.lease import is_live, read_life
 from sweep.parts import Parts
-from sweep.planfile import plan_tables
-from sweep.results import latest_by_key
+from sweep.planfile import plan_tables, planned_tasks
 from sweep.states import state_sizes
 from sweep.storage import Folder, Place, open_folder
 from sweep.store import CHECKPOINTS, read_checkpoint, read_manifest
@@ -40,12 +42,14 @@ class SweepStatus:
         When it was last heard of, in seconds since 1970.
     total, done, failed, running, missing : int
         Tasks of the plan: all; answered; ended in an error or killed; on a worker now; the rest.
+        Which row is that of a task is the rule of :mod:`sweep.answers`.
     impossible : int
         Cells of the spec that cannot be run.
     unfinished : int
-        Missing tasks that begin where an earlier run left them.
+        Tasks without an answer that begin where an earlier run left them.
     states, state_bytes : int
-        Searches whose state is kept, unfinished or ended by a limit; what the files take.
+        Searches whose state the folder keeps, of this plan or an earlier one, unfinished or ended
+        by a limit; what the files take.
     statuses : dict
         Number of tasks by the status of their row.
     uncertified : int
@@ -53,7 +57,7 @@ class SweepStatus:
     worst_gap : float or None
         Largest gap among done tasks and unfinished ones; of a λ-path at the λ where it is worst.
     seconds : float
-        Search time of all rows of the plan.
+        Search time of the rows of all tasks.
     rate, eta : float or None
         Tasks a second and seconds to the end, of a live sweep.
     workers, memory : int
@@ -99,23 +103,25 @@ def sweep_status(path: Place) -> SweepStatus:
     folder = open_folder(path)
     name = read_manifest(folder)["sweep"]
     live = is_live(folder)
-    planned, impossible = _planned(folder)
+    tasks, impossible = planned_tasks(folder, ("key", "answered_by")), _impossible(folder)
     columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error"]
-    rows = latest_by_key(Parts(folder).read(columns, _without_texts))
-    answers = pc.drop_null(pc.index_in(planned, rows["key"].combine_chunks()))
-    done = int(pc.sum(_has_tree(rows).take(answers)).as_py() or 0)
-    rows = rows.take(answers.unique())
+    stored = Parts(folder).read(columns, _without_texts)
+    place = rows_of_tasks(tasks, stored)
+    rows = stored.take(pa.array(place[place >= 0]))
     statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
-    ended = any(Status(s) is Status.STOPPED or Status(s).is_limit for s in statuses)
-    open_gaps = _open_gaps(folder)
-    gaps = [*open_gaps, *(_path_gaps(folder, planned) if ended else [])]
+    done = len(rows) - failed
+    answered = np.zeros(len(tasks), dtype=bool)
+    answered[place >= 0] = _has_tree(rows).to_numpy()
+    unanswered = tasks["key"].filter(pa.array(~answered))
+    open_gaps = _open_gaps(folder, unanswered)
+    gaps = [*open_gaps, *_path_gaps(folder, rows)]
     if (most := largest_gap(rows)) is not None:
         gaps.append(most)
     states = state_sizes(folder)
     life = read_life(folder)
     numbers = life.numbers if life and live else {}
-    left = len(planned) - done - failed
+    left = len(tasks) - done - failed
     running = min(int(numbers.get("running", 0)), left)
     return SweepStatus(
         sweep=name,
@@ -123,13 +129,13 @@ def sweep_status(path: Place) -> SweepStatus:
         live=live,
         driver=life.name if life else None,
         updated=life.updated if life else None,
-        total=len(planned),
+        total=len(tasks),
         done=done,
         failed=failed,
         running=running,
         missing=left - running,
         impossible=impossible,
-        unfinished=len(open_gaps) + _in_shards(folder),
+        unfinished=len(open_gaps) + _in_shards(folder, unanswered),
         states=len(states),
         state_bytes=sum(states.values()),
         statuses=statuses,
@@ -143,23 +149,22 @@ def sweep_status(path: Place) -> SweepStatus:
     )
 
 
-def _in_shards(folder: Folder) -> int:
-    """Of how many unfinished tasks there are finished shards and nothing else."""
+def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:
+    """Of how many unanswered tasks there are finished shards and nothing else."""
     checkpoints = {PurePosixPath(name).stem for name, _ in folder.names(CHECKPOINTS)}
-    return len(kept_shards(folder).keys() - checkpoints)
+    return len(_among(kept_shards(folder).keys() - checkpoints, unanswered))
 
 
-def _planned(folder: Folder) -> tuple[pa.Array, int]:
-    """For each planned task the key of the row that answers it, and the number of cells that
-    cannot be run."""
-    keys: list[pa.Array] = []
-    impossible = 0
-    for table in plan_tables(folder, ["key", "answered_by", "tasks"]):
-        refused = pc.is_null(table["key"])
-        impossible += pc.sum(table.filter(refused)["tasks"]).as_py() or 0
-        table = table.filter(pc.invert(refused))
-        keys += pc.coalesce(table["answered_by"], table["key"]).chunks
-    return pa.concat_arrays([pa.array([], pa.string()), *keys]), impossible
+def _among(keys: Iterable[str], tasks: pa.ChunkedArray) -> list[str]:
+    """Those of some keys that are keys of some tasks."""
+    found = pa.array([*keys], pa.string())
+    return list(found.filter(pc.is_in(found, value_set=tasks)).to_pylist())
+
+
+def _impossible(folder: Folder) -> int:
+    """The number of cells that cannot be run."""
+    tables = plan_tables(folder, ["key", "tasks"])
+    return sum(pc.sum(t.filter(pc.is_null(t["key"]))["tasks"]).as_py() or 0 for t in tables)
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -178,9 +183,10 @@ def _has_tree(rows: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
 
 
-def _open_gaps(folder: Folder) -> list[float]:
-    """Those of the searches that are kept to go on from."""
-    found = [read_checkpoint(folder, name) for name, _ in folder.names(CHECKPOINTS)]
+def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
+    """Those of the unanswered tasks that have a search to go on from."""
+    names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
+    found = [read_checkpoint(folder, names[key]) for key in _among(names, unanswered)]
     kept = [checkpoint for checkpoint in found if checkpoint is not None]
     keys = pa.array([one.key for one in kept if one.path is not None], pa.string())
     lams: dict[str, Fraction] = {}
@@ -191,17 +197,21 @@ def _open_gaps(folder: Folder) -> list[float]:
     return [float(checkpoint_gap(one, lams.get(one.key))) for one in kept]
 
 
-def _path_gaps(folder: Folder, planned: pa.Array) -> list[float]:
-    """Those of the λ-paths that ended before all of them was proven."""
+def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:
+    """Those of the λ-paths among the answers that ended before all of them was proven."""
     names = [s.value for s in Status if s is Status.STOPPED or s.is_limit]
+    keys = answers["key"].filter(pc.is_in(answers["status"], pa.array(names))).unique()
+    if not len(keys):
+        return []
 
     def open_paths(part: pa.Table) -> pa.Table:
         is_open = pc.and_(pc.is_valid(part["path"]), pc.is_in(part["status"], pa.array(names)))
-        return part.filter(is_open)
+        return part.filter(pc.and_(is_open, pc.is_in(part["key"], keys)))
 
     columns = ["key", "attempt", "status", "total_weight", "path", "path_points"]
-    rows = latest_by_key(Parts(folder).read(columns, open_paths))
-    rows = rows.filter(pc.is_in(rows["key"], planned))
+    rows = Parts(folder).read(columns, open_paths)
+    place = rows_of_keys(keys, rows)
+    rows = rows.take(pa.array(place[place >= 0]))
     return [float(row_gap(row)) for batch in rows.to_batches(200) for row in batch.to_pylist()]
 
 

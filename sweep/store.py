@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.shards import Shard
@@ -96,7 +95,7 @@ class Store:
             self.parts.create()
             if self.lease.taken_over:
                 self.parts.fence()
-            self.answers = Index(self._read_index())
+            self.answers = self._read_index()
             self.states = States(self.folder)
             for folder in ("", CHECKPOINTS, proofs.FOLDER):
                 self.folder.remove_leftovers(folder)
@@ -133,8 +132,8 @@ class Store:
         else:
             self.close()
 
-    def _read_index(self) -> pa.Table:
-        """What the index is made of; rows that cannot be relied on are missing, or failed."""
+    def _read_index(self) -> Index:
+        """What is known of each key; parts that cannot be relied on are moved away."""
         columns = [*index.COLUMNS, proofs.BYTES]
         try:
             rows = self.parts.read(columns)
@@ -142,14 +141,12 @@ class Store:
             for damage in self.parts.set_aside():
                 self._tell(str(damage))
             rows = self.parts.read(columns)
-        lost = proofs.lost(self.folder, rows)
-        number = pc.sum(lost).as_py() or 0
-        if number:
+        found = Index(rows, proofs.lost(self.folder, rows).to_numpy())
+        if found.n_lost:
             self._tell(
-                f"{number} certificates are not there or not whole; their tasks are run again"
+                f"{found.n_lost} certificates are not there or not whole; their tasks are run again"
             )
-        status = pc.if_else(lost, Status.ERROR.value, rows["status"])
-        return rows.set_column(rows.column_names.index("status"), "status", status)
+        return found
 
     def add(self, finished: Finished) -> None:
         """Take finished rows; they are written soon, see :meth:`maybe_flush`."""
@@ -230,7 +227,7 @@ class Store:
                     self.states.drop(key)
 
     def compact(self) -> None:
-        """Merge small parts and drop rows that a later attempt has replaced."""
+        """Merge small parts and drop rows that do not count, see :mod:`sweep.answers`."""
         superseded = self.answers.is_replaced if self._has_superseded else None
         self.parts.compact(superseded, self.lease.check)
         self._n_parts = self._n_kept = len(self.parts.names())

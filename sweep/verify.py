@@ -21,6 +21,7 @@ from sweep.checkproofs import check_certificate, check_presence
 from sweep.keys import allowed_trees, canonical, task_key
 from sweep.longchecks import Ticker, sampled_rows
 from sweep.parts import Parts
+from sweep.planfile import planned_tasks
 from sweep.quality import rmse
 from sweep.rawtables import Place as RowPlace
 from sweep.rawtables import Tables
@@ -52,9 +53,12 @@ class Verification:
     trees : int
         Trees that were scored anew.
     unscored : int
-        Trees that could not be; a finding of their row says why.
+        Trees that could not be; a finding of their row says why, unless it is a former one.
     proofs : int
         Certificates that were checked.
+    former : int
+        Rows of earlier plans whose data the sweep's file does not name any more: their trees are
+        not scored.
     findings : list of Finding
         Empty if all is well.
     """
@@ -63,6 +67,7 @@ class Verification:
     trees: int
     unscored: int
     proofs: int
+    former: int
     findings: list[Finding]
 
 
@@ -73,6 +78,9 @@ def verify_sweep(
     sample: int | None = None,
 ) -> Verification:
     """Check a sweep's folder. It reads the datasets again and shares no code with the searches.
+
+    All stored rows are checked. A row is called what today's plan calls its task; its data are
+    found by their content, under whatever name.
 
     A row takes some tenths of a millisecond; a million rows take minutes.
 
@@ -91,33 +99,39 @@ def verify_sweep(
     Raises
     ------
     InputError
-        If it is no sweep's folder, a part file is damaged, or a dataset cannot be read. A damaged
-        state file is a finding, and so is a damaged certificate.
+        If it is no sweep's folder, has no plan yet, or the plan or a part file is damaged. A
+        damaged state file is a finding, and so are a damaged certificate and a dataset that cannot
+        be read.
     """
     folder = open_folder(path)
     read_manifest(folder)
     tables = Tables(folder)
     findings: list[Finding] = []
-    n_rows = n_trees = n_scored = n_proofs = 0
+    n_rows = n_trees = n_scored = n_proofs = n_former = 0
     seen: set[bytes] = set()
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
-    for row in sampled_rows(Parts(folder), sample):
+    for row in sampled_rows(Parts(folder), planned_tasks(folder), sample):
         n_rows += 1
-        n_trees += (row["tree"] is not None) + len(row["path"] or ())
         clock.tick(f"{n_rows} rows checked, {len(findings)} findings")
         problems = [*_check_row(row, seen), *_check_claims(row, claims)]
-        if not problems:
+        has_tree = row["tree"] is not None
+        n_trees += has_tree + len(row["path"] or ())
+        is_former = has_tree and not row["planned"] and not tables.has(row["data_hash"])
+        n_former += is_former
+        if not problems and not is_former:
             checked = _Checked()
-            problems = [*_check_trees(row, tables, checked), *check_presence(row, folder)]
+            problems = [*_check_trees(row, tables, checked)]
             n_scored += checked.trees
-        if not problems and proof and row["proof"] is not None:
+        if not problems:
+            problems = [*check_presence(row, folder)]
+        if not problems and not is_former and proof and row["proof"] is not None:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
                 problems = [*check_certificate(row, folder, tables)]
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
-    return Verification(n_rows, n_scored, n_trees - n_scored, n_proofs, findings)
+    return Verification(n_rows, n_scored, n_trees - n_scored, n_proofs, n_former, findings)
 
 
 def _check_states(folder: Folder) -> Iterator[Finding]:
@@ -269,12 +283,12 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
     """The row's tree, and all trees of its path, on the raw rows."""
     if row["tree"] is None:
         return
+    if not tables.has(row["data_hash"]):
+        yield tables.why_not(row["dataset"])
+        return
     place = RowPlace.of(row)
     try:
-        dataset = tables.dataset(row["dataset"])
-        if dataset.digest != row["data_hash"]:
-            yield f"dataset {row['dataset']!r} has changed since; its tree cannot be checked"
-            return
+        dataset = tables.dataset(row["data_hash"])
         n_test = int(tables.held_out(place).sum())
         n_train = len(dataset.frame) - n_test
         shape = {"n_test": n_test, "n_rows": len(dataset.frame)}

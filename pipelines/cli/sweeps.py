@@ -150,6 +150,9 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         checked += f", {count(found.unscored, 'tree')} could not be"
     if proof:
         checked += f", {count(found.proofs, 'proof')} checked"
+    if found.former:
+        rows = count(found.former, "row")
+        checked += f"; {rows} of earlier plans, whose data the sweep's file does not name any more"
     if not found.rows and not found.findings:
         click.echo(f"Nothing is checked: {folder} has no results yet.")
         return ExitCode.FAILED

@@ -126,14 +126,14 @@ def _run(rows: pd.DataFrame) -> str:
 
 
 def _versions(rows: pd.DataFrame) -> str:
-    last = rows.sort_values("finished").iloc[-1]
-    data = json.loads(last["versions"]) if isinstance(last["versions"], str) else {}
+    combinations = rows[["versions", "git_revision"]].astype(object).value_counts(dropna=False)
+    versions, revision = combinations.index[0]
+    data = json.loads(versions) if isinstance(versions, str) else {}
     text = ", ".join(f"{name} {version}" for name, version in data.items())
-    revision = last["git_revision"]
     if isinstance(revision, str):
         text += f", revision {revision[:10]}{'+ (changed)' if revision.endswith('+') else ''}"
-    others = rows["versions"].nunique() - 1
-    return text + (f" (the last run; {others} other combinations before)" if others else "")
+    others = len(combinations) - 1
+    return text + (f" (most of the runs; {others} other combinations)" if others else "")
 
 
 def train_command(

@@ -20,8 +20,9 @@ from pipelines.report.names import label_encodings, label_rows, label_solvers
 from pipelines.report.tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
-from solver.errors import InputError
-from sweep.results import latest
+from sweep.answers import RUN_COLUMNS, of_tasks, rows_of_tasks
+from sweep.storage import open_folder
+from sweep.store import read_manifest
 
 NO_VALIDATION = "null"
 
@@ -123,28 +124,30 @@ def load_results(store: str | Path) -> Results:
     Raises
     ------
     InputError
-        If it is no sweep's folder, or a file in it is damaged.
+        If it is no sweep's folder, has no plan yet, or a file in it is damaged.
     """
-    rows = read_rows(store)
-    try:
-        plan = read_plan_columns(store)
-    except InputError:
-        return label_results(latest(rows), None)
-    return label_results(rows, plan)
+    name = read_manifest(open_folder(store))["sweep"]
+    plan = read_plan_columns(store)
+    return label_results(read_rows(store), plan, name)
 
 
-def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
+def label_results(
+    rows: pd.DataFrame, plan: pd.DataFrame | None, sweep: str | None = None
+) -> Results:
     """Name rows for people and compare them with the plan.
 
     Parameters
     ----------
     rows : DataFrame
-        From :func:`sweep.results.read_results`.
+        Rows as they are stored; without a plan those of :func:`sweep.results.read_results`.
     plan : DataFrame or None
-        From :func:`sweep.planfile.read_plan`.
+        From :func:`sweep.planfile.read_plan`. Its tasks say which rows count and what these are
+        called.
+    sweep : str, optional
+        The sweep's name; by default that of the rows.
     """
     unplanned = 0
-    name = str(rows["sweep"].iloc[-1]) if len(rows) else "sweep"
+    name = sweep or (str(rows["sweep"].iloc[-1]) if len(rows) else "sweep")
     rows = rows.assign(**{name: None for name in stairs.COLUMNS if name not in rows})
     rows = quality.name_tasks(rows)
     if plan is None:
@@ -154,15 +157,16 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     else:
         wanted = plan[plan["key"].notna()]
         impossible = plan[plan["key"].isna()]
-        place, known = _match(rows, wanted)
-        missing, stored = wanted[~known], rows["key"].nunique()
+        place, unplanned = _match(rows, wanted)
+        known = place >= 0
+        missing, place = wanted[~known], place[known]
         columns = dict(rows.items())
         del rows  # Each column goes as its tasks are taken from it: both may be large.
         tasks = pd.DataFrame(
             {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
             copy=False,
-        ).assign(limits=wanted.loc[known, "limits"].array)
-        unplanned = stored - tasks["key"].nunique()
+        )
+        tasks = of_tasks(tasks, wanted[known], name)
     everything = tasks if plan is None else plan
     solvers = label_solvers(tasks, missing, plan is not None)
     encodings = label_encodings(everything)
@@ -191,26 +195,23 @@ def label_results(rows: pd.DataFrame, plan: pd.DataFrame | None) -> Results:
     )
 
 
-def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where the row of every planned task is that has one, and which of the tasks have one.
+def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
+    """The number of the row of each planned task, −1 if it has none; and the number of stored
+    keys that belong to no task."""
+    runs = pa.table([_column(rows[name]) for name in RUN_COLUMNS], RUN_COLUMNS)
+    answers = ("key", "answered_by")
+    tasks = pa.table([_column(wanted[name]) for name in answers], answers)
+    planned = pa.chunked_array([chunk for name in answers for chunk in tasks[name].chunks])
+    is_planned = pc.is_in(runs["key"].unique(), value_set=planned)
+    unplanned = len(is_planned) - (pc.sum(is_planned).as_py() or 0)
+    return rows_of_tasks(tasks, runs), unplanned
 
-    A task takes the limits of the plan: its row may stem from a run under smaller ones that it
-    did not need.
-    """
-    last = np.arange(len(rows))
-    if not rows["key"].is_unique:
-        # In the order of attempts the last row of each key.
-        order = rows["attempt"].reset_index(drop=True).sort_values(kind="stable").index
-        keys = rows["key"].iloc[order].reset_index(drop=True)
-        last = order.to_numpy()[~keys.duplicated(keep="last").to_numpy()]
-    stored = pa.array(rows["key"].iloc[last], pa.string())
-    own, other = (
-        pc.index_in(pa.array(wanted[name], pa.string()), value_set=stored, skip_nulls=True)
-        for name in ("key", "answered_by")
-    )
-    place = pc.fill_null(pc.coalesce(own, other), -1).to_numpy()
-    known = place >= 0
-    return last[place[known]], known
+
+def _column(values: pd.Series[Any]) -> pa.ChunkedArray:
+    """A column of texts or of numbers, without categories."""
+    found = pa.array(values, from_pandas=True)
+    whole = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+    return whole.cast(pa.int64() if pa.types.is_integer(found.type) else pa.string())
 
 
 def _all(parts: list[pd.DataFrame], column: str) -> pd.Series[Any]:

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pipelines.report.packed import pack_column
 from sweep.parts import Parts
 from sweep.planfile import plan_tables
-from sweep.results import in_order
 from sweep.schema import SCHEMA
 from sweep.storage import Place, open_folder
 from sweep.store import read_manifest
@@ -27,7 +26,7 @@ _READ = [name for name in SCHEMA.names if name != "trace"]
 
 
 def read_rows(store: Place) -> pd.DataFrame:
-    """All rows of a store without their traces, in the order in which they were finished.
+    """All rows of a store without their traces, in the order in which they were stored.
 
     Raises
     ------
@@ -38,7 +37,7 @@ def read_rows(store: Place) -> pd.DataFrame:
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()
     pa.default_memory_pool().release_unused()
-    frame = _as_frame(table, pa.array(in_order(table)))
+    frame = _as_frame(table)
     return frame.assign(trace=None)[list(SCHEMA.names)]
 
 
@@ -58,11 +57,11 @@ def _short(table: pa.Table) -> pa.Table:
     return table
 
 
-def _as_frame(table: pa.Table, order: pa.Array | None = None) -> pd.DataFrame:
+def _as_frame(table: pa.Table) -> pd.DataFrame:
     """As pandas holds it, one column after the other: both need not fit into memory."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in table.column_names:
-        columns[name] = _column(table[name] if order is None else table[name].take(order))
+        columns[name] = _column(table[name])
         table = table.drop_columns([name])
     return pd.DataFrame(columns, copy=False)
 

@@ -65,3 +65,16 @@ def finish(folder: Path, sweep: SweepFile | None = None) -> list[dict[str, Any]]
         for row in rows:
             store.add(as_finished([row]))
     return rows
+
+
+def run_here(folder: Path, sweep: SweepFile) -> None:
+    """Run what a folder does not answer yet, without Dask."""
+    plan = make_plan(sweep)
+    with stores.create(folder, sweep) as store:
+        remaining, _ = survey(plan, store)
+        for task in plan.tasks_of(remaining.tolist()):
+            dataset = tasks.load(task.node.reference, task.node.info.data_hash)
+            prepared = tasks.prepare(dataset, task.node)
+            assert prepared is not None
+            cell = cell_of(task, store.answers.attempts(task.key) + 1)
+            store.add(as_finished([tasks.solve_cell(prepared, cell, tasks.Run("test"))]))

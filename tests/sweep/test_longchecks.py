@@ -11,14 +11,17 @@ import pytest
 from sweep import longchecks
 from sweep.longchecks import Ticker, sampled_rows
 from sweep.parts import Parts
+from sweep.planfile import planned_tasks
+from sweep.storage import open_folder
 from sweep.verify import verify_sweep
 
 
 def test_all_rows_come_by_dataset_and_fold(tmp_path: Path, rowmaker: Any) -> None:
     rows = rowmaker.finish(tmp_path / "out")
-    found = [*sampled_rows(Parts(tmp_path / "out"))]
+    tasks = planned_tasks(open_folder(tmp_path / "out"))
+    found = [*sampled_rows(Parts(tmp_path / "out"), tasks)]
     assert {row["key"] for row in found} == {row["key"] for row in rows}
-    places = [(row["dataset"], row["repeat"], row["fold"]) for row in found]
+    places = [(row["data_hash"], row["repeat"], row["fold"]) for row in found]
     assert places == sorted(places)
 
 
@@ -26,13 +29,13 @@ def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(
     tmp_path: Path, rowmaker: Any
 ) -> None:
     rows = rowmaker.finish(tmp_path / "out")
-    parts = Parts(tmp_path / "out")
-    some = [row["key"] for row in sampled_rows(parts, 12)]
-    assert some == [row["key"] for row in sampled_rows(parts, 12)]
+    parts, tasks = Parts(tmp_path / "out"), planned_tasks(open_folder(tmp_path / "out"))
+    some = [row["key"] for row in sampled_rows(parts, tasks, 12)]
+    assert some == [row["key"] for row in sampled_rows(parts, tasks, 12)]
     assert 3 <= len(some) <= 20
-    few = {row["key"] for row in sampled_rows(parts, 4)}
+    few = {row["key"] for row in sampled_rows(parts, tasks, 4)}
     assert few <= set(some)
-    assert len([*sampled_rows(parts, 10 * len(rows))]) == len(rows)
+    assert len([*sampled_rows(parts, tasks, 10 * len(rows))]) == len(rows)
     assert verify_sweep(tmp_path / "out", sample=12).rows == len(some)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,77 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from sweep.keys import BUDGETS, KEY_COLUMNS
 from sweep.parts import Parts
-from sweep.results import (
-    codes_of,
-    groups_of,
-    in_order,
-    last_of_each,
-    latest,
-    latest_by_key,
-    read_results,
-    tasks_of,
-)
-
-LIMITS = ['{"depth":2}', '{"seconds":1.0}', '{"seconds":2.0}', '{"depth":2,"nodes":9}', "{}"]
-
-
-def rows_of(draws: list[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """Rows of few tasks; numbers choose λ, fold, limits, attempt and time."""
-    return [
-        dict.fromkeys(KEY_COLUMNS, "x")
-        | {
-            "lam_exact": f"1/{lam}",
-            "fold": fold if fold else None,
-            "repeat": None,
-            "limits": LIMITS[limits],
-            "attempt": attempt,
-            "finished": pd.Timestamp(when, unit="s", tz="UTC"),
-            "key": f"{lam}/{fold}/{limits}",
-            "place": place,
-        }
-        for place, (lam, fold, limits, attempt, when) in enumerate(draws)
-    ]
-
-
-draws = st.lists(
-    st.tuples(*(st.integers(0, most) for most in (2, 2, 4, 2, 3))), min_size=1, max_size=40
-)
-
-
-def question(row: dict[str, Any]) -> tuple[Any, ...]:
-    limits = {n: v for n, v in json.loads(row["limits"]).items() if n not in BUDGETS}
-    return row["lam_exact"], row["fold"], json.dumps(limits, sort_keys=True)
-
-
-@settings(deadline=None, max_examples=60)
-@given(draws)
-def test_the_last_row_of_each_task_is_that_of_a_plain_loop(numbers: list[tuple[int, ...]]) -> None:
-    rows = rows_of(numbers)
-    rows.sort(key=lambda row: (row["finished"], row["attempt"]))
-    last = {question(row): row["place"] for row in rows}
-    table = pa.Table.from_pylist(rows_of(numbers))
-    order = in_order(table)
-    assert [rows_of(numbers)[i]["place"] for i in order] == [row["place"] for row in rows]
-    kept = order[last_of_each(tasks_of(table)[order])]
-    expected = [row["place"] for row in rows if last[question(row)] == row["place"]]
-    assert table["place"].to_numpy()[kept].tolist() == expected
-    assert latest(pd.DataFrame(rows))["place"].tolist() == expected
-
-
-@settings(deadline=None, max_examples=60)
-@given(draws)
-def test_the_latest_attempt_of_each_key_is_that_of_a_plain_loop(
-    numbers: list[tuple[int, ...]],
-) -> None:
-    rows = rows_of(numbers)
-    best: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row["key"] not in best or row["attempt"] >= best[row["key"]]["attempt"]:
-            best[row["key"]] = row
-    found = latest_by_key(pa.Table.from_pylist(rows))
-    assert sorted(found["place"].to_pylist()) == sorted(row["place"] for row in best.values())
+from sweep.results import codes_of, groups_of, read_results
 
 
 @settings(deadline=None, max_examples=60)

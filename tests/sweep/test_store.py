@@ -48,7 +48,9 @@ def names_of(store: stores.Store) -> list[str]:
 
 @pytest.fixture
 def store(tmp_path: Path, rowmaker: Any) -> Any:
-    with stores.create(tmp_path / "out", rowmaker.small_sweep()) as opened:
+    sweep = rowmaker.small_sweep()
+    with stores.create(tmp_path / "out", sweep) as opened:
+        survey(make_plan(sweep), opened)
         yield opened
 
 
@@ -352,14 +354,25 @@ def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
     assert len(survey(smaller, store)[0]) == 24
 
 
-def test_results_show_the_latest_run_of_each_task(store: stores.Store, small_rows: Rows) -> None:
-    first = {**small_rows[0], "status": "time_limit", "limits": '{"seconds":1.0}', "key": "0e" * 32}
-    later = pd.Timedelta(seconds=1)
-    store.add(as_finished([first]))
-    store.add(as_finished([{**small_rows[0], "finished": small_rows[0]["finished"] + later}]))
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+def test_results_show_the_row_that_counts_whatever_the_clocks_say(
+    store: stores.Store, small_rows: Rows, hours: int
+) -> None:
+    good = small_rows[0]
+    finished = good["finished"] + pd.Timedelta(hours=hours)
+    none = dict.fromkeys(("tree", "objective", "errors", "gap"))
+    other = {**good, "status": "time_limit", "limits": '{"seconds":1.0}', "key": "0e" * 32}
+    store.add(as_finished([other, {**good, **none, "status": "error", "error": "why"}]))
+    store.add(as_finished([{**good, "attempt": 2, "finished": finished}]))
+    store.add(as_finished([{**good, "attempt": 3, "status": "time_limit"}]))
     store.flush()
+    assert len(read_results(store.folder, every_run=True)) == 4
+    found = read_results(store.folder)
+    assert found[["key", "attempt"]].to_numpy().tolist() == [[good["key"], 2]]
+    assert sweep_status(store.folder.place).statuses == {good["status"]: 1}
+    store.compact()
+    pd.testing.assert_frame_equal(read_results(store.folder), found)
     assert len(read_results(store.folder, every_run=True)) == 2
-    assert read_results(store.folder)["key"].tolist() == [small_rows[0]["key"]]
 
 
 def test_a_full_disk_is_told_and_loses_no_row(
