@@ -15,6 +15,8 @@ from benchmarks.torment.check import Damage, Ledger, compare, results
 from benchmarks.torment.sabotage import sabotage
 from sweep import store as stores
 from sweep.parts import Parts
+from sweep.plan import make_plan
+from sweep.planfile import survey
 from sweep.rows import as_finished
 from sweep.schema import SCHEMA
 from tests.sweep import rowmaker
@@ -28,7 +30,9 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def out(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
-    with stores.create(tmp_path / "out", rowmaker.small_sweep()) as store:
+    sweep = rowmaker.small_sweep()
+    with stores.create(tmp_path / "out", sweep) as store:
+        survey(make_plan(sweep), store)
         store.add(as_finished([dict(row) for row in rows]))
     return tmp_path / "out"
 
