@@ -44,7 +44,7 @@ def test_encodings_folds_and_shapes_are_other_problems() -> None:
                  splits=row["splits"] + 1)  # fmt: skip
     assert kinds(row, fake | {"limits": '{"depth":1}'}) == []
     assert kinds(row, fake | {"limits": '{"seconds":1.0}'}) == ["two optima"]
-    assert kinds(row, fake | {"solver_options": '{"depth":1}'}) == []
+    assert kinds(row, fake | {"solver_options": '{"rules":"hyperplane"}'}) == []
     assert kinds(row, fake | {"solver_options": '{"mode":"fast"}'}) == ["two optima"]
 
 
