@@ -19,7 +19,10 @@ from solver.errors import InputError
 Errors: TypeAlias = int | Fraction
 """Misclassified weight, or the squared error of regression."""
 
-_LARGEST_COST = 2**62
+INFINITE = 2**61
+"""No cost of a search reaches it (see :class:`Prices`), and two of them do not overflow."""
+
+_LARGEST_COST = 2 * INFINITE
 
 # A fraction with a billion digits would take all memory before anybody could refuse it.
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9]\d{2}")

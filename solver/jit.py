@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import cache
@@ -30,11 +31,11 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     the search 13 times slower.
 
     The cache on disk looks only at the file a kernel stands in. It would keep machine code whose
-    helper or whose state's layout in a file beside it has changed; hence our own stamp.
+    helper, or whose state's layout, has changed in another file; hence our own stamp.
     """
     flags: dict[str, Any] = {"cache": True, **_FLAGS}
     dispatcher: Any = numba.njit(**flags)(function)
-    dispatcher._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename).parent)
+    dispatcher._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename))
     return cast(Callable[P, R], dispatcher)
 
 
@@ -54,10 +55,36 @@ def outlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @cache
-def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of this file and of every source file in a folder."""
-    found = ((path, path.stat()) for path in (Path(__file__), *sorted(folder.glob("*.py"))))
-    return tuple((path.name, s.st_mtime_ns, s.st_size) for path, s in found)
+def _stamp(kernel: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of every source file of the package that a kernel can reach."""
+    found = {Path(__file__)}
+    pending = [kernel]
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            pending += _imported(path)
+    stats = ((path, path.stat()) for path in sorted(found))
+    return tuple((path.name, s.st_mtime_ns, s.st_size) for path, s in stats)
+
+
+@cache
+def _imported(path: Path) -> list[Path]:
+    """The files of its own package that a file imports at its top level."""
+    root = path.parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    found = []
+    for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        place = root.joinpath(*module.split("."))
+        inside = (place / name.split()[0] for name in names.strip("(").split(",") if name.strip())
+        for candidate in (place, *inside):
+            files = candidate.with_suffix(".py"), candidate / "__init__.py"
+            found += [file for file in files if file.exists()]
+    return found
+
+
+_IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*|[^\n]*)", re.MULTILINE)
 
 
 _typeof: Callable[[Any], Any] = numba.typeof

@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+from solver.exact import INFINITE
 from solver.limits import Limits
 from solver.problem import Problem
-
-INFINITE = 2**61
-"""No cost reaches it (see :class:`solver.exact.Prices`), and two of them do not overflow."""
 
 
 class Scope(NamedTuple):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from solver.branches.table import Ints
 from solver.errors import InputError
-from solver.exact import Prices
-from solver.scope import INFINITE
+from solver.exact import INFINITE, Prices
 
 ARCHIVED = "archive."
 """How the names of an archive's arrays begin in the state of a search."""

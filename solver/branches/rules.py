@@ -8,9 +8,9 @@ from typing import Any
 
 from solver.base import Option
 from solver.branches.state import Rules
-from solver.exact import Prices
+from solver.exact import INFINITE, Prices
 from solver.problem import Problem
-from solver.scope import INFINITE, Scope
+from solver.scope import Scope
 
 _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20

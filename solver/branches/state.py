@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.table import Ints, Table, Words
+from solver.exact import INFINITE as INFINITE
 from solver.lanes import LANES
-from solver.scope import INFINITE as INFINITE
 
 
 class Rules(NamedTuple):

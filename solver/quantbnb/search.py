@@ -27,6 +27,7 @@ interval weighs (:attr:`Levels.relax`), while only trees with leaves of m count 
 
 from __future__ import annotations
 
+from solver.exact import INFINITE
 from solver.jit import inlined, kernel, outlined
 from solver.quantbnb.state import (
     AT,
@@ -61,7 +62,6 @@ from solver.quantbnb.state import (
     Table,
 )
 from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
-from solver.scope import INFINITE
 
 GOES_ON, ENDED, FULL = range(3)
 POINT, EMPTY, NOTHING = range(3)

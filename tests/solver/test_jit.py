@@ -39,36 +39,48 @@ def test_a_compiled_kernel_refuses_other_types():
 
 PROGRAM = """
 import sys; sys.path.insert(0, {folder!r})
-from numbapart import kernels
+from numbapart.search import kernels
 print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 """
 
 
-def test_the_cache_notices_a_change_in_a_file_beside_the_kernel(tmp_path):
+@pytest.mark.parametrize("changed", ["search/helper.py", "shared/deep.py", "shared/__init__.py"])
+def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path, changed):
     package = tmp_path / "numbapart"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "helper.py").write_text(
-        "from solver.jit import inlined\n\n\n@inlined\ndef f(x):\n    return x + 1\n"
-    )
-    (package / "kernels.py").write_text(
-        "from numbapart.helper import f\nfrom solver.jit import kernel\n\n\n"
-        "@kernel\ndef answer(x):\n    return f(x)\n"
-    )
+    sources = {
+        "__init__.py": "",
+        "search/__init__.py": "",
+        "search/helper.py": (
+            "from numbapart.shared import (\n    OFFSET,\n    deep,\n)\n"
+            "from solver.jit import inlined\n\n\n"
+            "@inlined\ndef f(x):\n    return deep.g(x) + OFFSET + 0\n"
+        ),
+        "search/kernels.py": (
+            "from numbapart.search.helper import f\nfrom solver.jit import kernel\n\n\n"
+            "@kernel\ndef answer(x):\n    return f(x)\n"
+        ),
+        "shared/__init__.py": "OFFSET = 1 + 0\n",
+        "shared/deep.py": (
+            "from solver.jit import inlined\n\n\n@inlined\ndef g(x):\n    return x + 0\n"
+        ),
+    }
+    for name, source in sources.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(source)
 
-    def run() -> str:
+    def run() -> list[str]:
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         program = PROGRAM.format(folder=str(tmp_path))
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
             text=True,
             check=True,
             env=environment,
-        ).stdout.split()
+        )
+        return done.stdout.split()
 
     assert run() == ["2", "0"]
     assert run() == ["2", "1"]
-    source = (package / "helper.py").read_text().replace("x + 1", "x + 10")
-    (package / "helper.py").write_text(source)
-    assert run() == ["11", "0"]
+    (package / changed).write_text(sources[changed].replace(" + 0", " + 100"))
+    assert run() == ["102", "0"]
