@@ -130,7 +130,7 @@ class Prices:
         most = min(max_splits, affordable)
         choices = (
             cls(lam, total_weight, most + 1, error * (most + 1), split * (most + 1) + 1)
-            for error, split in _ratios(lam, total_weight, most)
+            for error, split in _ratios(lam, total_weight, most, leaf_errors)
         )
         return next((prices for prices in choices if prices.fits), None)
 
@@ -184,7 +184,9 @@ class Prices:
         return max(proven - off, Fraction(0)) / self.total_weight
 
 
-def _ratios(lam: Fraction, total_weight: int, most: int) -> Iterator[tuple[int, int]]:
+def _ratios(
+    lam: Fraction, total_weight: int, most: int, leaf_errors: Errors
+) -> Iterator[tuple[int, int]]:
     """Integer prices of an error and of a split, in the proportion of 1 to λ·W: the plain ones; in
     lowest terms; and those of the fewest digits that order all trees of interest alike.
 
@@ -207,6 +209,8 @@ def _ratios(lam: Fraction, total_weight: int, most: int) -> Iterator[tuple[int, 
     if price.denominator > most + 1:
         left, right = neighbours(price, most + 1)
         yield left.denominator + right.denominator, left.numerator + right.numerator
+    if most == 0:  # any split is dearer than what it could save
+        yield 1, int(leaf_errors) + 1
 
 
 def neighbours(number: Fraction, largest: int) -> tuple[Fraction, Fraction]:

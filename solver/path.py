@@ -66,6 +66,8 @@ class Path:
     tolerance : Fraction
         Objectives that differ by no more are taken for equal, see
         :attr:`solver.problem.Problem.tolerance`.
+    rounding : Fraction
+        By how much rounding the weights may have changed an objective. Bounds are lowered by it.
     """
 
     lam_min: Fraction
@@ -84,6 +86,7 @@ class Path:
     peak_bytes: int = 0
     compile_seconds: float = 0.0
     tolerance: Fraction = Fraction(0)
+    rounding: Fraction = Fraction(0)
 
     @property
     def lams(self) -> tuple[Fraction, ...]:
@@ -124,7 +127,7 @@ class Path:
 
     def lower_bound_at(self, lam: Fraction) -> Fraction | None:
         """What is proven at a λ; None if nothing is."""
-        return None if self.status is Status.HEURISTIC else self._bounds.at(lam)
+        return None if self.status is Status.HEURISTIC else max(self._bounds.at(lam), Fraction(0))
 
     def solution_at(self, lam: Fraction) -> Solution:
         """What the path says about one λ; the effort is that of the whole path.
@@ -137,8 +140,8 @@ class Path:
             Below ``lam_min``.
         """
         step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
-        if step.proven:
-            bound = reached
+        if step.proven and bound is not None:
+            bound = max(bound, reached - self.tolerance)
         closed = bound is not None and reached - bound <= self.tolerance
         return Solution(
             tree=step.tree,
@@ -160,8 +163,9 @@ class Path:
 
     @cached_property
     def _bounds(self) -> Envelope:
-        floor = Fraction(self.unavoidable_errors) / self.total_weight
-        return Envelope.of(self.points, floor, Fraction(self.leaf_errors) / self.total_weight)
+        floor = Fraction(self.unavoidable_errors) / self.total_weight - self.rounding
+        leaf_loss = Fraction(self.leaf_errors) / self.total_weight - self.rounding
+        return Envelope.of(self.points, floor, leaf_loss)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; numbers that must be exact are also given as fraction strings."""

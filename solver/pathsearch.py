@@ -76,8 +76,9 @@ class PathSearch:
         leaf = problem.grow(-1)
         # The lines of the envelope and where each begins; no other line can come back.
         self.kept = best_lines([Line(leaf.errors, 0, leaf)], lam_min, self.weight)
-        floor = Fraction(problem.unavoidable_errors) / self.weight
-        self.bounds = Envelope.of((), floor, Fraction(problem.leaf_errors) / self.weight)
+        floor = Fraction(problem.unavoidable_errors) / self.weight - problem.rounding
+        leaf_loss = Fraction(problem.leaf_errors) / self.weight - problem.rounding
+        self.bounds = Envelope.of((), floor, leaf_loss)
         self.points: dict[Fraction, Fraction | None] = {}
         self.ended: dict[Fraction, Status] = {}
         self.closed: set[Fraction] = set()
@@ -267,11 +268,12 @@ class PathSearch:
             # One that is proven stays so as long as it is a corner.
             if lam not in self.closed:
                 gap = self._gap(lam)
-                if lam in self.unreachable and 0 < gap < self._grid(lam):
-                    bound = self.points[lam] = self.bounds.at(lam) + gap
+                slack = self.problem.tolerance
+                if lam in self.unreachable and slack < gap < self._grid(lam):
+                    bound = self.points[lam] = self.bounds.at(lam) + gap - slack
                     self.bounds.add(lam, bound)
-                    gap = Fraction(0)
-                if gap > self.problem.tolerance:
+                    gap = slack
+                if gap > slack:
                     gaps[lam] = gap
                 else:
                     self.closed.add(lam)
@@ -361,6 +363,7 @@ class PathSearch:
             peak_bytes=max(solution.peak_bytes for solution in solutions),
             compile_seconds=sum(solution.compile_seconds for solution in solutions),
             tolerance=self.problem.tolerance,
+            rounding=self.problem.rounding,
         )
 
     def _status(self, proven: bool) -> Status:

@@ -327,11 +327,16 @@ class Problem:
     def tolerance(self) -> Fraction:
         """Objectives that differ by no more are taken for equal; 0 for classification, unless
         weights were rounded."""
-        if self.values is None:
-            return 2 * self.weight_error
+        return self.float_tolerance + 2 * self.rounding
+
+    @cached_property
+    def rounding(self) -> Fraction:
+        """By how much rounding the weights may have changed the objective of a tree."""
+        if self.values is None or not self.weight_error:
+            return self.weight_error
         spans = self.values.max(axis=0) - self.values.min(axis=0)
         squares = sum((Fraction(span) ** 2 for span in spans.tolist()), Fraction(0))
-        return self.float_tolerance + 2 * self.weight_error * squares
+        return self.weight_error * squares
 
     @cached_property
     def float_tolerance(self) -> Fraction:

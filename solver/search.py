@@ -292,11 +292,16 @@ class Search:
             bound = max(bound, achieved)  # where λ's own digits do not fit, this says more
         return reached, min(bound, reached)
 
+    def _proven(self) -> tuple[Fraction, Fraction]:
+        """Objective of the best tree, and what is proven of the weights as they were given."""
+        reached, bound = self._bounds()
+        return reached, max(bound - self.problem.rounding, Fraction(0))
+
     def _record(self) -> None:
         """Stop the clock, and add to the trace what changed."""
         self.engine.fold()
         self.seconds = self._now()
-        reached, bound = self._bounds()
+        reached, bound = self._proven()
         point = TracePoint(self.seconds, float(reached), float(bound))
         if self.trace and self.trace[-1][1:] == point[1:]:
             return
@@ -333,7 +338,7 @@ class Search:
         return Snapshot(
             tree=tree,
             objective=self._objective(tree),
-            lower_bound=self._bounds()[1],
+            lower_bound=self._proven()[1],
             seconds=self.seconds,
             iterations=self.engine.iterations - self.iterations_before,
             nodes=self.engine.nodes,
@@ -361,7 +366,7 @@ class Search:
             status=status,
             lam=self.lam,
             objective=reached,
-            lower_bound=min(self._bounds()[1], reached),
+            lower_bound=min(self._proven()[1], reached),
             errors=tree.errors,
             total_weight=self.problem.total_weight,
             seconds=self.seconds,
@@ -385,6 +390,8 @@ def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | Squa
         If λ and the weights do not fit into 64-bit costs.
     """
     if problem.task == "regression":
+        # Beyond the loss of a leaf no split pays, and floats of its price could overflow.
+        lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)
         return SquaredPrices(lam, problem.total_weight, problem.float_tolerance)
     return Prices.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
 

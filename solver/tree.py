@@ -168,7 +168,8 @@ class Tree:
         labels[:] = self.classes
         kinds = {type(label) for label in self.classes}
         if len(kinds) == 1 and kinds <= {int, float, bool}:
-            labels = np.array(self.classes)
+            typed = np.array(self.classes)  # whole numbers beyond 64 bits would become floats
+            labels = typed if typed.tolist() == labels.tolist() else labels
         return np.asarray(labels[predictions[self.apply(frame)]])
 
     def predict_proba(self, frame: pd.DataFrame) -> NDArray[np.float64]:

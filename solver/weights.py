@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,8 +62,8 @@ def whole_weights(weights: ArrayLike) -> WholeWeights:
     InputError
         If the weights are no list of numbers, one is negative or not finite, or all are zero.
     """
-    values = np.asarray(weights)
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
+    values = _as_array(weights)
+    if values.ndim != 1 or values.dtype.kind not in "biufO":
         raise InputError("weights must be a one-dimensional list of numbers")
     if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
         raise InputError("a weight is missing or infinite; give every row a finite weight")
@@ -131,6 +133,25 @@ def least_weight(given: Any, scale: Fraction, error: Fraction) -> int:
             "weights to fewer digits, or leave min_leaf_size out"
         )
     return math.ceil(Fraction(str(given)) * scale)
+
+
+def _as_array(weights: ArrayLike) -> NDArray[Any]:
+    """Weights as they were given; those that no array of numbers holds exactly as fractions."""
+    try:
+        values = np.asarray(weights)
+    except ValueError:  # rows of different lengths
+        return np.array([""])
+    if values.dtype != object and not (isinstance(weights, list) and values.dtype.kind == "f"):
+        return values
+    given = list(np.array(weights, dtype=object).flat)
+    if values.ndim != 1 or not all(isinstance(value, _NUMBERS) for value in given):
+        return np.array([""])
+    if not all(math.isfinite(value) for value in given):
+        return np.array([math.nan])
+    return np.array([Fraction(str(value + 0)) for value in given], dtype=object)
+
+
+_NUMBERS = (Real, Decimal)
 
 
 def _total(weights: Sequence[int], rows: Sequence[int]) -> int:

@@ -319,9 +319,9 @@ def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> Whole
     """Whole weights of the rows."""
     if sample_weight is None:
         return WholeWeights.ones(len(frame))
-    types = (np.float64, np.float32)  # a float32 is told by its own shortest decimal
-    given = _check_sample_weight(sample_weight, frame, dtype=types, ensure_non_negative=True)
-    return whole_weights(given)
+    checked = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+    # What it gives are floats. Whole numbers beyond 2^53, and short floats, are others as such.
+    return whole_weights(sample_weight if np.ndim(sample_weight) == 1 else checked)
 
 
 def _target_names(y: Any) -> str | tuple[str, ...]:

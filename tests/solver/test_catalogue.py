@@ -478,3 +478,22 @@ def test_solve_by_name() -> None:
     assert solver.solve(problem, "0.1", mode="paper").splits == 1
     with pytest.raises(InputError, match="mode"):
         solver.solve(problem, "0.1", mode="fast")
+
+
+@pytest.mark.parametrize("lam", ["3", "1e16", "1e40"])
+@pytest.mark.parametrize("name", list(SOLVERS))
+def test_at_a_huge_lambda_the_leaf_is_optimal(name: str, lam: str) -> None:
+    problem = Problem.from_codes([[0], [1], [2], [3]], [0, 1, 0, 1], ordered=True)
+    if "continuous" not in SOLVERS[name].traits.features:
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    given = dict.fromkeys(SOLVERS[name].traits.needs, 2)
+    found = solver.solve(problem, lam, name, Limits(**given))
+    assert (found.splits, found.objective) == (0, Fraction(1, 2))
+    if SOLVERS[name].traits.proves:
+        assert (found.status, found.lower_bound) == ("optimal", Fraction(1, 2))
+    if "regression" in SOLVERS[name].traits.tasks:
+        codes, target = [[0], [1], [2]], [0.0, 1.0, 3.0]
+        numbers = Problem.from_codes(codes, target, task="regression", ordered=True)
+        found = solver.solve(numbers, lam, name, Limits(**given))
+        assert found.splits == 0
+        assert found.status in ("optimal", "heuristic")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Node, Problem, Tree
+from solver import InputError, Node, Problem, Tree, solve
 from solver.columns import ColumnSpec
 from solver.nodetests import CategoryTest, ThresholdTest
 from solver.tree import VERSION
@@ -176,3 +176,10 @@ def test_trees_of_a_later_version() -> None:
 def test_what_is_no_tree(text: str) -> None:
     with pytest.raises(InputError, match=r"not (valid JSON|a treesweep tree)"):
         Tree.from_json(text)
+
+
+def test_labels_beyond_64_bits_are_predicted_as_they_are() -> None:
+    labels = pd.Series([-1, 2**63 + 1] * 5, dtype=object)
+    frame = pd.DataFrame({"a": ["q", "r"] * 5, "t": labels})
+    problem = Problem.from_table(frame, "t")
+    assert solve(problem, "0.01").tree.predict(frame).tolist() == labels.tolist()

@@ -52,6 +52,41 @@ def test_rounded_weights_say_how_far_they_are_off(weights: list[float]) -> None:
     assert sum(whole) < 2**53
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [2**53 + 1, 2**53, 0.5],
+        np.array([2**53 + 1, 2**53]),
+        [2**70, 2**70 + 1],
+        [Decimal("0.1"), 0.2, Fraction(1, 3), True],
+        pd.Series([2**62 + 1, 1], dtype="Int64"),
+    ],
+)
+def test_weights_are_read_as_they_are_written(weights: Any) -> None:
+    found = whole_weights(weights)
+    exact = [Fraction(str(w + 0)) for w in weights]
+    shares = [Fraction(w, sum(found.whole.tolist())) for w in found.whole.tolist()]
+    off = [abs(a - b / sum(exact)) for a, b in zip(shares, exact, strict=True)]
+    assert max(off) <= found.error
+    if found.error == 0:
+        assert shares == [w / sum(exact) for w in exact]
+
+
+def test_bounds_hold_for_the_weights_as_they_were_given() -> None:
+    table = pd.DataFrame({"a": ["q", "q"], "c": ["u", "u"], "y": ["b", "a"]})
+    weights = [1e9, 0.9961248825248108]
+    problem = Problem.from_table(table, "y", weights=weights)
+    exact = [Fraction(repr(w)) for w in weights]
+    found = solver.solve(problem, "0.9")
+    assert found.status == "optimal"
+    assert problem.weight_error > 0
+    assert found.lower_bound is not None
+    assert found.lower_bound <= exact[1] / sum(exact) <= found.lower_bound + found.tolerance
+    at = solver.regularization_path(problem, "0.5").solution_at(Fraction(9, 10))
+    assert at.lower_bound is not None
+    assert at.lower_bound <= exact[1] / sum(exact)
+
+
 def test_rounding_is_the_exact_error() -> None:
     rounded, error = round_weights([1, 1, 1], [1, 1, 1], 10)
     assert (rounded, error) == ([3, 3, 3], 0)

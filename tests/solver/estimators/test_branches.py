@@ -218,6 +218,15 @@ def least_objective_of_depth_2(codes: Any, counts: Any, lam: float) -> float:
     return best(np.ones(len(codes), bool), 2)
 
 
+def test_whole_weights_beyond_floats_count_as_they_are() -> None:
+    X, weights = pd.DataFrame({"a": ["q", "q", "r"]}), np.array([2**53 + 1, 2**53, 0])
+    model = BranchesClassifier(lam="0.9").fit(X, ["b", "a", "a"], sample_weight=weights)
+    off = abs(model.objective_ - Fraction(2**53, 2**54 + 1))
+    assert off <= model.solution_.tolerance / 2
+    short = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, np.full(150, 0.1, np.float16))
+    assert short.solution_.tolerance == 0
+
+
 def test_a_smallest_leaf_and_weights_that_cannot_be_exact_are_refused() -> None:
     weights = np.random.RandomState(0).uniform(0.1, 1, len(IRIS_Y))
     with pytest.raises(InputError, match="too many digits to tell whether a leaf"):
