@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from solver.digits import at_least, at_most
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, RenderableType
@@ -34,7 +36,7 @@ def describe(progress: Progress) -> list[str]:
     if progress.eta is not None and progress.done < progress.total:
         parts.append(f"{show_seconds(progress.eta)} left")
     if progress.worst_gap is not None:
-        parts.append(f"worst gap {progress.worst_gap:.4g}")
+        parts.append(f"worst gap {at_least(progress.worst_gap, 4)}")
     parts.append(f"{progress.workers} worker{'' if progress.workers == 1 else 's'}")
     if progress.memory:
         parts.append(show_bytes(progress.memory))
@@ -277,11 +279,12 @@ def follow_search(stream: IO[str] | None = None) -> Iterator[Callable[[Snapshot]
     with Console(file=stream).status("searching") as status:
 
         def follow(snapshot: Snapshot) -> None:
-            objective, bound = float(snapshot.objective), float(snapshot.lower_bound)
+            objective, bound = snapshot.objective, snapshot.lower_bound
             at = "" if snapshot.lam is None else f" λ = {float(snapshot.lam):.4g}"
             status.update(
-                f"searching{at}: objective {objective:.4g}, lower bound {bound:.4g}, "
-                f"gap {objective - bound:.3g}, {show_seconds(snapshot.seconds)}"
+                f"searching{at}: objective {float(objective):.4g}, "
+                f"lower bound {at_most(bound, 4)}, gap {at_least(objective - bound, 3)}, "
+                f"{show_seconds(snapshot.seconds)}"
             )
 
         yield follow

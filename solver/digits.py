@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -49,9 +50,26 @@ def significant(value: float, digits: int = 4) -> str:
     return plain_number(value, digits - 1 - power)
 
 
-def share(value: float, digits: int = 4) -> str:
-    """A share such as R²; what is short of 1 is never rounded up to it."""
-    text = f"{value:.{digits}f}"
+def at_most(value: float | Fraction, digits: int) -> str:
+    """A lower bound with so many significant digits: rounded down, so that it stays proven."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def at_least(value: float | Fraction, digits: int) -> str:
+    """A gap or a tolerance with so many significant digits: rounded up, so that it stays true."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
+    """A float stands for its shortest decimal, as everywhere."""
+    exact = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+    number = Context(digits, rounding).divide(Decimal(exact.numerator), exact.denominator)
+    return f"{float(number):.{digits}g}"
+
+
+def share(value: float | Fraction, digits: int = 4) -> str:
+    """A share such as R² or an accuracy; what is short of 1 is never rounded up to it."""
+    text = f"{float(value):.{digits}f}"
     if value < 1 and float(text) == 1:
         return f"{1 - 10**-digits:.{digits}f}"
     return text if float(text) else f"{0:.{digits}f}"

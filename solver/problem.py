@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solver.collapse import collapse, collapse_numbers, distinct_features, equal_rows
 from solver.columns import ColumnSpec, Override, text_names
+from solver.digits import at_least
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
 from solver.exact import Prices
@@ -364,7 +365,7 @@ class Problem:
         if error > LARGEST_ERROR:
             raise InputError(
                 f"at λ = {lam} weights of so many digits can only be counted to within "
-                f"{float(error):.2g} of their sum; write the weights or λ with fewer digits, or "
+                f"{at_least(error, 2)} of their sum; write the weights or λ with fewer digits, or "
                 "raise λ"
             )
         counts = np.array(rounded, np.int64).reshape(self.counts.shape)

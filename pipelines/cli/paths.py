@@ -125,6 +125,7 @@ def _lines(found: LamPath, within: str) -> list[tuple[str, str]]:
 def _proof(found: LamPath, within: str) -> str:
     """What the status means for the path; ``within`` says which other trees there are."""
     from solver import Status
+    from solver.digits import at_least
 
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"
@@ -139,5 +140,5 @@ def _proof(found: LamPath, within: str) -> str:
     gap, lam = max(gaps)
     return (
         f"{found.status}: {proven} of {count(len(found.steps), 'step')} proven; elsewhere the "
-        f"objective is at most {float(gap):.3g} too high (at λ = {_decimal(lam)})"
+        f"objective is at most {at_least(gap, 3)} too high (at λ = {_decimal(lam)})"
     )

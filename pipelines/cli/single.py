@@ -112,26 +112,27 @@ def _objective(solution: Solution) -> str:
 
 
 def _quality(solution: Solution) -> tuple[str, str]:
-    if solution.tree.outputs:
-        from solver.digits import share, significant
+    from solver.digits import share, significant
 
+    if solution.tree.outputs:
         return "fit", f"R² {share(solution.r2)}, RMSE {significant(solution.rmse)} on these rows"
-    return "accuracy", f"{float(solution.accuracy):.4f} on these rows"
+    return "accuracy", f"{share(solution.accuracy)} on these rows"
 
 
 def _proof(solution: Solution, within: str) -> str:
     """What the status means for the tree; ``within`` says which other trees there are."""
     from solver import Status
+    from solver.digits import at_least, at_most
 
     if solution.lower_bound is None or solution.gap is None:
         return f"{solution.status}: nothing is proven"
     if solution.status is Status.OPTIMAL:
         if solution.tolerance:
-            rounding = f"{float(solution.tolerance):.2g}, {rounding_of(solution.tree)}"
+            rounding = f"{at_least(solution.tolerance, 2)}, {rounding_of(solution.tree)}"
             return f"optimal: no tree{within} has an objective smaller by more than {rounding}"
         return f"optimal: no tree{within} has a smaller objective (gap 0)"
-    bound, gap = float(solution.lower_bound), float(solution.gap)
-    return f"{solution.status}: no tree{within} has an objective below {bound:.6g} (gap {gap:.3g})"
+    bound, gap = at_most(solution.lower_bound, 6), at_least(solution.gap, 3)
+    return f"{solution.status}: no tree{within} has an objective below {bound} (gap {gap})"
 
 
 @click.command()
@@ -179,4 +180,4 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
         rows = f"{right} of {known} rows as in column {model.target!r}"
         if foreign:
             rows += f", {count(foreign, 'row')} with a label that is no class of the tree"
-        click.echo(f"accuracy {right / known:.4f}: {rows}", err=True)
+        click.echo(f"accuracy {share(right / known)}: {rows}", err=True)

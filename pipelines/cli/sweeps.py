@@ -97,6 +97,7 @@ def status(folder: str, as_json: bool, follow: bool) -> None:
 
 def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
     from pipelines.progress import show_bytes, show_seconds
+    from solver.digits import at_least
 
     driver = found.driver or "nobody yet"
     lines = [
@@ -118,7 +119,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
         lacking = f"{count(found.uncertified, 'answer')} without the one asked for"
         lines.append(("certificates", f"{lacking}; treesweep verify says why"))
     if found.worst_gap is not None:
-        lines.append(("worst gap", f"{found.worst_gap:.4g}"))
+        lines.append(("worst gap", at_least(found.worst_gap, 4)))
     lines.append(("search", show_seconds(found.seconds)))
     if found.live:
         eta = "" if found.eta is None else f", {show_seconds(found.eta)} left"

@@ -205,7 +205,7 @@ def _proof(taken: _Candidate) -> str:
         return f"{what} proven optimal for {where}."
     return (
         f"{proven} of {runs} trees are proven optimal for {where}; the others hit a limit with a "
-        f"gap of at most {formats.short(p['gap_max'])}."
+        f"gap of at most {formats.gap(p['gap_max'])}."
     )
 
 

@@ -51,7 +51,7 @@ def _summary(path: Path) -> str:
     elif proven == intervals:
         words.append("all proven optimal, at every λ")
     else:
-        gap = formats.short(table["gap_max"].max())
+        gap = formats.gap(table["gap_max"].max())
         words.append(f"{formats.share(proven, intervals)} proven, elsewhere a gap of at most {gap}")
     seconds = [float(one.row["seconds"]) for one in path.stairs]
     each = "" if paths == 1 else f" for all {paths} paths"

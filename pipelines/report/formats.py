@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from solver.digits import at_least, at_most
+
 NONE = "–"
 
 
@@ -16,10 +18,20 @@ def is_number(value: Any) -> bool:
 
 
 def objective(value: Any) -> str:
-    """An objective, bound or gap with six significant digits."""
+    """An objective with six significant digits."""
     if not is_number(value):
         return NONE
     return "0" if value == 0 else f"{float(value):#.6g}"
+
+
+def bound(value: Any) -> str:
+    """A lower bound with six significant digits, rounded down: no more is said than is proven."""
+    return objective(float(at_most(value, 6))) if is_number(value) else NONE
+
+
+def gap(value: Any) -> str:
+    """A gap with three significant digits, rounded up: no less is said than may be."""
+    return at_least(value, 3) if is_number(value) else NONE
 
 
 def short(value: Any) -> str:

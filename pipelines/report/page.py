@@ -89,7 +89,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    for name in ("objective", "short", "percent", "points", "seconds", "size",
+    for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
                  "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formats, name)
     for name in ("r2", "rmse", "test_words", "train_words"):

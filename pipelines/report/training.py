@@ -44,7 +44,7 @@ def by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -
             reasons.append(
                 f"{solver} has proven {formats.share(proven, runs)} of its trees optimal"
                 + ("." if proven == runs else
-                   f"; its largest gap is {formats.short(points['gap_max'].max())}.")
+                   f"; its largest gap is {formats.gap(points['gap_max'].max())}.")
             )  # fmt: skip
     if all_proven:
         reasons.insert(

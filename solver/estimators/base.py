@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from solver.catalogue import regularization_path, solve
 from solver.columns import Override
+from solver.digits import at_least
 from solver.encodings import fit_encoder
 from solver.errors import InputError
 from solver.exact import as_lambda
@@ -298,7 +299,7 @@ class SparseTree(BaseEstimator):
             assert gap is not None
             message = (
                 f"{ended}; the objective {float(self.objective_):.6g} is at most "
-                f"{float(gap):.6g} above the optimum; raise the limit, λ, {self._remedy}"
+                f"{at_least(gap, 6)} above the optimum; raise the limit, λ, {self._remedy}"
             )
         else:
             steps = self.lam_path_.proven

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.digits import in_full, moment_in_full, share, significant, telling
+from solver.digits import at_least, at_most, in_full, moment_in_full, share, significant, telling
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,28 @@ def test_significant_digits_keep_all_before_the_point(value: float, text: str) -
         (1, "1.0000"),
         (0.99999, "0.9999"),
         (0.99985, "0.9999"),
+        (1 - Fraction(1, 10**20), "0.9999"),
         (0, "0.0000"),
         (-1e-9, "0.0000"),
         (-1.5, "-1.5000"),
     ],
 )
-def test_a_share_is_not_rounded_up_to_one(value: float, text: str) -> None:
+def test_a_share_is_not_rounded_up_to_one(value: float | Fraction, text: str) -> None:
     assert share(value) == text
+
+
+@given(st.fractions() | st.floats(-1e300, 1e300), st.integers(1, 8))
+def test_bounds_are_rounded_down_and_gaps_up(value: float | Fraction, digits: int) -> None:
+    exact = value if isinstance(value, Fraction) else Fraction(repr(value))
+    low, high = at_most(value, digits), at_least(value, digits)
+    assert Fraction(low) <= exact <= Fraction(high)
+    nearest = f"{float(exact):.{digits}g}"
+    assert Fraction(nearest) in (Fraction(low), Fraction(high))
+
+
+@pytest.mark.parametrize("value", [0, 0.1, Fraction(1, 10), 0.3, -0.25, 2e-9])
+def test_what_needs_no_rounding_is_not_rounded(value: float | Fraction) -> None:
+    assert at_most(value, 6) == at_least(value, 6) == f"{float(value):.6g}"
 
 
 @pytest.mark.parametrize(
