@@ -15,7 +15,7 @@ from solver.digits import significant, telling
 from solver.nodetests import CategoryTest, NodeTest
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Tree
-from solver.values import show_column
+from solver.values import OUTCOME, show_column, show_value
 
 
 @dataclass(frozen=True)
@@ -119,19 +119,20 @@ _Foretell: TypeAlias = Callable[[Node], tuple[str, int, float]]
 
 
 def _label(tree: Tree) -> _Foretell:
-    return lambda node: (str(tree.classes[node.prediction]), node.prediction, 0.0)
+    return lambda node: (show_value(tree.classes[node.prediction]), node.prediction, 0.0)
 
 
 def _numbers(tree: Tree) -> _Foretell:
     """Predictions of regression, with enough digits to tell the leaves apart."""
     values = [node.value for node in tree.nodes if node.is_leaf]
     shows = [telling(column) for column in zip(*values, strict=True)]
+    names = [show_column(name, (OUTCOME, ", ")) for name in tree.outputs]
     places = {value: place for place, value in enumerate(sorted(set(values)))}
     low, high = min(values)[0], max(values)[0]
 
     def foretell(node: Node) -> tuple[str, int, float]:
         texts = [show(number) for show, number in zip(shows, node.value, strict=True)]
-        named = (f"{name} {text}" for name, text in zip(tree.outputs, texts, strict=True))
+        named = (f"{name} {text}" for name, text in zip(names, texts, strict=True))
         label = texts[0] if len(texts) == 1 else ", ".join(named)
         shade = (node.value[0] - low) / (high - low) if len(texts) == 1 and high > low else 0.0
         return label, places.get(node.value, -1), shade

@@ -180,24 +180,29 @@ def remedy(name: Any, *kinds: str) -> str:
     return "write " + " or ".join(wishes)
 
 
-CONDITION = (" = ", " ≠ ", " ≤ ", " > ", " in {")
-"""What follows a column's name in a condition."""
+OUTCOME = ": "
+"""What follows a condition, before the label that it leads to."""
+
+CONDITION = (" = ", " ≠ ", " ≤ ", " > ", " in {", OUTCOME)
+"""What follows a column's name in a condition, or a condition."""
 
 FEATURE = ("=", ">")
 """What follows a column's name in the name of a feature."""
 
 
 def show_value(value: Category, *, listed: bool = False) -> str:
-    """A category as a person writes it, such that two that differ are written differently.
+    """A category or a label as a person writes it; two that differ are written differently.
 
-    A missing one is ``missing``. A text that could be taken for that, or whose ends cannot be
-    seen, is quoted as in Python; ``listed`` among others also if it has a comma or a brace.
+    A missing one is ``missing``. A text that could be taken for that, or for the end of a
+    condition, or whose ends cannot be seen, is quoted as in Python; ``listed`` among others also
+    if it has a comma or a brace.
     """
     if value is None:
         return "missing"
     if not isinstance(value, str):
         return str(value)
-    doubtful = value == "missing" or any(sign in value for sign in ",{}" if listed)
+    signs = (OUTCOME, *",{}") if listed else (OUTCOME,)
+    doubtful = value == "missing" or any(sign in f"{value} " for sign in signs)
     return _quoted(value) if doubtful or not _is_plain(value) else value
 
 
@@ -213,7 +218,7 @@ def _is_plain(text: str) -> bool:
     return (
         text.isprintable()
         and text == text.strip()
-        and text[:1] not in ("", "'", '"')
+        and text[:1] not in ("", "'", '"', "|")
         and unicodedata.is_normalized("NFC", text)
     )
 

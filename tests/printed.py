@@ -26,6 +26,11 @@ Printed: TypeAlias = "str | list[tuple[str, Printed]]"
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?")
+_LITERAL = re.compile(
+    r"""(?:^|(?<= [=≠:+−] )|(?<=: )|(?<=[{·])|(?<=, ))"""
+    r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+)
+"""A quoted name, text or label, where one may begin."""
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -35,7 +40,7 @@ def predict(tree: Printed, row: Row) -> str:
         taken = [below for condition, below in tree if holds(condition, row)]
         assert len(taken) == 1, (tree, row)
         tree = taken[0]
-    return tree
+    return unquoted(tree)
 
 
 def holds(condition: str, row: Row) -> bool:
@@ -46,11 +51,13 @@ def holds(condition: str, row: Row) -> bool:
 @lru_cache(maxsize=10_000)
 def read_condition(condition: str, columns: tuple[str, ...]) -> Callable[[Row], bool]:
     """What a condition in words asks of a row."""
-    for equal, sign in ((True, " = "), (False, " ≠ ")):
-        if sign in condition and not re.search(" [≤>] ", condition):
-            name, _, value = condition.rpartition(sign)
-            column = unquoted(name)
-            return lambda row: (_shown(row[column]) == value) == equal
+    sign = re.search(" [=≠≤>] ", _masked(condition))
+    assert sign, condition
+    if sign[0] in (" = ", " ≠ "):
+        column, value = unquoted(condition[: sign.start()]), condition[sign.end() :]
+        wanted = None if value == "missing" else unquoted(value)
+        is_equal = sign[0] == " = "
+        return lambda row: (_text(row[column]) == wanted) == is_equal
     takes_missing = condition.endswith(" or missing")
     condition = condition.removesuffix(" or missing")
     found = re.fullmatch("(.*) ([≤>]) (.*?)", condition, re.DOTALL)
@@ -68,12 +75,17 @@ def read_condition(condition: str, columns: tuple[str, ...]) -> Callable[[Row], 
 
 
 def unquoted(name: str) -> str:
-    """A name that has signs of rules is quoted as in Python."""
+    """A name, text or label that has signs of rules is quoted as in Python."""
     return str(ast.literal_eval(name)) if name[:1] in ("'", '"') else name
 
 
-def _shown(value: Any) -> str:
-    return "missing" if value is None else str(value)
+def _masked(line: str) -> str:
+    """A line of the same length, in which no sign of rules is within quotes."""
+    return _LITERAL.sub(lambda found: "_" * len(found[0]), line)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def number(text: str) -> float:
@@ -127,7 +139,7 @@ def read_text(text: str) -> Printed:
             lines[-1] = lines[-1][0], f"{lines[-1][1]} {line.strip()}"
         else:
             lines.append((depth, line))
-    if len(lines) == 1 and not re.search("[≤>=≠]", lines[0][1]):
+    if len(lines) == 1 and ": " not in _masked(lines[0][1]):
         return lines[0][1].rpartition(" (")[0]
 
     def read(start: int, end: int) -> Printed:
@@ -139,8 +151,8 @@ def read_text(text: str) -> Printed:
             if last > first + 1:
                 branches.append((words, read(first + 1, last)))
             else:
-                condition, _, outcome = words.rpartition(": ")
-                branches.append((condition, outcome.rpartition(" (")[0]))
+                end = _masked(words).index(": ")
+                branches.append((words[:end], words[end + 2 :].rpartition(" (")[0]))
         return branches
 
     return read(0, len(lines))

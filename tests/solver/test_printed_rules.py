@@ -197,6 +197,52 @@ def test_printed_rules_are_the_tree(name: str, how: tuple[str, str, dict[str, An
     check(tree, frame)
 
 
+NASTY = (
+    "b: c (3 rows)\n|x", "", " ", "é", "e\u0301", "k: a", "k", "a", ": a", "k:", "it's: 'so'",
+    "'x'", '"', "missing", "x = 1", "a ≤ 3", "1, 2", "{u}", "a (2 rows)", "\u200b", "|   a",
+    "a\tb", "\\n",
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_texts(data: st.DataObject) -> None:
+    """Names, values and labels of all sorts: every export is read back without doubt."""
+    texts = st.one_of(st.sampled_from(NASTY), st.text(max_size=6).filter(printable))
+    name = data.draw(texts)
+    values = data.draw(st.lists(texts, min_size=2, max_size=4, unique=True))
+    labels = data.draw(st.lists(texts, min_size=len(values), max_size=len(values), unique=True))
+    frame = pd.DataFrame({name: values, f"{name}'s target": labels})
+    tree = solve(Problem.from_table(frame, f"{name}'s target"), "0.001", "cart").tree
+    by_tooltip, seen = printed.read_svg(export_svg(tree))
+    for form, read in (
+        ("text", printed.read_text(export_text(tree))),
+        ("dot", printed.read_dot(export_dot(tree))),
+        ("tooltips", by_tooltip),
+        ("svg", seen),
+    ):
+        if read is not None:
+            found = [printed.predict(read, {name: value}) for value in values]
+            assert found == labels == tree.predict(frame).tolist(), form
+
+
+def printable(text: str) -> bool:
+    """No file can hold surrogates; what XML cannot hold is replaced in pictures."""
+    return all(ord(sign) >= 32 and not 0xD800 <= ord(sign) < 0xE000 for sign in text)
+
+
+def test_one_leaf_with_a_label_like_a_rule_is_quoted() -> None:
+    table = pd.DataFrame({"a": ["p", "q", "p"], "y": ["b: c (3 rows)\n|x"] * 2 + ["z"]})
+    tree = Problem.from_table(table, "y").grow(-1)
+    assert export_text(tree) == "'b: c (3 rows)\\n|x' (3 rows, 1 wrong)"
+
+
+def test_names_of_outputs_are_quoted() -> None:
+    table = pd.DataFrame({"a": ["p", "q"], "y: 1, z": [1.0, 2.0], "z": [1.0, 2.0]})
+    problem = Problem.from_table(table, ["y: 1, z", "z"], "onehot", task="regression")
+    assert export_text(problem.grow(-1)).startswith("'y: 1, z' 1.50, z 1.50 (")
+
+
 numbers = st.one_of(
     st.sampled_from([0.3, NEAR, 0.1, -0.0, TINY, 1.0, math.nextafter(1, 2), 1.7e12, 1e300]),
     st.floats(-1e300, 1e300),
