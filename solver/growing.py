@@ -62,7 +62,9 @@ def check_search(
     if set(state) != names or str(state["problem"]) != digest:
         raise InputError("the state is that of another problem or of another solver")
     if state["rules"].tolist() != np.array(rules, np.int64).tolist():
-        raise InputError("the state is that of a search with another λ, options or limits")
+        raise InputError(
+            "the state is that of a search with other weights or another λ, options or limits"
+        )
 
 
 def load_arrays(

@@ -47,5 +47,5 @@ def test_the_state_of_another_search_is_refused() -> None:
         check_search(state, names, "other", (1, 2))
     with pytest.raises(InputError, match="another problem or of another solver"):
         check_search(state, {*names, "more"}, "digest", (1, 2))
-    with pytest.raises(InputError, match="another λ, options or limits"):
+    with pytest.raises(InputError, match="other weights or another λ, options or limits"):
         check_search(state, names, "digest", (1, 3))

@@ -346,7 +346,9 @@ class SquaresEngine:
         if set(state) != names or str(state["problem"]) != self.digest:
             raise InputError("the state is that of another problem or of another solver")
         if state["rules"].tolist() != np.array([*self.rules, self.depth]).tolist():
-            raise InputError("the state is that of a search with another λ, options or limits")
+            raise InputError(
+                "the state is that of a search with other weights or another λ, options or limits"
+            )
         try:
             points = int(state[ROOM][0])
             self.levels = new_levels(len(self.levels.code), self.rules.features, points)
