@@ -135,7 +135,9 @@ class ProperTreeClassifier(SparseTreeClassifier):
         table = super()._read(X, reset=reset, y=y)
         if self.rules != "axis":
             for column in table.columns[table.isna().any()]:
-                if (self.columns or {}).get(column) != "drop":
+                wish = (self.columns or {}).get(column)
+                kind = wish.get("kind") if isinstance(wish, Mapping) else wish
+                if kind != "drop":
                     raise InputError(
                         f"X contains NaN in column {column!r}, and rules {self.rules} need every "
                         "number; drop the column, fill it in, or use rules axis"

@@ -143,6 +143,8 @@ def test_missing_values() -> None:
         lines.fit(table, y)
     lines.set_params(columns={"b": "drop"}).fit(table, y)
     assert lines.predict(table).shape == (12,)
+    for wish in ("drop", {"kind": "drop"}):
+        ProperTreeClassifier(rules="hyperplane", columns={"b": wish}).fit(table, list("xyxy") * 3)
     with pytest.raises(InputError, match="NaN in column 'a'"):
         lines.predict(table.replace({"a": {0.0: np.nan}}))
 
