@@ -24,6 +24,7 @@ from solver.unicode import check_storable
 from solver.values import (
     Category,
     as_category,
+    as_yaml,
     is_exact,
     key_of,
     kind_of,
@@ -205,10 +206,10 @@ class ColumnSpec:
                 numbers.append(np.nan)
                 continue
             if isinstance(number, str):
+                lacking = f"{{kind: number, missing: [{as_yaml(str(value))}]}}"
                 raise InputError(
                     f"column {name!r} cannot be read as numbers: it has the value {value!r}; "
-                    f"correct it, name it as missing (columns: {{{name}: {{kind: number, missing: "
-                    f"[{value!r}]}}}}) or read the column as a category"
+                    f"correct it, or {remedy(name, lacking, 'category')}"
                 )
             if not is_exact(number):
                 raise InputError(

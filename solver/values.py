@@ -30,6 +30,8 @@ _BOOLEANS |= {"False": False, "FALSE": False, "false": False}
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 )
+_YAML_TEXT = re.compile(r"[^\W\d]([\w -]*\w)?")
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
 _EXACT = 2.0**53
 _LARGEST = 308
 """No float has more digits before its point."""
@@ -175,9 +177,22 @@ def unreadable(name: Any, what: str) -> InputError:
 
 
 def remedy(name: Any, *kinds: str) -> str:
-    """What to write to have a column read otherwise."""
-    wishes = [f"columns: {{{name}: {kind}}}" for kind in kinds]
-    return "write " + " or ".join(wishes)
+    """What to write, in YAML, to have a column read otherwise."""
+    return "write " + " or ".join(override(name, kind) for kind in kinds)
+
+
+def override(name: Any, kind: str) -> str:
+    """A column's entry in a sweep's YAML."""
+    return f"columns: {{{as_yaml(str(name))}: {kind}}}"
+
+
+def as_yaml(text: str) -> str:
+    """A text as YAML has it: quoted where it could be read as anything else."""
+    if _YAML_TEXT.fullmatch(text) and text.lower() not in _YAML_WORDS:
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    signs = (sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)
+    return f'"{"".join(signs)}"'
 
 
 OUTCOME = ": "

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+import yaml
 
 from pipelines.cli.output import count
-from pipelines.cli.values import read_options, read_pairs, read_size
+from pipelines.cli.values import read_kinds, read_options, read_size
 
 if TYPE_CHECKING:
     from pipelines.single import Request
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
 
 _PAIR = "KEY=VALUE"
 _REGRESSION = "say --task regression"
+
+_SCALAR = r'("(?:[^"\\]|\\.)*"|[^"{}\[\]:]+)'
+_COLUMN = re.compile(rf"columns: \{{{_SCALAR}: (\w+)\}}")
+_NO_OPTION = re.compile(
+    rf"columns: \{{{_SCALAR}: \{{kind: number, missing: \[{_SCALAR}\]\}}\}} or "
+)
+_ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
+"""How remedies are written, see :func:`solver.values.remedy`."""
 
 
 def _check_separator(
@@ -98,7 +108,7 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
         encoding_options=read_options(given["encoding_options"], "--encoding-option"),
         solver=given["solver"],
         solver_options=read_options(given["options"], "--option"),
-        columns=read_pairs(given["columns"], "--column"),
+        columns=read_kinds(given["columns"], "--column"),
         separator=given["separator"],
         weights=given["weights"],
         limits={
@@ -121,9 +131,27 @@ def remedies_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        message = re.sub(r"columns: \{([^{}:]+): (\w+)\}", r"--column \1=\2", str(error))
+        message = _NO_OPTION.sub("", str(error))
+        message = _COLUMN.sub(_column_option, message)
         message = re.sub(r"limits: \{(depth|splits): (\d+)\}", r"--max-\1 \2", message)
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
+        raise InputError(message) from None
+
+
+def _column_option(found: re.Match[str]) -> str:
+    name = yaml.safe_load(found[1]) if found[1].startswith('"') else found[1]
+    return f"--column {shlex.quote(f'{name}={found[2]}')}"
+
+
+@contextmanager
+def remedies_of_predict() -> Iterator[None]:
+    """Turn remedies that would have a column read otherwise: a tree reads it as in training."""
+    from solver import InputError
+
+    try:
+        yield
+    except InputError as error:
+        message = _ANY_REMEDY.sub("write it as in the training rows", str(error))
         raise InputError(message) from None
 
 

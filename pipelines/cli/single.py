@@ -16,6 +16,7 @@ from pipelines.cli.problems import (
     make_request,
     problem_options,
     remedies_as_options,
+    remedies_of_predict,
     rounding_of,
     separator_option,
     show_effort,
@@ -165,16 +166,18 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     if out is not None:
         check_writable(out)
     frame = read_frame(data, separator, model)
-    table = predict_table(model, frame, proba=proba)
+    with remedies_of_predict():
+        table = predict_table(model, frame, proba=proba)
+        fits = measure_fit(model, frame, table)
+        accuracy = None if model.outputs else measure_accuracy(model, frame, table)
     if out is not None:
         write_table(table, out)
     else:
         table.to_csv(sys.stdout, index=False)
-    for fit in measure_fit(model, frame, table):
+    for fit in fits:
         r2 = "not defined" if fit.r2 is None else share(fit.r2)
         rows = f"{fit.known} rows of column {fit.column!r}"
         click.echo(f"R² {r2}, RMSE {significant(fit.rmse)}: {rows}", err=True)
-    accuracy = None if model.outputs else measure_accuracy(model, frame, table)
     if accuracy is not None and accuracy.known:
         right, known, foreign = accuracy
         rows = f"{right} of {known} rows as in column {model.target!r}"

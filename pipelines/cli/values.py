@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -21,19 +21,30 @@ def read_scalar(text: str) -> Any:
     return text
 
 
+def read_kinds(texts: Sequence[str], option: str) -> dict[str, str]:
+    """``NAME=KIND`` texts as a dictionary: a name may have an ``=``, a kind has none."""
+    return _read(texts, option, str.rpartition, "NAME=KIND")
+
+
 def read_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """``KEY=VALUE`` texts as a dictionary.
+    """``KEY=VALUE`` texts as a dictionary: a value may have an ``=``, a key has none.
 
     Raises
     ------
     click.BadParameter
         If a text has no ``=``, or a key comes twice.
     """
+    return _read(texts, option, str.partition, "KEY=VALUE")
+
+
+def _read(
+    texts: Sequence[str], option: str, part: Callable[[str, str], tuple[str, str, str]], form: str
+) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
+        key, equals, value = part(text, "=")
         if not equals or not key:
-            raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=f"'{option}'")
+            raise click.BadParameter(f"{text!r} is not {form}", param_hint=f"'{option}'")
         if key in pairs:
             raise click.BadParameter(f"{key!r} is given twice", param_hint=f"'{option}'")
         pairs[key] = value

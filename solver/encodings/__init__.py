@@ -30,7 +30,7 @@ from solver.encodings.mdlp import mdlp_cuts
 from solver.errors import InputError, UnsupportedError
 from solver.nodetests import NodeTest
 from solver.scales import Scale
-from solver.values import sort_categories
+from solver.values import override, sort_categories
 
 __all__ = [
     "ENCODINGS",
@@ -140,7 +140,7 @@ def fit_columns(
         raise UnsupportedError(
             f"column {uncut[0]!r}{more} is a {specs[uncut[0]].kind}, which encoding {encoding!r} "
             f"does not cut; use an encoding that does ({cutting}), or make it a category: "
-            f"columns: {{{uncut[0]}: category}}"
+            f"{override(uncut[0], 'category')}"
         )
     return specs
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
+from solver.values import override
 from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
 from sweep.datasets.files import read_file
 from sweep.datasets.openml import cache_directory, read_openml
@@ -82,5 +83,5 @@ def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:
         if name.startswith("Unnamed: ") and name not in (*ref.columns, *ref.targets):
             raise InputError(
                 f"{ref.path} has a column without a name, perhaps row numbers; name it, or drop "
-                f"it: columns: {{{name!r}: drop}}"
+                f"it: {override(name, 'drop')}"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import signal
 from fractions import Fraction
 from pathlib import Path
@@ -251,6 +252,50 @@ def test_a_column_is_mended_with_the_options_of_the_command(tmp_path: Path) -> N
     line = refused("solve", path, "--target", "y", "--lam", "0.1")
     assert "--column id=drop" in line
     assert "columns:" not in line
+
+
+@pytest.mark.parametrize("name", ["a=b", "c: {d}", "it's", '"q"', "x y", "größe", "Unnamed: 0"])
+def test_the_remedy_of_any_column_can_be_pasted(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    pd.DataFrame(
+        {name: [f"p{i}" for i in range(200)], "x": [0, 1] * 100, "y": [0, 1] * 100}
+    ).to_csv(path, index=False)
+    given = ["solve", path, "--target", "y", "--lam", "0.1"]
+    line = refused(*given)
+    assert "columns:" not in line
+    pasted = shlex.split(line[line.rindex("--column") :])[:2]
+    assert run(*given, *pasted).exit_code == 0
+
+
+def test_the_commands_name_no_remedy_that_they_lack(tmp_path: Path) -> None:
+    path, tree = tmp_path / "t.csv", tmp_path / "tree.json"
+    pd.DataFrame({"x": ["1", "2", "unk", "4"], "y": list("abab")}).to_csv(path, index=False)
+    given = ["solve", path, "--target", "y", "--lam", "0.01", "--encoding", "thresholds"]
+    line = refused(*given, "--column", "x=number")
+    assert "correct it, or write --column x=category" in line
+    run(*given, "--column", "x=drop")
+    frame = pd.DataFrame({"x": [1, 2, 3, 4], "y": list("abab")})
+    frame.to_csv(path, index=False)
+    assert run(*given, "--column", "x=number", "--save", tree).exit_code == 0
+    frame.astype(str).replace({"x": {"4": "unk"}}).to_csv(path, index=False)
+    line = refused("predict", tree, path)
+    assert "columns:" not in line
+    assert "correct it, or write it as in the training rows" in line
+
+
+def test_predict_writes_nothing_if_it_cannot_measure(tmp_path: Path) -> None:
+    path, tree, out = tmp_path / "t.csv", tmp_path / "tree.json", tmp_path / "out.csv"
+    frame = pd.DataFrame({"x": list("abab"), "y": ["1", "2.5", "1", "2"]})
+    frame.to_csv(path, index=False)
+    given = ["--target", "y", "--task", "regression", "--lam", "0.01"]
+    assert run("solve", path, *given, "--solver", "cart", "--save", tree).exit_code == 0
+    frame.assign(y=["1", "2.5", "unk", "2"]).to_csv(path, index=False)
+    line = refused("predict", tree, path, "--out", out)
+    assert "'y'" in line
+    assert "'unk'" in line
+    assert "columns:" not in line
+    assert not out.exists()
+    assert not run("predict", tree, path).stdout
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solver.values import (
@@ -17,6 +18,7 @@ from solver.values import (
     key_of,
     lost_number,
     merged_numbers,
+    remedy,
     show_value,
     sort_categories,
     written,
@@ -72,3 +74,15 @@ def test_a_quoted_text_can_be_read_back(text: str) -> None:
     assert shown == text or ast.literal_eval(shown) == text
     assert shown.isprintable()
     assert shown != show_value(None)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+@example("true")
+@example("1")
+@example("c: {d}")
+@example("a=b")
+@example("~")
+@example("x\u0085y")
+def test_a_remedy_is_yaml(name: str) -> None:
+    (wish,) = remedy(name, "drop").split("write ", 1)[1:]
+    assert yaml.safe_load(f"{{{wish}}}") == {"columns": {name: "drop"}}
