@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from solver.exact import Errors
-from solver.tree import Node, Shape, Tree
+from solver.tree import Node, Shape, Tree, shape_of
 
 
 class Pruned(NamedTuple):
@@ -51,7 +51,7 @@ def prunings(tree: Tree) -> Iterator[Pruned]:
                 gained, by, weakest = gain, splits[i], []
             weakest.append(i)
         if gained > 0 or not weakest:
-            yield Pruned(below[0], splits[0], _shape(nodes, alive))
+            yield Pruned(below[0], splits[0], shape_of(tree, alive))
         if not weakest:
             return
         for i in weakest:
@@ -77,12 +77,3 @@ def _cut(nodes: tuple[Node, ...], alive: list[bool], at: int) -> None:
         if alive[i]:
             alive[i] = False
             pending += nodes[i].children
-
-
-def _shape(nodes: tuple[Node, ...], alive: list[bool]) -> Shape:
-    shapes: list[Shape] = [-1] * len(nodes)
-    for i in reversed(range(len(nodes))):
-        feature = nodes[i].feature
-        if alive[i] and feature is not None:
-            shapes[i] = feature, tuple(shapes[child] for child in nodes[i].children)
-    return shapes[0]

@@ -306,13 +306,20 @@ A test on several columns is no feature of the problem and stands for itself.
 """
 
 
-def shape_of(tree: Tree) -> Shape:
-    """The splits of a tree without its counts."""
+def shape_of(tree: Tree, kept: Sequence[bool] | None = None) -> Shape:
+    """The splits of a tree without its counts.
+
+    Parameters
+    ----------
+    tree : Tree
+    kept : sequence of bool, optional
+        For every node, whether its split is kept; the others become leaves.
+    """
     shapes: list[Shape] = [-1] * len(tree.nodes)
     # Children come after their parents; no recursion, for a tree can be a chain of thousands.
     for position in reversed(range(len(tree.nodes))):
         node = tree.nodes[position]
-        if node.feature is not None:
+        if node.feature is not None and (kept is None or kept[position]):
             test = tree.tests[node.feature]
             asked = test if isinstance(test, SurfaceTest) else node.feature
             shapes[position] = asked, tuple(shapes[child] for child in node.children)

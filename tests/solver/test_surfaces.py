@@ -7,10 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
+from solver.catalogue import regularization_path, solve
 from solver.errors import InputError
+from solver.limits import Limits
 from solver.nodetests import parse_test
 from solver.problem import Problem
+from solver.pruning import prunings
 from solver.scorer import score, score_rows
 from solver.surfaces import HyperplaneTest, PolynomialTest
 from solver.tree import Tree, shape_of
@@ -44,6 +48,24 @@ def test_plain_form() -> None:
 def problem() -> Problem:
     frame = pd.DataFrame({"a": [0.0, 1, 2, 3, 4], "b": [4.0, 3, 2, 0, 9], "c": [0, 1, 1, 0, 1]})
     return Problem.from_table(frame, "c", "continuous")
+
+
+def test_they_stay_in_pruned_trees(problem: Problem) -> None:
+    tree = problem.grow((LINE, ((2, (-1, -1)), (0, (-1, -1)))))
+    pruned = list(prunings(tree))
+    assert [(part.errors, part.splits) for part in pruned] == [(0, 3), (2, 0)]
+    assert problem.grow(pruned[0].shape) == tree
+
+
+def test_the_path_of_trees_that_ask_them() -> None:
+    iris = load_iris(as_frame=True)
+    table = iris.data.iloc[:, 2:].assign(kind=iris.target)
+    problem = Problem.from_table(table, "kind", "continuous")
+    options = {"limits": Limits(splits=2), "rules": "hyperplane"}
+    path = regularization_path(problem, "0.01", "proper", **options)
+    assert any(isinstance(test, HyperplaneTest) for test in path.trees[0].tests.values())
+    for lam in path.lams:
+        assert path.objective_at(lam) == solve(problem, lam, "proper", **options).objective
 
 
 def test_a_tree_that_asks_them(problem: Problem) -> None:
