@@ -86,14 +86,15 @@ def all_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.in
 
 def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
     """For j = 1 … k − 1 the cut whose share of rows below is nearest to j/k, the lower at a tie."""
-    shares = numbers.below[:-1] * options["k"]
-    if not len(shares):
+    k, total, below = options["k"], int(numbers.below[-1:].sum()), numbers.below[:-1]
+    if not len(below):
         return np.arange(0)
-    wanted = np.arange(1, options["k"]) * numbers.below[-1]
-    upper = np.clip(np.searchsorted(shares, wanted), 0, len(shares) - 1)
-    lower = np.maximum(upper - 1, 0)
-    nearest = np.where(wanted - shares[lower] <= np.abs(shares[upper] - wanted), lower, upper)
-    return np.unique(nearest)
+    if 2 * k * total >= 2**63:
+        below = below.astype(object)  # whole numbers of any size
+    # A cut is the nearest up to the middle between its share and that of the next cut. So this
+    # is the last j of each cut, and a cut is wanted where it has one.
+    last = np.append(k * (below[:-1] + below[1:]) // (2 * total), k - 1)
+    return np.flatnonzero(last > np.append(0, last[:-1]))
 
 
 def threshold_tests(

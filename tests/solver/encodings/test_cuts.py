@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,6 +78,32 @@ def test_quantiles_of_repeated_numbers_stay_distinct(values, k, thresholds):
     spread = spread_of(values)
     tests = threshold_tests("x", spread, quantile_cuts(spread, {"k": k}), "number")
     assert [test.threshold for test in tests] == thresholds
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_quantiles_are_the_nearest_cuts(seed):
+    rng = np.random.RandomState(seed)
+    numbers = rng.randint(0, 12, 30).astype(float)
+    weights = rng.randint(1, [3, 10**6][seed % 2], 30)
+    spread = spread_of(numbers, weights)
+    below = [int(weights[numbers <= value].sum()) for value in sorted(set(numbers))]
+    total = below.pop()
+    for k in (2, 3, 5, 8, 100):
+        nearest = {
+            min(range(len(below)), key=lambda i: (abs(Fraction(j, k) * total - below[i]), i))
+            for j in range(1, k)
+        }
+        assert quantile_cuts(spread, {"k": k}).tolist() == sorted(nearest)
+
+
+def test_quantiles_know_no_largest_number():
+    """A common factor of all weights changes nothing, and neither does any k too large."""
+    weights = np.array([10**6, 1, 1, 1, 1, 10**6, 1, 1, 1, 10**6])
+    light, heavy = (spread_of(np.arange(10), weights * factor) for factor in (1, 2**31))
+    for k in (4, 4096, 2 * 10**6, 3 * 10**9, 9 * 10**18, 10**30):
+        cuts = quantile_cuts(light, {"k": k}).tolist()
+        assert quantile_cuts(heavy, {"k": k}).tolist() == cuts
+    assert cuts == list(range(9))
 
 
 def test_quantiles_count_weights():
