@@ -170,7 +170,7 @@ class Problem:
                 codes,
                 n_classes=len(labels),
                 columns=columns,
-                weights=rows.whole,
+                weights=rows,
                 **options,
             )
         else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from solver.columns import ColumnSpec, Override, infer_columns, text_names
 from solver.encodings.base import Encoder, Encoding, EncodingOption
@@ -31,6 +31,7 @@ from solver.errors import InputError, UnsupportedError
 from solver.nodetests import NodeTest
 from solver.scales import Scale
 from solver.values import override, sort_categories
+from solver.weights import WholeWeights
 
 __all__ = [
     "ENCODINGS",
@@ -152,7 +153,7 @@ def fit_encoder(
     *,
     n_classes: int,
     columns: Mapping[str, Override] | None = None,
-    weights: NDArray[np.int64] | None = None,
+    weights: WholeWeights | None = None,
     **options: Any,
 ) -> Encoder:
     """Fit an encoding on training rows.
@@ -170,7 +171,7 @@ def fit_encoder(
     columns : mapping, optional
         Overrides of how columns are read, see :func:`solver.columns.infer_columns`; or the
         result of :func:`fit_columns`.
-    weights : array of int64, optional
+    weights : WholeWeights, optional
         Positive weight of every row; ``quantiles`` and ``mdlp`` count it as that many rows.
     **options
         Options of the encoding.
@@ -192,7 +193,7 @@ def fit_encoder(
     specs = fit_columns(encoding, frame, columns)
     classes = np.asarray(target, dtype=np.int64)
     if weights is None:
-        weights = np.ones(len(frame), dtype=np.int64)
+        weights = WholeWeights.ones(len(frame))
     tests: list[NodeTest | Scale] = []
     without: list[str] = []
     for name, spec in specs.items():
@@ -201,7 +202,9 @@ def fit_encoder(
             codes, values = spec.factorize(frame[name])
             tests += description.fit_categories(name, sort_categories(values[np.unique(codes)]))
         else:
-            spread = Distribution.of(spec.read(frame[name]), classes, weights, n_classes)
+            spread = Distribution.of(
+                spec.read(frame[name]), classes, weights.whole, n_classes, weights.scale
+            )
             if description.fit_cuts is not None:
                 cuts = description.fit_cuts(spread, settings)
                 tests += threshold_tests(name, spread, cuts, spec.kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +33,9 @@ class Distribution:
     n_classes : int
     has_missing : bool
         Whether other training rows lack the number.
+    weight_scale : Fraction
+        What the given weights were multiplied by to be whole; a given weight of w counts as w
+        rows, also where it is no whole number.
     """
 
     values: NDArray[np.float64]
@@ -40,6 +44,7 @@ class Distribution:
     weights: NDArray[np.int64]
     n_classes: int
     has_missing: bool
+    weight_scale: Fraction = Fraction(1)
 
     @classmethod
     def of(
@@ -48,6 +53,7 @@ class Distribution:
         target: NDArray[np.int64],
         weights: NDArray[np.int64],
         n_classes: int,
+        weight_scale: Fraction = Fraction(1),
     ) -> Distribution:
         """Summarise a column, NaN where a number is missing."""
         codes, found = pd.factorize(numbers)
@@ -62,6 +68,7 @@ class Distribution:
             weights[present],
             n_classes,
             not present.all(),
+            weight_scale,
         )
 
     @cached_property

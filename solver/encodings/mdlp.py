@@ -8,6 +8,7 @@ the parts is least, and the parts are cut again, as long as a cut pays for its d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,20 +28,23 @@ def mdlp_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.i
     pending = [(0, len(numbers.values))]
     while pending:
         start, end = pending.pop()
-        cut = _best_cut(totals[start : end + 1] - totals[start])
+        cut = _best_cut(totals[start : end + 1] - totals[start], numbers.weight_scale)
         if cut is not None:
             cuts.append(start + cut)
             pending += [(start, start + cut + 1), (start + cut + 1, end)]
     return np.array(sorted(cuts), dtype=np.int64)
 
 
-def _best_cut(totals: NDArray[np.int64]) -> int | None:
+def _best_cut(totals: NDArray[np.int64], scale: Fraction) -> int | None:
     """The position of the best cut of a range, or None if no cut pays.
 
     Parameters
     ----------
     totals : array of int64, shape (m + 1, classes)
         Weight of each class among the first 0, 1, …, m distinct numbers of the range.
+    scale : Fraction
+        Of these weights. Entropies do not depend on it, but the price of a cut is spread over
+        the number of rows, which is the sum of the given weights.
     """
     if len(totals) < 3:
         return None
@@ -53,12 +57,14 @@ def _best_cut(totals: NDArray[np.int64]) -> int | None:
     bits = [float(_information(part)) for part in parts]
     entropies = [b / float(part.sum()) for b, part in zip(bits, parts, strict=True)]
     classes = [int(np.count_nonzero(part)) for part in parts]
+    n_rows = float(int(whole.sum()) / scale)
     gain = (bits[0] - bits[1] - bits[2]) / weight
     terms = [k * entropy for k, entropy in zip(classes, entropies, strict=True)]
     # log2(3^k − 2), without the overflow at many classes.
     choices = classes[0] * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -classes[0])
-    cost = np.log2(weight - 1) + choices - (terms[0] - terms[1] - terms[2])
-    return cut if gain > cost / weight + _TOLERANCE else None
+    # Rows of small weights may be fewer than two together, and still there is one cut or more.
+    cost = np.log2(max(n_rows - 1, 1.0)) + choices - (terms[0] - terms[1] - terms[2])
+    return cut if gain > cost / n_rows + _TOLERANCE else None
 
 
 def _information(counts: NDArray[np.int64]) -> NDArray[np.float64]:

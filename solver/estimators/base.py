@@ -176,7 +176,7 @@ class SparseTree(BaseEstimator):
             numbers if labels else np.zeros(len(frame), np.int64),
             n_classes=len(labels),
             columns=self.columns,
-            weights=weights.whole,
+            weights=weights,
             **how,
         )
         return Problem.from_codes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from sklearn.datasets import load_iris
 from solver.encodings import fit_encoder
 from solver.encodings.cuts import Distribution
 from solver.encodings.mdlp import mdlp_cuts
+from solver.problem import Problem
 
 # The reference of R's arulesCBA, discretizeDF.supervised(Species ~ ., iris), which runs the
 # package discretization: cut points, and rows in each range.
@@ -93,6 +95,30 @@ def test_weights_count_as_rows(rows):
         2,
     )
     assert mdlp_cuts(weighted, {}).tolist() == mdlp_cuts(repeated, {}).tolist()
+
+
+def cuts_of(weights) -> list[str]:
+    """The cuts of 40 rows, whose classes change at 19, with some that differ."""
+    table = pd.DataFrame({"x": range(40), "class": [*"a" * 19, *"b" * 16, *"abab", "a"]})
+    return [test.name for test in Problem.from_table(table, "class", "mdlp", weights=weights).tests]
+
+
+def test_weights_count_as_rows_however_they_are_written():
+    """1.1 is counted as 11 tenths, which are 1.1 rows and not 11."""
+    table = pd.DataFrame({"x": range(40), "class": ["a", "b"] * 20})
+    for weight in (0.1, 1, 1.1, 1.0000000001, 2):
+        assert Problem.from_table(table, "class", "mdlp", weights=[weight] * 40).n_features == 0
+    plain = cuts_of([1] * 40)
+    assert plain == ["x>18"]
+    for weight in (0.9, 0.999999999, 1.000001, 1.01):
+        assert cuts_of([weight] * 40) == plain
+    # One digit more in one weight changes the unit of all.
+    assert cuts_of([*[3] * 39, 3.000001]) == cuts_of([3] * 40) != plain
+
+
+def test_rows_of_little_weight_pay_for_no_cut():
+    for weight in (1e-9, 0.001, 0.025, 0.03):
+        assert cuts_of([weight] * 40) == []
 
 
 def test_very_many_classes_do_not_overflow():
