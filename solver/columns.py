@@ -368,6 +368,10 @@ def check_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> 
     ------
     InputError
     """
+    if not isinstance(overrides, Mapping):
+        raise InputError(
+            f"columns = {overrides!r} must be a mapping, e.g. {{'age': 'number', 'id': 'drop'}}"
+        )
     for name, wish in overrides.items():
         if name not in names:
             close = difflib.get_close_matches(str(name), names, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver.columns import ColumnSpec, raw_kinds
 from solver.errors import InputError
 from solver.squares import check_targets
-from solver.values import key_of, sort_categories
+from solver.values import as_category, key_of, sort_categories
 
 MISSING, UNKNOWN = -1, -2
 """What stands for no label, and for a label that is no class, see :func:`find_labels`."""
@@ -53,12 +53,35 @@ def read_labels(
     if classes is None:
         labels = _distinct_labels(column)
     else:
-        labels = tuple(classes)
+        labels = check_classes(classes)
     positions = find_labels(column, labels)
     if np.any(positions < 0):
         value = column.iloc[int(np.argmax(positions < 0))]
         raise InputError(f"target {name!r} has the label {value!r}, which is not a class")
     return labels, positions
+
+
+def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
+    """Given labels, with numbers and booleans as Python has them.
+
+    Raises
+    ------
+    InputError
+        If one is missing or no text, number or boolean, or two are the same.
+    """
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError(f"classes = {classes!r} must be a list of labels")
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    seen: set[Hashable] = set()
+    for label in labels:
+        plain = isinstance(label, (str, int, float))
+        value = as_category(label, "classes") if plain else None
+        if value is None:
+            raise InputError(f"classes has {label!r}, which is no label; use texts or numbers")
+        if key_of(value) in seen:
+            raise InputError(f"classes has the label {label!r} twice; each must be another one")
+        seen.add(key_of(value))
+    return labels
 
 
 def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.int64]:

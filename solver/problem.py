@@ -13,6 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from solver.codes import (
+    default_test,
+    output_names,
+    read_arities,
+    read_classes,
+    read_codes,
+    read_target,
+)
 from solver.collapse import collapse, collapse_numbers, distinct_features, equal_rows
 from solver.columns import ColumnSpec, Override, text_names
 from solver.digits import at_least
@@ -20,9 +28,9 @@ from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
 from solver.exact import Prices
 from solver.labels import read_labels, read_targets
-from solver.nodetests import CategoryTest, NodeTest
+from solver.nodetests import NodeTest
 from solver.scales import Axis, CutTests, Scale
-from solver.squares import TOLERANCE, Moments, check_spread, check_targets, tolerance_of
+from solver.squares import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Shape, Task, Tree, columns_read
 from solver.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
@@ -149,7 +157,7 @@ class Problem:
             If the target is missing, has missing values or a single class, or the table has no
             rows or no usable features.
         """
-        table = text_names(frame if isinstance(frame, pd.DataFrame) else frame.to_pandas())
+        table = text_names(_as_frame(frame))
         targets = target_names(target, table.columns, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
@@ -179,7 +187,6 @@ class Problem:
             encoder.transform(features),
             known,
             weights=rows,
-            arities=[test.arity for test in encoder.tests],
             tests=encoder.tests,
             classes=labels,
             columns=encoder.columns,
@@ -216,9 +223,12 @@ class Problem:
         weights : array-like, optional
             See :func:`solver.weights.whole_weights`.
         arities : sequence of int, optional
-            Number of codes of each feature; by default the largest code + 1.
+            Number of codes of each feature; by default that of its test, or the largest code + 1.
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
+        classes : sequence, optional
+            The label that each target code stands for: different texts, numbers or booleans. By
+            default the code itself.
         ordered : bool
             Without tests: the codes are numbers, to be cut.
 
@@ -226,13 +236,11 @@ class Problem:
         ------
         InputError
             If the shapes do not fit, a code is not a whole number or out of range, there are no
-            rows, or targets of regression cannot be squared.
+            rows, tests or labels do not fit the codes, or targets of regression cannot be squared.
         """
-        matrix = _read_codes(codes)
-        names = _output_names(target_name, target, task)
-        values, labels = _read_target(target, names, task)
-        if values is not None:
-            classes = (None,)
+        matrix = read_codes(codes)
+        names = output_names(target_name, target, task)
+        values, labels = read_target(target, names, task)
         if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
             raise InputError(
                 f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
@@ -241,15 +249,10 @@ class Problem:
         if not len(matrix):
             raise InputError("the table has no rows")
         n_rows, n_features = matrix.shape
-        sizes = _read_arities(arities, matrix)
-        if tests is not None and len(tests) != n_features:
-            raise InputError(f"arities and tests must be as many as the features, {n_features}")
-        if classes is None:
-            classes = tuple(range(int(labels.max()) + 1))
-        if labels.min() < 0 or labels.max() >= len(classes):
-            raise InputError("a target code names no class")
+        sizes = read_arities(arities, matrix, tests)
+        known = () if values is not None else read_classes(classes, labels)
         if tests is None:
-            tests = [_default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
+            tests = [default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
             kind = "number" if ordered else "category"
             columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
         scales = [isinstance(test, Scale) for test in tests]
@@ -257,7 +260,7 @@ class Problem:
         kept, row_weights = given.whole > 0, given.positive.whole
         matrix, labels = matrix[kept], labels[kept]
         if values is None:
-            rows, counts = collapse(matrix, labels, row_weights, len(classes))
+            rows, counts = collapse(matrix, labels, row_weights, len(known))
         else:
             rows, counts, values = collapse_numbers(matrix, values[kept], row_weights)
             check_spread(values, counts[:, 0], ", ".join(names))
@@ -268,7 +271,7 @@ class Problem:
             counts=counts,
             arities=sizes[keep],
             tests=CutTests(features) if any(scales) else features,  # type: ignore[arg-type]
-            classes=() if values is not None else tuple(classes),
+            classes=known,
             n_rows=n_rows,
             preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
             columns=dict(columns or {}),
@@ -528,24 +531,16 @@ def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[A
     return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)
 
 
-def _read_codes(codes: ArrayLike) -> NDArray[np.int32]:
-    given = _whole_numbers(codes, "codes")
-    if given.size and (given.min() < 0 or given.max() >= 2**31):
-        raise InputError("a feature code is negative or not below its arity")
-    return np.ascontiguousarray(given, dtype=np.int32)
-
-
-def _read_arities(arities: Sequence[int] | None, matrix: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The number of codes of each feature, by default the largest code + 1."""
-    n_features = matrix.shape[1]
-    if arities is None:
-        arities = [int(c) + 1 for c in matrix.max(axis=0)] if n_features else []
-    sizes = np.array(arities, dtype=np.int32)
-    if sizes.shape != (n_features,):
-        raise InputError(f"arities and tests must be as many as the features, {n_features}")
-    if n_features and np.any(matrix.max(axis=0) >= sizes):
-        raise InputError("a feature code is negative or not below its arity")
-    return sizes
+def _as_frame(table: Any) -> pd.DataFrame:
+    """A table as pandas has it."""
+    if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(
+            f"the table is a {type(table).__name__}; give a pandas DataFrame, or what has "
+            "to_pandas()"
+        )
+    return table
 
 
 def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> WholeWeights:
@@ -556,48 +551,3 @@ def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> Whole
     if len(found.whole) != n_rows:
         raise InputError(f"{len(found.whole)} weights for {n_rows} rows")
     return found
-
-
-def _read_target(
-    target: ArrayLike, names: Sequence[str], task: Task
-) -> tuple[NDArray[np.float64] | None, NDArray[Any]]:
-    """The targets of regression, or None, and a class for every row, which is then 0."""
-    if task == "classification":
-        return None, _whole_numbers(target, "target")
-    values = check_targets(np.asarray(target), ", ".join(names))
-    return values, np.zeros(len(values), np.int64)
-
-
-def _output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> tuple[str, ...]:
-    """A name for every target."""
-    given = (names,) if isinstance(names, str) else tuple(names)
-    shape = np.shape(target)
-    several = shape[1] if task == "regression" and len(shape) == 2 else 1
-    if len(given) == 1 and several > 1:
-        return tuple(f"{given[0]}_{i}" for i in range(several))
-    if len(given) != several:
-        raise InputError(f"{len(given)} names for {several} targets")
-    return given
-
-
-def _default_test(column: str, arity: int, ordered: bool) -> NodeTest | Scale:
-    if ordered:
-        cuts = np.arange(arity - 1)
-        thresholds, missing = cuts.astype(np.float64) + 0.5, np.zeros(len(cuts), np.int8)
-        return Scale(column, thresholds, missing, values=np.arange(arity, dtype=np.float64))
-    return CategoryTest(column, tuple((c,) for c in range(arity)))
-
-
-def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """An array of integers; whole floats and booleans are taken as such."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"the rows of {name} differ in length") from None
-    whole = array.dtype.kind in "iub" or (
-        array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == np.floor(array))))
-    )
-    if array.size and not whole:
-        raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
-    # Small integers stay what they are: a copy of a large table is what takes the time.
-    return array if array.dtype.kind in "iu" and array.itemsize < 8 else array.astype(np.int64)

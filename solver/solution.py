@@ -115,9 +115,11 @@ class Solution:
         return 1 - self.loss
 
     @property
-    def r2(self) -> float:
-        """Of regression: the share of the squared error that the tree's splits remove."""
-        return float(1 - self.errors / self.tree.nodes[0].squared_error)
+    def r2(self) -> float | None:
+        """Of regression: the share of the squared error that the tree's splits remove; None
+        where all targets are equal, so that there is none."""
+        whole = self.tree.nodes[0].squared_error
+        return float(1 - self.errors / whole) if whole else None
 
     @property
     def rmse(self) -> float:

@@ -116,7 +116,8 @@ def _quality(solution: Solution) -> tuple[str, str]:
     from solver.digits import share, significant
 
     if solution.tree.outputs:
-        return "fit", f"R² {share(solution.r2)}, RMSE {significant(solution.rmse)} on these rows"
+        r2 = "not defined" if solution.r2 is None else share(solution.r2)
+        return "fit", f"R² {r2}, RMSE {significant(solution.rmse)} on these rows"
     return "accuracy", f"{share(solution.accuracy)} on these rows"
 
 

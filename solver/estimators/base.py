@@ -167,6 +167,8 @@ class SparseTree(BaseEstimator):
     ) -> Problem:
         """Fit the encoding, and build the problem."""
         encoding, how = self.encoding, self.encoding_options or {}
+        if not isinstance(how, Mapping):
+            raise InputError(f"encoding_options = {how!r} must be a mapping, e.g. {{'k': 8}}")
         if encoding == "auto":
             encoding, how = _AUTO[0], {**_AUTO[1], **how}
         labels = self._labels()
@@ -183,7 +185,6 @@ class SparseTree(BaseEstimator):
             self.encoder_.transform(frame),
             numbers,
             weights=weights,
-            arities=[test.arity for test in self.encoder_.tests],
             tests=self.encoder_.tests,
             classes=labels,
             columns=self.encoder_.columns,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import InputError, Problem, Tree, export_text
+from solver import InputError, Limits, Problem, Tree, export_text, solve
+from solver.nodetests import CategoryTest, ThresholdTest
 from tests.strategies import tables
 
 FRAME = pd.DataFrame(
@@ -209,3 +210,71 @@ def test_the_text_missing_is_no_missing_value() -> None:
     tree = problem.grow((2, (-1, -1)))
     assert "x = missing" in export_text(tree)
     assert "missing'" not in export_text(tree)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"classes": ["a", "a"]}, "classes has the label 'a' twice"),
+        ({"classes": ["x", "y", "x"]}, "classes has the label 'x' twice"),
+        ({"classes": [1, 1.0]}, "classes has the label 1.0 twice"),
+        ({"classes": ["x", None]}, "classes has None, which is no label"),
+        ({"classes": ["x", float("nan")]}, "classes has nan, which is no label"),
+        ({"classes": ["x", ("y",)]}, r"classes has .* which is no label"),
+        ({"classes": "ab"}, "classes = 'ab' must be a list of labels"),
+        ({"classes": 2}, "classes = 2 must be a list of labels"),
+        ({"classes": ["x"]}, "a target code names no class"),
+        ({"tests": [ThresholdTest("a", 1.5)], "arities": [3]}, "arity 3, but its test has 2"),
+        ({"tests": [ThresholdTest("a", 1.5)]}, "not below its arity"),
+        ({"tests": ["a"]}, "tests has 'a', which is no test"),
+        ({"tests": [ThresholdTest("a", 1.5)] * 2}, "as many as the features, 1"),
+        ({"arities": [3, 3]}, "as many as the features, 1"),
+        ({"arities": [2]}, "not below its arity"),
+        ({"arities": [3.9]}, "arities must be whole numbers"),
+        ({"arities": [2**40]}, "feature 0 has 1099511627776 codes in 3 rows"),
+        ({"codes": [[0], [1], [2**31 - 1]]}, "a feature code is negative or"),
+        ({"codes": [[0], [1], [2**30]]}, "feature 0 has 1073741825 codes in 3 rows"),
+        ({"target": [0, 1, 2**40]}, "target has the code 1099511627776 in 3 rows"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes(**{"codes": [[0], [1], [2]], "target": [0, 1, 1], **given})
+
+
+def test_the_arity_of_a_feature_is_that_of_its_test() -> None:
+    test = CategoryTest("a", (("x",), ("y",), ("z",)))
+    problem = Problem.from_codes([[0], [1]], [0, 1], tests=[test])
+    assert problem.arities.tolist() == [3]
+
+
+@pytest.mark.parametrize("classes", [np.array([5, 6]), np.array(["p", "q"]), [True, 1]])
+def test_given_classes_are_stored(classes: Any) -> None:
+    tree = Problem.from_codes([[0], [1]], [0, 1], classes=classes).grow((0, (-1, -1)))
+    assert Tree.from_json(tree.to_json()).classes == tuple(classes)
+    assert tree.classes == tuple(classes)
+
+
+@pytest.mark.parametrize("classes", [["yes", "no", "yes"], ["yes", "no", None]])
+def test_classes_of_a_table_differ(classes: list[Any]) -> None:
+    with pytest.raises(InputError, match="classes has"):
+        Problem.from_table(FRAME, "buys", classes=classes)
+
+
+@pytest.mark.parametrize("table", [{"a": [1, 2], "y": [0, 1]}, [[1, 0]], np.eye(2), None])
+def test_what_is_no_table(table: Any) -> None:
+    with pytest.raises(InputError, match="give a pandas DataFrame, or what has to_pandas"):
+        Problem.from_table(table, "y")
+
+
+@pytest.mark.parametrize("columns", ["colour", ["colour"]])
+def test_columns_are_a_mapping(columns: Any) -> None:
+    with pytest.raises(InputError, match=r"columns = .* must be a mapping"):
+        Problem.from_table(FRAME, "buys", columns=columns)
+
+
+def test_a_constant_target_has_no_share_to_explain() -> None:
+    problem = Problem.from_codes([[0], [1]], [2.5, 2.5], task="regression", ordered=True)
+    solution = solve(problem, "0.1", "quantbnb", Limits(depth=1))
+    assert (solution.errors, solution.objective, solution.status) == (0, 0, "optimal")
+    assert solution.to_dict()["r2"] is None

@@ -310,6 +310,8 @@ def test_clone_and_pickle() -> None:
         ({"lam": "cheap"}, "λ = 'cheap' is not a number"),
         ({"encoding": "none"}, "there is no encoding 'none'"),
         ({"encoding_options": {"bins": 3}}, "has no option 'bins'"),
+        ({"encoding_options": "k"}, "encoding_options = 'k' must be a mapping"),
+        ({"columns": "a"}, "columns = 'a' must be a mapping"),
         ({"columns": {"x9": "drop"}}, "not a feature of the table"),
         ({"max_depth": -1}, "limit depth = -1"),
         ({"max_splits": 1.5}, "limit splits = 1.5"),
