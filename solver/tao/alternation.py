@@ -45,8 +45,8 @@ class Alternation:
     For each row at a split, the subtree to the left and the one to the right predict something;
     the split is replaced by the cut that sends the rows where they cost least together. Rows that
     cost the same on both sides do not matter. A leaf, or one of the two subtrees alone, may
-    take the split's place, which saves splits. The cost of the tree falls with every move, so that
-    there is an end.
+    take the split's place, which saves splits. The cost of the tree falls with every move, up
+    to the rounding of the losses: who calls must stop where it does not.
 
     Parameters
     ----------

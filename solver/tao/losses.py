@@ -70,8 +70,9 @@ class SquaredErrors:
     Notes
     -----
     Give it targets :func:`solver.squares.in_unit_range`. Sums of n terms of one sign are wrong by
-    at most n units in the last place, relative; the tolerance is well above that, so that no move
-    can be taken back and forth without end.
+    at most n units in the last place, relative; the tolerance is well above that, so that few moves
+    are taken in vain. Means of very unequal weights may be less accurate: whether a pass has made
+    the tree better is for the solver to count exactly.
     """
 
     def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:

@@ -74,15 +74,27 @@ class Tao(Solver):
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
         if start is not None and _keeps(start, limits):
             shapes.append(shape_of(start))
-        trees = [_plant(problem, lam, limits, shape) for shape in shapes]
+
+        def cost(tree: Tree) -> tuple[Fraction, int]:
+            return objective(tree.errors, tree.splits, problem.total_weight, lam), tree.splits
+
+        trees: list[Tree] = []
         passes = 0
-        for tree in trees:
-            is_changing = True
-            while is_changing:
-                is_changing = tree.improve(is_over) and not is_over()
+        for shape in shapes:
+            searched = _plant(problem, lam, limits, shape)
+            trees.append(_grow(problem, searched))
+            is_better = True
+            while is_better:
+                is_changed = searched.improve(is_over)
                 passes += 1
-        best = min(trees, key=lambda tree: (tree.cost, tree.splits[0]))
-        found = problem.grow(best.shape(lambda cut: problem.cut_number(*cut)))
+                # A pass of regression counts in floats: whether the tree is better is counted
+                # anew, exactly, or a pass and the next might undo each other without end.
+                grown = _grow(problem, searched) if is_changed else trees[-1]
+                is_better = cost(grown) < cost(trees[-1])
+                if is_better:
+                    trees[-1] = grown
+                is_better &= not is_over()
+        found = min(trees, key=cost)
         reached = objective(found.errors, found.splits, problem.total_weight, lam)
         seconds = time.perf_counter() - began
         return Solution(
@@ -111,6 +123,10 @@ class _FloatPrices:
     def cost(self, errors: float, splits: int) -> float:
         """Errors and splits together."""
         return errors + self.split * splits
+
+
+def _grow(problem: Problem, searched: Alternation) -> Tree:
+    return problem.grow(searched.shape(lambda cut: problem.cut_number(*cut)))
 
 
 def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alternation:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from solver import Limits, Problem, solve
+from solver import Limits, Problem, regularization_path, solve
 from solver.base import Watch
 from solver.pruning import prunings
 from solver.scorer import score
@@ -113,3 +114,27 @@ def test_a_chain_of_many_splits() -> None:
     solution = solve(problem, 0, "tao", Limits(seconds=0))
     assert (solution.errors, solution.objective) == (0, 0)
     assert solution.depth > 500
+
+
+def test_rounding_never_goes_on_without_end() -> None:
+    """Weights so unequal that a float has no digit left for the lightest row."""
+    table = pd.DataFrame(
+        {
+            "c": ["b", "c", "a", "b", "b"],
+            "y": [-3e9, 1e9, 1e9, 1e9, 1e9],
+            "z": [1e9, -3e9, 1e9, 1e9, -3e9],
+        }
+    )
+    weights = [1e-3, 1e7, 1, 1e-9, 1e3]
+    problem = Problem.from_table(table, ["y", "z"], "onehot", task="regression", weights=weights)
+    asked = iter(range(10_000))  # far more than it asks, and it says where it has no end
+
+    def stop() -> bool:
+        next(asked)
+        return False
+
+    cart = solve(problem, "0.1", "cart")
+    tao = solve(problem, "0.1", "tao", watch=Watch(stop=stop))
+    assert tao.objective <= cart.objective
+    path = regularization_path(problem, "0.1", "tao", watch=Watch(stop=stop))
+    assert all(before.splits > after.splits for before, after in pairwise(path.trees))
