@@ -214,7 +214,7 @@ def _exactness(taken: _Candidate) -> list[str]:
     table = taken.path.table
     if not taken.path.stairs:
         return []
-    low = formats.lam(table["lam"].min())
+    low = formats.lam_from(taken.path.lam_min)
     return [
         f"No λ was left out: validation compared the whole path from λ = {low} up, which has "
         f"{formats.plural(len(table), 'interval')} without a breakpoint in any fold."

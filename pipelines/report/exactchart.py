@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from pipelines.report import quality
+from pipelines.report import formats, quality
 from pipelines.report.axes import LambdaAxis, new_figure
 from pipelines.report.palette import CHOSEN, FAINT, GRID, OPEN, OPEN_LINE, PROVEN, TEST, Dash
 from pipelines.report.paths import Path
@@ -89,7 +89,8 @@ def exact_chart(path: Path, others: Sequence[Path], colours: dict[str, str]) -> 
         axes.grid(visible=False, axis="x")
         _shade(axes, path, drawn, axis, named=axes is panels[0])
         axes.set_xlabel("")
-    panels[-1].set_xlabel(f"λ, price of a split (log scale), from λ_min = {drawn[0].start:.4g} up")
+    low = formats.lam_from(path.lam_min)
+    panels[-1].set_xlabel(f"λ, price of a split (log scale), from λ_min = {low} up")
     _objective(panels[0], path, drawn, axis, colour)
     _loss(panels[1], path, drawn, axis, colour)
     _size(panels[2], drawn, axis, colour)

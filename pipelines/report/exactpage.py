@@ -38,7 +38,7 @@ def _summary(path: Path) -> str:
     table = path.table
     intervals, paths = len(table), len(path.stairs)
     proven = int((table["optimal"] == table["runs"]).sum())
-    low = formats.lam(table["lam"].min())
+    low = formats.lam_from(path.lam_min)
     if paths == 1:
         words = [f"Every λ from {low} up, not a grid: {formats.plural(intervals, 'tree')}"]
     else:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from pipelines.rounding import rounded_down, rounded_up
 from solver.digits import at_least, at_most
 
 NONE = "–"
@@ -140,18 +141,22 @@ def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
     return sum((v for v in values if v is not None), Fraction(0)) / len(values)
 
 
-def lam(value: Any) -> str:
-    """A λ with four significant digits."""
-    return f"{float(value):.4g}"
+def lam_from(start: Fraction) -> str:
+    """Where an interval of λ starts, with four significant digits; never below its start."""
+    return rounded_up(start, 4)
 
 
 def interval(start: Fraction, end: Fraction | None) -> str:
-    """λ from a breakpoint to the next, with as many digits as it takes to tell them apart."""
+    """λ from a breakpoint to the next, with as many digits as it takes to tell them apart.
+
+    Both λ that are shown lie within the interval, so what holds in it holds at both. At its end
+    the tree of the interval and the next simpler one have the same objective.
+    """
     if end is None:
-        return f"{lam(start)} or more"
+        return f"{lam_from(start)} or more"
     for digits in range(4, 17):
-        low, high = (f"{float(value):.{digits}g}" for value in (start, end))
-        if low != high:
+        low, high = rounded_up(start, digits), rounded_down(end, digits)
+        if Fraction(low) < Fraction(high):
             return f"{low} to {high}"
     return f"{start} to {end}"
 

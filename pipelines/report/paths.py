@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -63,6 +64,11 @@ class Path:
     def proves(self) -> bool:
         """Whether an exact path's solver proves anything."""
         return any(one.bounds is not None for one in self.stairs)
+
+    @property
+    def lam_min(self) -> Fraction:
+        """Where an exact path starts."""
+        return Fraction(self.table["lam_start_exact"].iloc[-1])
 
     def point(self, key: str) -> pd.Series[Any]:
         """The row of a λ."""

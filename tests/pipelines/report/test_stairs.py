@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from pipelines.report import formats
 from pipelines.report.checks import find_disagreements
@@ -226,8 +228,9 @@ def test_a_step_that_is_called_proven_with_a_gap_is_a_contradiction() -> None:
     ("start", "end", "text", "plain"),
     [
         ("1/100", "1/50", "0.01 to 0.02", "0.01"),
-        ("1/192", "1/96", "0.005208 to 0.01042", "0.01"),
-        ("1/3", None, "0.3333 or more", "1"),
+        ("1/192", "1/96", "0.005209 to 0.01041", "0.01"),
+        ("1/3", None, "0.3334 or more", "1"),
+        ("5/864", "1/36", "0.005788 to 0.02777", "0.02"),
         ("0", "1/8", "0 to 0.125", "0.1"),
         ("10000001/100000000", "10000002/100000000", "0.10000001 to 0.10000002", "0.10000001"),
         ("5/2", "7/2", "2.5 to 3.5", "3"),
@@ -242,3 +245,14 @@ def test_an_interval_in_words_and_a_plain_lambda_within(
     value = Fraction(plain)
     assert low <= value
     assert high is None or value < high
+
+
+@given(st.fractions(0, 1000), st.fractions(0, 1000))
+@example(Fraction(1, 10**400), Fraction(2, 10**400))
+@example(Fraction(1, 3) - Fraction(1, 10**30), Fraction(1, 3))
+def test_the_ends_of_an_interval_in_words_lie_within_it(one: Fraction, other: Fraction) -> None:
+    start, end = sorted((one, other))
+    assert Fraction(formats.interval(start, None).removesuffix(" or more")) >= start
+    if start < end:
+        low, high = map(Fraction, formats.interval(start, end).split(" to "))
+        assert start <= low < high <= end
