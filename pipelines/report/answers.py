@@ -117,7 +117,7 @@ def answer(
         return Answer(dataset, _no_answer(dataset, bool(paths), missing, impossible))
     candidates = _Candidates(with_trees)
     if len(candidates):
-        return _by_validation(dataset, with_trees, candidates)
+        return _by_validation(dataset, with_trees, candidates, missing)
     if any(is_tested(path.table) for path in with_trees):
         return Answer(
             dataset,
@@ -137,7 +137,9 @@ def _no_answer(dataset: str, has_runs: bool, missing: int, impossible: Sequence[
     return f"No answer: no cell of this dataset can be run: {why[0].rstrip('.')}{more}."
 
 
-def _by_validation(dataset: str, paths: Sequence[Path], candidates: _Candidates) -> Answer:
+def _by_validation(
+    dataset: str, paths: Sequence[Path], candidates: _Candidates, missing: int
+) -> Answer:
     best = candidates.simplest(float(candidates.scores.max()))
     error = float(best.point["test_error"])
     allowed = 0.0 if math.isnan(error) else error
@@ -167,7 +169,7 @@ def _by_validation(dataset: str, paths: Sequence[Path], candidates: _Candidates)
         taken.path,
         key,
         shown,
-        tuple(_warnings(taken, best, paths)),
+        tuple(_warnings(taken, best, paths, missing)),
     )
 
 
@@ -235,10 +237,29 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 
-def _no_split(one: _Candidate) -> str:
-    """That λ was too large for any split."""
-    note = "No λ here is small enough for a split to pay; try smaller ones."
-    if one.point["task"] == REGRESSION:
+def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
+    """Why the best path has no split, as far as that is known."""
+    splitting = [path for path in paths if path.table["splits"].max() > 0]
+    if splitting:
+        other = splitting[0]
+        return (
+            f"{one.path.encoding} with {one.path.solver} has no split at any λ here; "
+            f"{other.encoding} with {other.solver} has."
+        )
+    limits = dict.fromkeys(path.table["tree_limits"].iloc[0] for path in paths)
+    limited = "; ".join(words for words in limits if words)
+    low = min(float(path.table["lam"].min()) for path in paths)
+    smaller = "; try smaller λ" if low > 0 else ""
+    if limited:
+        note = f"No tree here has a split; larger limits ({limited}) may allow one that pays"
+    elif not _all_proven(paths, low):
+        note = "No tree here has a split, but it is not proven that none pays"
+    elif low == 0:
+        return "No tree with a split fits the training rows better than one leaf, even at λ = 0."
+    else:
+        note = "No λ here is small enough for a split to pay"
+    note += f"{smaller}."
+    if smaller and one.point["task"] == REGRESSION:
         note += (
             " λ is in the square of the target's unit: to pay, a split must take so much off the "
             f"mean squared error, which is {one.point['loss']:.4g} without a split."
@@ -246,7 +267,16 @@ def _no_split(one: _Candidate) -> str:
     return note
 
 
-def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> list[str]:
+def _all_proven(paths: Sequence[Path], low: float) -> bool:
+    """Whether in each encoding a solver has proven its trees of the smallest λ of all."""
+    ends = [(path.encoding, path.table.iloc[-1]) for path in paths]
+    proven = {e for e, p in ends if p["lam"] <= low and p["optimal"] == p["expected"]}
+    return proven == {encoding for encoding, _ in ends}
+
+
+def _warnings(
+    taken: _Candidate, best: _Candidate, paths: Sequence[Path], missing: int
+) -> list[str]:
     notes = []
     full = complete(best.path.table)
     at_end = len(full) > 1 and best.point["lam_key"] == full.iloc[-1]["lam_key"]
@@ -256,8 +286,8 @@ def _warnings(taken: _Candidate, best: _Candidate, paths: Sequence[Path]) -> lis
             f"The best mean lies at the end of the {'path' if best.path.stairs else 'grid'} "
             f"({lam_words(best.point)}): smaller λ may be better still."
         )
-    if full["splits"].max() == 0:
-        notes.append(_no_split(best))
+    if full["splits"].max() == 0 and not missing:
+        notes.append(_no_split(best, paths))
     lacking = sum(len(path.table) - len(complete(path.table)) for path in paths)
     if lacking:
         notes.append(f"{formats.plural(lacking, 'λ-point')} without all folds did not take part.")

@@ -94,6 +94,7 @@ def label_rows(
         added["ok"] = ok
         shape = frame.assign(shape=labelled(frame, ["limits", "solver_options"], _shape))
         added["problem"] = groups(shape, [*_PROBLEM, "shape"])
+        added["tree_limits"] = labelled(frame, ["limits"], _tree_limits)
     return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
 
 
@@ -119,3 +120,8 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
 def _shape(limits: str, options: str) -> str:
     """What says which trees are allowed."""
     return json.dumps(allowed_trees(_options(limits), _options(options)), sort_keys=True)
+
+
+def _tree_limits(limits: str) -> str:
+    """The limits on the tree as a sweep's file has them; empty without any."""
+    return ", ".join(f"{k}: {v}" for k, v in allowed_trees(_options(limits), {}).items())

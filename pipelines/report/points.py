@@ -25,14 +25,14 @@ _NUMBERS = (
 
 _USED = (
     *CELL, "task", "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status",
-    "repeat", "fold", "objective_exact", "lower_bound_exact", "tolerance", "errors",
+    "repeat", "fold", "tree_limits", "objective_exact", "lower_bound_exact", "tolerance", "errors",
     "total_weight", "tree",
     *_NUMBERS,
 )  # fmt: skip
 
 _TEXTS = (
     "dataset", "encoding", "solver", "task", "lam_key", "lam_text", "lam_start_exact",
-    "lam_end_exact", "status", "objective_exact", "lower_bound_exact",
+    "lam_end_exact", "tree_limits", "status", "objective_exact", "lower_bound_exact",
 )  # fmt: skip
 
 
@@ -83,6 +83,7 @@ def make_points(rows: pd.DataFrame) -> Points:
         "lam_key": first["lam_key"].array,
         "lam_text": first["lam_text"].array,
         **_intervals(first),
+        "tree_limits": first["tree_limits"].array,
         "runs": over.tally(ok),
         "failed": over.tally(~ok),
         "expected": over.tally(np.ones(len(rows), bool)),

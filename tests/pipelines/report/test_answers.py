@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 from pipelines.report.answer import Answer
 from pipelines.report.results import label_results
 from pipelines.report.write import gather
@@ -176,6 +178,57 @@ def test_a_lambda_too_large_for_any_split_is_told() -> None:
     assert any("small enough for a split to pay" in warning for warning in found.warnings)
     found = answer(sweep_rows(encodings=("onehot",), n_folds=3))
     assert not any("small enough" in warning for warning in found.warnings)
+
+
+def without_split(solver: str = "branches", lam: str = "0.9", **more: Any) -> list[dict[str, Any]]:
+    return [run_row(name=solver, lam=lam, fold=fold, **more) for fold in range(3)]
+
+
+def without_gain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same trees at λ = 0, as of a table that no split explains."""
+    return [row | {"lam": 0.0, "lam_exact": "0", "lam_label": "0"} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (without_split(), "No λ here is small enough for a split to pay; try smaller λ."),
+        (
+            [row | {"limits": '{"depth":1}'} for row in without_split()],
+            "No tree here has a split; larger limits (depth: 1) may allow one that pays; try "
+            "smaller λ.",
+        ),
+        (
+            without_split("cart"),
+            "No tree here has a split, but it is not proven that none pays; try smaller λ.",
+        ),
+        (
+            [*without_split(), *without_split("cart", "0.8")],
+            "No tree here has a split, but it is not proven that none pays; try smaller λ.",
+        ),
+        (
+            without_gain(without_split()),
+            "No tree with a split fits the training rows better than one leaf, even at λ = 0.",
+        ),
+        (
+            without_gain(without_split("cart")),
+            "No tree here has a split, but it is not proven that none pays.",
+        ),
+        (
+            [row | {"test_accuracy": 1.0, "test_errors": 0} for row in without_split()]
+            + without_split(lam="0.05", encoding="categorical"),
+            "onehot with branches has no split at any λ here; categorical with branches has.",
+        ),
+    ],
+)
+def test_why_no_tree_has_a_split_is_told_as_far_as_it_is_known(
+    rows: list[dict[str, Any]], words: str
+) -> None:
+    warnings = answer(rows).warnings
+    assert words in warnings
+    assert sum("split" in warning for warning in warnings) == 1
+    smaller = [run_row(lam="0.001", fold=fold) for fold in range(3)]
+    assert not any("split" in warning for warning in answer(rows, [*rows, *smaller]).warnings)
 
 
 def test_a_dataset_without_a_possible_cell_says_why() -> None:
