@@ -20,6 +20,8 @@ _VALIDATE = (
     "it again. Until then, take the tree whose size you can live with."
 )
 
+_NEVER_WORSE = "The optimal tree of a smaller λ never fits the training rows worse."
+
 _STEADY = 1.3
 """A tree that is best over a narrower range of λ than this ratio does not stand out."""
 
@@ -65,7 +67,7 @@ def by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -
     return Answer(
         dataset,
         f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
-        ("A smaller λ always fits the training rows better.", *(r for r in reasons if r)),
+        (_NEVER_WORSE, *(r for r in reasons if r)),
         taken,
         warnings=(_VALIDATE,),
     )
@@ -99,8 +101,8 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
     point = path.point(key)
     best = "proven best" if tree.proven else "the best known"
     why = [
-        f"It is {best} for every λ from {point['lam_text']}, a factor of "
-        f"{formats.factor(float(end / start))}: the widest step of the path. "
+        f"It is {best} for every λ from {formats.interval(start, end)}, a factor of "
+        f"{formats.factor(float(end / start))}: {_which_step(path, start, end)}. "
         f"{train_sentence(point)}, with {leaves_words(point)}."
     ]
     why.append(_gains(path, point, start, end))
@@ -115,6 +117,21 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
         tree,
         (_VALIDATE,),
         menu=True,
+    )
+
+
+def _which_step(path: Path, start: Fraction, end: Fraction) -> str:
+    """That no step with splits is wider by ratio; of the first only a part may be known."""
+    first = path.trees[-1]
+    low, high = first.start, first.end
+    if low == start:
+        return "the only step of a tree with splits"
+    if low is None or high is None or (low and high / low <= end / start):
+        return "the widest step of a tree with splits"
+    known = f", a factor of {formats.factor(float(high / low))} or more" if low else ""
+    return (
+        "the widest step of a tree with splits but for the first step, which is known for λ from "
+        f"{formats.interval(low, high)}{known}"
     )
 
 
@@ -149,12 +166,18 @@ def _standing(
 
 
 def _behind(solver: str, comparison: pd.DataFrame) -> str:
-    own = comparison[(comparison["solver"] == solver) & (comparison["compared"] > 1)]
+    all_points = comparison[comparison["solver"] == solver]
+    own = all_points[all_points["compared"] > 1]
     if own.empty:
         return f"{solver} is a heuristic and had nothing to be compared with."
     worst = own.sort_values("excess_max", kind="stable").iloc[-1]
     if worst["excess_max"] == 0:
-        return f"{solver}, a heuristic, found the best known tree everywhere."
+        if len(own) == len(all_points):
+            return f"{solver}, a heuristic, found the best known tree everywhere."
+        return (
+            f"{solver}, a heuristic, found the best known tree wherever another solver ran: in "
+            f"{formats.share(len(own), len(all_points))} cases."
+        )
     return (
         f"{solver}, a heuristic, is above the best known objective by "
         f"{formats.short(own['excess'].mean())} on average and by "

@@ -58,6 +58,7 @@ def test_training_results_do_not_choose_lambda() -> None:
     found = answer(sweep_rows())
     assert found.key is None
     assert "cannot choose λ" in found.headline
+    assert found.reasons[0] == "The optimal tree of a smaller λ never fits the training rows worse."
     assert found.path is not None
     assert (found.path.encoding, found.path.solver) == ("categorical", "branches")
     assert any("cart, a heuristic, is above" in reason for reason in found.reasons)
@@ -154,6 +155,45 @@ def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
     assert "look first at" in found.headline
     assert any("proven best for every λ" in reason for reason in found.reasons)
     assert any("validation: {kind: kfold" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lam", "words"),
+    [
+        ("categorical", "0.04", "1.5: the widest step of a tree with splits. "),
+        (
+            "onehot",
+            "0.001",
+            "from 0.05209 to 0.08333, a factor of 1.6: the widest step of a tree with splits but "
+            "for the first step, which is known for λ from 0.001 to 0.05208, a factor of 52 or "
+            "more. ",
+        ),
+        ("onehot", "0", "the first step, which is known for λ from 0 to 0.05208. "),
+    ],
+)
+def test_a_first_step_that_is_wider_is_not_passed_over_in_silence(
+    encoding: str, lam: str, words: str
+) -> None:
+    assert any(words in reason for reason in answer([path_row(encoding=encoding, lam=lam)]).reasons)
+
+
+def test_the_only_step_with_splits_is_not_called_the_widest() -> None:
+    row = path_row(lam="0.085")
+    first, last = row["path"]
+    row |= {"lam_exact": "1/20", "path": [first | {"lam": "1/20"}, last], "path_points": []}
+    assert any("the only step of a tree with splits" in reason for reason in answer([row]).reasons)
+
+
+def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
+    both = [run_row(lam="0.9"), run_row(name="cart", lam="0.9")]
+    alone = run_row(name="cart", lam="0.8")
+    everywhere = "cart, a heuristic, found the best known tree everywhere."
+    assert everywhere in answer([*both, run_row(lam="0.8"), alone]).reasons
+    reasons = answer([*both, alone]).reasons
+    assert everywhere not in reasons
+    assert any(
+        reason.endswith("wherever another solver ran: in 1 of 2 cases.") for reason in reasons
+    )
 
 
 def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() -> None:
