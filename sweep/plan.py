@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -232,16 +233,17 @@ class Plan:
         return BYTES_PER_ROW * (self.n_tasks + (ROWS_PER_PATH - 1) * paths)
 
     @property
-    def most_seconds(self) -> float | None:
-        """Search time if every task, or each of its shards, uses up its time limit; None if one
-        has no limit."""
-        total = 0.0
-        for block in self.blocks:
-            seconds = block.solver.limits.get("seconds")
-            if seconds is None and SOLVERS[block.solver.name].traits.proves:
-                return None
-            total += (seconds or 0.0) * len(block) * block.solver.shards
-        return total
+    def most_seconds(self) -> float:
+        """Search time if every task with a limit of time, or each of its shards, uses it up."""
+        return math.fsum(
+            block.solver.limits.get("seconds", 0.0) * len(block) * block.solver.shards
+            for block in self.blocks
+        )
+
+    @property
+    def untimed(self) -> int:
+        """The number of tasks without a limit of time."""
+        return sum(len(b) for b in self.blocks if b.solver.limits.get("seconds") is None)
 
 
 def _costs(block: Block) -> NDArray[np.float64]:

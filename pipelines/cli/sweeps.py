@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -198,7 +199,7 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 
 def _show_plan(plan: Plan, folder: str) -> None:
     """What a sweep is going to do."""
-    from pipelines.progress import show_bytes, show_seconds
+    from pipelines.progress import show_bytes
 
     encodings = [node.encoding for node in plan.nodes]
     solvers = plan.spec.solver_choices()
@@ -225,9 +226,24 @@ def _show_plan(plan: Plan, folder: str) -> None:
             for e in plan.impossible
         ]
         print_table(("dataset", "encoding", "solver", "cells", "why"), rows)
-    most = plan.most_seconds
-    time = "no limit of time is set" if most is None else f"at most {show_seconds(most)} of search"
-    click.echo(f"\nEstimate: {show_bytes(plan.estimated_bytes)} of results; {time}.")
+    click.echo(f"\nEstimate: {show_bytes(plan.estimated_bytes)} of results; {_most_time(plan)}.")
+
+
+def _most_time(plan: Plan) -> str:
+    """How long the searches can take at most, rounded up."""
+    from pipelines.progress import show_seconds
+
+    if plan.untimed == plan.n_tasks:
+        return "no limit of time is set"
+    most = math.ceil(plan.most_seconds)
+    # Minutes are shown from an hour on, and days from a hundred.
+    for shown_from, unit in ((3600, 60), (100 * 3600, 86400)):
+        if most >= shown_from:
+            most = -(-most // unit) * unit
+    time = f"at most {show_seconds(most)} of search"
+    if plan.untimed:
+        time += f", without {count(plan.untimed, 'task')} that no limit of time is set for"
+    return time
 
 
 def _shown_lams(block: Block) -> str:

@@ -110,6 +110,26 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("solvers", "words"),
+    [
+        ("[cart]", "no limit of time is set."),
+        (
+            "[cart, {solver: branches, options: {seconds: 0.6}}]",
+            "at most 5 s of search, without 4 tasks that no limit of time is set for.",
+        ),
+        ("[{solver: cart, options: {seconds: 1000}}]", "at most 1 h 07 min of search."),
+        ("[{solver: cart, options: {seconds: 89999}}]", "at most 5 days of search."),
+    ],
+)
+def test_a_dry_run_says_of_the_time_only_what_limits_ensure(
+    tmp_path: Path, solvers: str, words: str
+) -> None:
+    (tmp_path / "small.yaml").write_text(SPEC.replace("[branches, cart]", solvers))
+    result = run("run", tmp_path / "small.yaml", "--dry-run")
+    assert result.stdout.rstrip().endswith(words)
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_examples_have_a_plan(example: Path) -> None:
     result = run("run", example, "--dry-run")

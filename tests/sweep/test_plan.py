@@ -140,7 +140,19 @@ def test_a_path_beside_it_leaves_the_keys_of_other_tasks_alone() -> None:
 
 def test_the_longest_search_time_is_known_if_there_is_a_limit() -> None:
     assert plan().most_seconds == 10 * plan().n_tasks
-    assert plan(SPEC.replace("limits: {seconds: 10}", "")).most_seconds is None
+    assert plan().untimed == 0
+    without = plan(SPEC.replace("limits: {seconds: 10}", ""))
+    assert without.untimed == without.n_tasks
+
+
+@pytest.mark.parametrize("untimed", ["branches", "cart"])
+def test_tasks_without_a_limit_of_time_are_counted_also_those_of_heuristics(untimed: str) -> None:
+    own = f"{{solver: {untimed}, options: {{seconds: null}}}}"
+    found = plan(SPEC.replace(f"{untimed}", own))
+    number = sum(task.solver.name == untimed for task in found.tasks())
+    assert 0 < number < found.n_tasks
+    assert found.untimed == number
+    assert found.most_seconds == 10 * (found.n_tasks - number)
 
 
 CSV = "a,b,class\n1,x,yes\n2,y,no\n3,x,yes\n4,y,no\n"
