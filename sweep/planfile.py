@@ -17,7 +17,7 @@ from sweep.keys import canonical
 from sweep.lease import is_live
 from sweep.plan import Block, Plan
 from sweep.storage import Folder, Place, open_folder
-from sweep.store import PLAN, Store, read_manifest
+from sweep.store import PLAN, Store, spec_sum
 
 SCHEMA = pa.schema(
     [
@@ -44,6 +44,10 @@ run."""
 
 _CHUNK = 50_000
 
+_SPEC = "treesweep-spec"
+"""Under this key the file's metadata hold the SHA-256 of the sweep's file that it is the plan of:
+a driver that ends between writing the one and the other leaves two that do not belong together."""
+
 
 def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
     """Compare a plan with what the store has, and write the plan to the store.
@@ -68,6 +72,7 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
                 writer.write_table(pa.concat_tables(pending))
                 pending = []
         writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
+        writer.add_key_value_metadata({_SPEC: spec_sum(store.folder)})
     return np.concatenate([np.zeros(0, np.int64), *remaining]), answered
 
 
@@ -120,18 +125,24 @@ def _refused(plan: Plan) -> pa.Table:
 def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The stored plan or some of its columns, in pieces of at most 50,000 rows; errors as
     :func:`read_plan`."""
-    folder = open_folder(place)
-    read_manifest(folder)
+    yield from _open_plan(open_folder(place)).batches(_CHUNK, columns)
+
+
+def _open_plan(folder: Folder) -> sealed.Opened:
+    """The plan, if it is that of the sweep's file that the folder holds."""
+    wanted = spec_sum(folder)
     makes = f"'treesweep resume {folder}' makes it"
     try:
         file = sealed.Opened(folder, PLAN, f"{makes} anew")
     except FileNotFoundError:
-        if is_live(folder):
-            raise InputError(
-                f"the driver of {folder} is still making the plan; look again in a moment"
-            ) from None
-        raise InputError(f"{folder} has no plan yet; {makes}") from None
-    yield from file.batches(_CHUNK, columns)
+        why = f"{folder} has no plan yet; {makes}"
+    else:
+        if file.metadata.get(_SPEC.encode(), wanted.encode()) == wanted.encode():
+            return file
+        why = f"the plan of {folder} is that of an earlier sweep.yaml; {makes} anew"
+    if is_live(folder):
+        why = f"the driver of {folder} is still making the plan; look again in a moment"
+    raise InputError(why)
 
 
 def planned_tasks(folder: Folder, columns: Sequence[str] = TASK_COLUMNS) -> pa.Table:

@@ -168,6 +168,12 @@ class Opened:
         with self._reading():
             return self._file.schema_arrow
 
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """The key-value metadata of the file."""
+        with self._reading():
+            return dict(self._file.metadata.metadata or {})
+
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows; of the columns those that are there."""
         with self._reading():

@@ -25,7 +25,7 @@ from sweep.index import Index
 from sweep.keptshards import KeptShards
 from sweep.keys import canonical
 from sweep.lease import FOLDER as LEASES
-from sweep.lease import Lease, LostLeaseError
+from sweep.lease import Lease, LostLeaseError, is_live
 from sweep.parts import DAMAGED, GRACE, Parts
 from sweep.plan import Block
 from sweep.rows import Checkpoint, Finished
@@ -468,15 +468,30 @@ _ANEW = (
 def stored_sweep(place: Place | Folder) -> SweepFile:
     """The sweep that a folder holds; errors as :func:`read_manifest`."""
     root = open_folder(place)
+    manifest, content = _read_sweep(root)
+    return parse_spec(content.decode(), manifest["base"], root.where(SWEEP_FILE))
+
+
+def spec_sum(place: Place | Folder) -> str:
+    """The SHA-256 of the sweep's file that a folder holds; errors as :func:`stored_sweep`."""
+    manifest, _ = _read_sweep(open_folder(place))
+    return str(manifest["spec_sha256"])
+
+
+def _read_sweep(root: Folder, patience: float = 0.5) -> tuple[dict[str, Any], bytes]:
+    """The manifest and the sweep's file, which a driver may just be writing one by one."""
     manifest = read_manifest(root)
     where = root.where(SWEEP_FILE)
     try:
         content = root.read(SWEEP_FILE)
     except FileNotFoundError:
         raise InputError(f"{where} is not there; {_ANEW}") from None
-    if hashlib.sha256(content).hexdigest() != manifest["spec_sha256"]:
-        raise InputError(
-            f"{where} is not what was written there; if you have changed it, run the changed file: "
-            f"'treesweep run SPEC.yaml --out {root}'"
-        )
-    return parse_spec(content.decode(), manifest["base"], where)
+    if hashlib.sha256(content).hexdigest() == manifest["spec_sha256"]:
+        return manifest, content
+    if patience and is_live(root):
+        time.sleep(patience)
+        return _read_sweep(root, 0.0)
+    raise InputError(
+        f"{where} is not what was written there; if you have changed it, run the changed file: "
+        f"'treesweep run SPEC.yaml --out {root}'"
+    )

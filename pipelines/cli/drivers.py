@@ -55,15 +55,13 @@ def _submit_here(
     sweep: SweepFile, folder: str, config: Cluster | None, cluster: Path | None
 ) -> int:
     from pipelines.detached import await_driver, log_for, start_driver
-    from sweep import store
     from sweep.clusters import reach_cluster
 
     arguments = ["resume", folder]
     if config is not None:
         reach_cluster(config)
         arguments += ["--cluster", str(Path(cluster or "").absolute())]
-    with store.create(folder, sweep):
-        pass  # what is wrong with it is better said here than in the log
+    _prepare(folder, sweep)
     log = log_for(folder, sweep.spec.name)
     process = start_driver(arguments, log)
     if not await_driver(process, folder, log, _START_SECONDS):
@@ -75,7 +73,6 @@ def _submit_here(
 
 def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
     from pipelines.remote import await_launched, launch
-    from sweep import store
     from sweep.clusters import Address, open_cluster
     from sweep.hosts import check_workers
 
@@ -85,14 +82,27 @@ def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
     files = [str(reference.path) for reference in references if reference.path is not None]
     with open_cluster(config) as client:
         check_workers(client)
-        with store.create(folder, sweep):
-            pass
+        _prepare(folder, sweep)
         found = launch(client, folder, sweep.spec.name, files)
         if not await_launched(client, found, folder, _START_SECONDS):
             return _say_it_ended(folder, ExitCode.DONE)
     click.echo(f"Process {found.pid} on {found.host} runs the sweep; this machine is free to go.")
     _say_how_to_go_on(folder, f"{found.log} on {found.host}")
     return ExitCode.DONE
+
+
+def _prepare(folder: str, sweep: SweepFile) -> None:
+    """Make the folder of a sweep with its plan, once nothing is wrong with either.
+
+    What is wrong is better said here than in the log, and it leaves the folder as it was.
+    """
+    from sweep import store
+    from sweep.plan import make_plan
+    from sweep.planfile import survey
+
+    plan = make_plan(sweep)
+    with store.create(folder, sweep) as made:
+        survey(plan, made)
 
 
 def _say_it_ended(folder: str, code: int) -> int:

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -22,6 +22,8 @@ from pipelines.detached import Driver, await_end, find_driver, start_driver, sto
 from solver.errors import InputError
 from sweep import store
 from sweep.machine import began
+from sweep.plan import make_plan
+from sweep.planfile import survey
 from sweep.spec import load_spec
 from tests.pipelines.commands import refused, run
 
@@ -159,9 +161,42 @@ def test_what_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert "holds no sweep" in refused("submit", spec, "--out", out)
 
 
-def test_what_the_driver_finds_is_said_too(tmp_path: Path) -> None:
-    spec = tmp_path / "s.yaml"
+def test_a_refused_sweep_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    spec, out = tmp_path / "s.yaml", tmp_path / "out"
+    spec.write_text(SHORT)
+    sweep = load_spec(spec)
+    with store.create(out, sweep) as made:
+        survey(make_plan(sweep), made)
+    before = run("status", out, "--json").stdout
     spec.write_text(SHORT.replace("[monks-1]", "[{path: none.csv, target: y}]"))
+    assert "there is no file" in refused("submit", spec, "--out", out)
+    assert "the driver has ended" not in refused("submit", spec, "--out", out)
+    assert store.stored_sweep(out).text == SHORT
+    assert run("status", out, "--json").stdout == before
+    assert "there is no file" in refused("submit", spec, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("command", ["status", "verify", "report"])
+def test_a_sweep_file_changed_in_the_folder_is_named(tmp_path: Path, command: str) -> None:
+    (tmp_path / "s.yaml").write_text(SHORT)
+    sweep, out = load_spec(tmp_path / "s.yaml"), tmp_path / "out"
+    with store.create(out, sweep) as made:
+        survey(make_plan(sweep), made)
+    (out / "sweep.yaml").write_text(SHORT.replace("monks-1", "monks-2"))
+    assert "sweep.yaml is not what was written there; if you have" in refused(command, out)
+
+
+def test_what_the_driver_finds_is_said_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, table = tmp_path / "s.yaml", tmp_path / "t.csv"
+    spec.write_text(SHORT.replace("[monks-1]", "[{path: t.csv, target: y}]"))
+    table.write_text("a,y\np,0\nq,1\n" * 5)
+
+    def start(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        table.unlink()  # it goes away after it was looked at
+        return start_driver(arguments, log)
+
+    monkeypatch.setattr(detached, "start_driver", start)
     said = refused("submit", spec, "--out", tmp_path / "out")
     assert "the driver has ended: " in said
     assert "there is no file" in said

@@ -585,3 +585,29 @@ def test_a_finished_store_of_version_3_is_answered_and_verified(
         remaining, answered = survey(plan, store)
     # The keys are as they were, so there is nothing to run again.
     assert (len(remaining), answered) == (0, len(before)) == (0, 32)
+
+
+def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmaker: Any) -> None:
+    """A driver that ends between writing the file and the plan leaves two that do not match."""
+    rowmaker.finish(tmp_path / "out")
+    edited = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
+    with stores.create(tmp_path / "out", edited):
+        with pytest.raises(InputError, match="is still making the plan; look again"):
+            read_plan(tmp_path / "out")
+    for read in (read_plan, read_results, sweep_status, verify_sweep):
+        with pytest.raises(InputError, match=r"the plan of .* is that of an earlier sweep.yaml"):
+            read(tmp_path / "out")
+    with stores.create(tmp_path / "out", edited) as store:
+        survey(make_plan(edited), store)
+    assert set(read_plan(tmp_path / "out")["solver"]) == {"cart"}
+
+
+def test_a_sweep_file_that_was_changed_in_the_folder_is_named(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    rowmaker.finish(tmp_path / "out")
+    file = tmp_path / "out" / "sweep.yaml"
+    file.write_text(file.read_text().replace("[branches, cart]", "[cart]"))
+    for read in (read_plan, read_results, sweep_status, verify_sweep):
+        with pytest.raises(InputError, match=r"sweep.yaml is not what was written there; if you"):
+            read(tmp_path / "out")
