@@ -11,6 +11,9 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
@@ -56,6 +59,8 @@ class Verification:
         Trees that could not be; a finding of their row says why, unless it is a former one.
     proofs : int
         Certificates that were checked.
+    planned, missing : int
+        Tasks of the plan, and how many of them have no row.
     former : int
         Rows of earlier plans whose data the sweep's file does not name any more: their trees are
         not scored.
@@ -67,6 +72,8 @@ class Verification:
     trees: int
     unscored: int
     proofs: int
+    planned: int
+    missing: int
     former: int
     findings: list[Finding]
 
@@ -111,7 +118,10 @@ def verify_sweep(
     seen: set[bytes] = set()
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
-    for row in sampled_rows(Parts(folder), planned_tasks(folder), sample):
+    tasks = planned_tasks(folder)
+    stored = Parts(folder).read(["key"])["key"].unique()
+    findings += _check_answers(tasks, stored)
+    for row in sampled_rows(Parts(folder), tasks, sample):
         n_rows += 1
         clock.tick(f"{n_rows} rows checked, {len(findings)} findings")
         problems = [*_check_row(row, seen), *_check_claims(row, claims)]
@@ -131,7 +141,31 @@ def verify_sweep(
                 problems = [*check_certificate(row, folder, tables)]
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
-    return Verification(n_rows, n_scored, n_trees - n_scored, n_proofs, n_former, findings)
+    return Verification(
+        rows=n_rows,
+        trees=n_scored,
+        unscored=n_trees - n_scored,
+        proofs=n_proofs,
+        planned=len(tasks),
+        missing=_n_missing(tasks, stored),
+        former=n_former,
+        findings=findings,
+    )
+
+
+def _n_missing(tasks: pa.Table, stored: pa.Array) -> int:
+    """How many tasks have no row, neither one of their own nor one that answered them."""
+    has_row = [pc.is_in(tasks[name], value_set=stored) for name in ("key", "answered_by")]
+    return len(tasks) - int(pc.sum(pc.or_(*has_row)).as_py() or 0)
+
+
+def _check_answers(tasks: pa.Table, stored: pa.Array) -> Iterator[Finding]:
+    """Whether the rows are there that answered tasks when the plan was made."""
+    answered = tasks.filter(pc.is_valid(tasks["answered_by"]))
+    is_lost = pc.invert(pc.is_in(answered["answered_by"], value_set=stored))
+    for task in answered.filter(is_lost).to_pylist():
+        name = f"{task['dataset']}, λ = {task['lam_label']}"
+        yield Finding(task["answered_by"], name, "the row that answered it is not there any more")
 
 
 def _check_states(folder: Folder) -> Iterator[Finding]:

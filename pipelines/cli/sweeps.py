@@ -142,7 +142,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
-    Exit code 1 says that something is wrong, or that there is nothing to check yet.
+    Exit code 1 says that something is wrong, or that planned tasks have no row to check yet.
     """
     from sweep.verify import verify_sweep
 
@@ -158,9 +158,13 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     if not found.rows and not found.findings:
         click.echo(f"Nothing is checked: {folder} has no results yet.")
         return ExitCode.FAILED
-    if not found.findings:
+    if not found.findings and not found.missing:
         click.echo(f"{checked}: all is well.")
         return ExitCode.DONE
+    if found.missing:
+        have = "has" if found.missing == 1 else "have"
+        tasks = f"{found.missing} of {count(found.planned, 'planned task')} {have} no row"
+        checked += f"; {tasks} (treesweep resume {folder})"
     for finding in found.findings:
         click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}")
     click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")

@@ -177,6 +177,16 @@ def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:
     assert result.stdout == f"Nothing is checked: {home / 'out'} has no results yet.\n"
 
 
+def test_verify_says_how_many_planned_tasks_have_no_row(home: Path) -> None:
+    part = min((home / "out" / "rows").glob("*.parquet"))
+    pq.write_table(pq.read_table(part).slice(1), part)
+    result = run("verify", home / "out")
+    assert result.exit_code == 1
+    assert "all is well" not in result.stdout
+    assert "11 rows checked" in result.stdout
+    assert "; 1 of 12 planned tasks has no row (treesweep resume " in result.stdout
+
+
 def test_verify_counts_trees_that_it_could_not_score(tmp_path: Path) -> None:
     table = pd.DataFrame({"a": [1, 2, 1, 2], "y": ["p", "q", "p", "q"]})
     table.to_csv(tmp_path / "mine.csv", index=False)

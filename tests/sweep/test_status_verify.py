@@ -76,6 +76,30 @@ def test_a_sound_store_has_no_findings(tmp_path: Path, rowmaker: Any) -> None:
     assert (found.rows, found.trees, found.findings) == (24, 24, [])
 
 
+def test_planned_tasks_without_a_row_are_counted(
+    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
+) -> None:
+    sweep = rowmaker.small_sweep()
+    with stores.create(tmp_path / "out", sweep) as store:
+        survey(make_plan(sweep), store)
+        store.add(as_finished(small_rows[1:]))
+    found = verify_sweep(tmp_path / "out")
+    assert (found.rows, found.planned, found.missing, found.findings) == (23, 24, 1, [])
+
+
+def test_a_row_that_answered_a_task_and_is_gone_is_a_finding(tmp_path: Path, rowmaker: Any) -> None:
+    sweep = rowmaker.small_sweep()
+    rowmaker.finish(tmp_path / "out", sweep)
+    with stores.create(tmp_path / "out", sweep) as store:
+        survey(make_plan(sweep), store)
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    rows = pq.read_table(part).to_pylist()
+    pq.write_table(pa.Table.from_pylist(rows[1:], schema=SCHEMA), part)
+    (finding,) = verify_sweep(tmp_path / "out").findings
+    assert finding.key == rows[0]["key"]
+    assert finding.problem == "the row that answered it is not there any more"
+
+
 def _tree(change: Callable[[dict[str, Any]], None]) -> Callable[[Row], None]:
     def apply(row: Row) -> None:
         tree = json.loads(row["tree"])
