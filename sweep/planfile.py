@@ -62,10 +62,12 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
     remaining: list[NDArray[np.int64]] = []
     answered = 0
     pending: list[pa.Table] = []
+    lost: set[str] = set()
     with sealed.created(store.folder, PLAN, SCHEMA) as writer:
         for block in plan.blocks:
             table, open_ones = _survey_block(block, store)
             remaining.append(open_ones)
+            lost |= store.answers.lost_of(block, (open_ones - block.start).tolist())
             answered += len(table) - len(open_ones)
             pending.append(table)
             if sum(map(len, pending)) >= _CHUNK:
@@ -73,6 +75,7 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
                 pending = []
         writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
         writer.add_key_value_metadata({_SPEC: spec_sum(store.folder)})
+    store.tell_lost(len(lost))
     return np.concatenate([np.zeros(0, np.int64), *remaining]), answered
 
 

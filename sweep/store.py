@@ -141,12 +141,16 @@ class Store:
             for damage in self.parts.set_aside():
                 self._tell(str(damage))
             rows = self.parts.read(columns)
-        found = Index(rows, proofs.lost(self.folder, rows).to_numpy())
-        if found.n_lost:
+        return Index(rows, proofs.lost(self.folder, rows).to_numpy())
+
+    def tell_lost(self, number: int) -> None:
+        """Tell how many certificates are lost whose tasks are run again."""
+        if number == 1:
+            self._tell("1 certificate is not there or not whole; its task is run again")
+        elif number:
             self._tell(
-                f"{found.n_lost} certificates are not there or not whole; their tasks are run again"
+                f"{number} certificates are not there or not whole; their tasks are run again"
             )
-        return found
 
     def add(self, finished: Finished) -> None:
         """Take finished rows; they are written soon, see :meth:`maybe_flush`."""

@@ -41,9 +41,23 @@ def test_a_certificate_that_is_lost_is_made_again(
         assert remaining.tolist() == [0]
         assert store.answers.attempts(rows[0]["key"]) == 1
         store.add(as_finished([{**rows[0], "attempt": 2}]))
-    assert told == ["1 certificates are not there or not whole; their tasks are run again"]
+    assert told == ["1 certificate is not there or not whole; its task is run again"]
     assert len(read_results(tmp_path / "out", every_run=True)) == len(rows)
     assert verify_sweep(tmp_path / "out", proof=True).findings == []
+
+
+def test_a_lost_certificate_of_no_planned_task_is_not_said_to_be_made_again(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
+    rows = rowmaker.finish(tmp_path / "out", rowmaker.small_sweep(spec))
+    (tmp_path / "out" / rows[0]["proof"]).unlink()
+    other = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
+    told: list[str] = []
+    with stores.create(tmp_path / "out", other, told.append) as store:
+        remaining, _ = survey(make_plan(other), store)
+        assert len(remaining) == 12
+    assert told == []
 
 
 def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(

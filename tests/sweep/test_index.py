@@ -163,7 +163,7 @@ def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> 
     rows = [{"key": key, "status": "optimal", "limits": "{}", "attempt": 1}]
     stored = pa.Table.from_pylist(rows, schema=TYPES)
     found = Index(stored, np.array([True]))
-    assert found.n_lost == 1
+    assert found.lost_of(tasks, [0]) == {key}
     for status, attempt in (("killed", 2), ("time_limit", 3)):
         found.add(pa.Table.from_pylist([{**rows[0], "status": status, "attempt": attempt}], TYPES))
         assert found.answers_to(tasks)[0] is None
@@ -174,4 +174,4 @@ def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> 
     assert found.answers_to(tasks)[0] == key
     assert found.get(key) == Answer(Status.OPTIMAL, "{}", 4)
     assert found.is_replaced(stored).all()
-    assert found.n_lost == 0
+    assert found.lost_of(tasks, [0]) == set()
