@@ -14,7 +14,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from solver.errors import InputError
 from solver.exact import as_lambda
-from sweep.yamlfile import Strict, problem
+from sweep.yamlfile import Strict, Unrounded, problem
 
 _MOST = 100_000
 
@@ -63,11 +63,14 @@ class Axis:
         return Axis([min(self.lams, key=lambda lam: lam.exact)])
 
 
-def _exact(value: Any) -> Fraction:
+def _exact(value: Any) -> Any:
+    """A λ as the file has it, if it is one."""
+    written = value.text if isinstance(value, Unrounded) else value
     try:
-        return as_lambda(value)
+        as_lambda(written)
     except InputError as error:
         raise problem(str(error)) from None
+    return written
 
 
 class OneLambda(Strict):
@@ -78,8 +81,7 @@ class OneLambda(Strict):
     @field_validator("value")
     @classmethod
     def _is_lambda(cls, value: Any) -> Any:
-        _exact(value)
-        return value
+        return _exact(value)
 
     def expand(self, n_train: int) -> list[Lam]:
         """The λ, whatever the number of training rows."""
@@ -101,8 +103,7 @@ class LambdaGrid(Strict):
     @field_validator("start", "to")
     @classmethod
     def _is_lambda(cls, value: Any) -> Any:
-        _exact(value)
-        return value
+        return _exact(value)
 
     @model_validator(mode="after")
     def _ends(self) -> LambdaGrid:
@@ -154,9 +155,7 @@ class PerRow(Strict):
     @classmethod
     def _as_list(cls, value: Any) -> Any:
         values = value if isinstance(value, list) else [value]
-        for k in values:
-            _exact(k)
-        return values
+        return [_exact(k) for k in values]
 
     def expand(self, n_train: int) -> list[Lam]:
         """λ for a training table of so many rows."""

@@ -7,9 +7,12 @@ This is YAML without its traps: only ``true`` and ``false`` are booleans (``no``
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -152,10 +155,32 @@ def _scalar(node: yaml.Node, path: Path, line: int) -> Any:
         if kind == "int":
             return int(node.value)
         if kind == "float":
-            return float(node.value)
+            return _number(node.value)
     except ValueError:
         pass
     raise InputError(f"{path}, line {line}: cannot read {node.value!r} with the tag {node.tag}")
+
+
+class Unrounded(float):
+    """A number that no float is: the nearest one, with the text that the file has.
+
+    Only what reads the text may take it, see :func:`validate`.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    with suppress(InvalidOperation):  # of exponents that not even a decimal can have
+        if Decimal(text) == Decimal(repr(value)) or math.isnan(value):
+            return value
+    found = Unrounded(value)
+    found.text = text
+    return found
 
 
 def _text(value: str, path: Path, line: int) -> str:
@@ -211,8 +236,14 @@ def problem(message: str, *at: str | int | None) -> PydanticCustomError:
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def validate(model: type[ModelT], file: YamlFile) -> ModelT:
+def validate(model: type[ModelT], file: YamlFile, exact: str | None = None) -> ModelT:
     """Read a model from a file.
+
+    Parameters
+    ----------
+    exact : str, optional
+        The key below which numbers are read as they are written, however many digits they have:
+        the model takes :class:`Unrounded` there.
 
     Raises
     ------
@@ -221,10 +252,22 @@ def validate(model: type[ModelT], file: YamlFile) -> ModelT:
     """
     if not isinstance(file.data, dict):
         raise file.error((), "expected 'key: value' lines")
+    _refuse_unrounded(file.data, (), file, exact)
     try:
         return model.model_validate(file.data)
     except ValidationError as error:
         raise _first(error, file) from None
+
+
+def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: str | None) -> None:
+    """Refuse numbers that would be read as other ones."""
+    if isinstance(data, Unrounded):
+        remedy = "write that" if math.isfinite(data) else "write a smaller one"
+        raise file.error(location, f"{data.text[:40]} would be read as {float(data)}; {remedy}")
+    if isinstance(data, (dict, list)):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            if key != exact:
+                _refuse_unrounded(value, (*location, key), file, exact)
 
 
 def _first(error: ValidationError, file: YamlFile) -> InputError:

@@ -41,6 +41,32 @@ def test_lists_grids_and_per_row(text: str, expected: list[tuple[str, str]]) -> 
     assert lams(text) == expected
 
 
+def test_a_lambda_is_as_it_is_written_however_many_digits_it_has() -> None:
+    long = "0.04999999999999999999999"
+    near = str(Fraction(long))
+    assert lams(f"[{long}, 0.05]") == [(near, long), ("1/20", "0.05")]
+    assert lams(f"{{value: {long}}}") == [(near, long)]
+    assert lams(f"{{per-row: [{long}]}}") == [(str(Fraction(long) / 100), f"{long}/n")]
+    assert lams(f"{{from: 0.1, to: {long}, count: 2}}")[1][0] == near
+    own = SPEC.replace("[car]", f"[{{name: car, lambdas: [{long}]}}]").replace("{}", "1")
+    spec = parse_spec(own).spec
+    assert [lam.exact for lam in spec.lams(spec.datasets[0], 100).lams] == [Fraction(long)]
+
+
+@pytest.mark.parametrize("text", ["1e-400", "1e400", "1e99999999999999999999"])
+def test_lambdas_beyond_floats_are_refused_as_they_are_written(text: str) -> None:
+    with pytest.raises(InputError, match=f"λ = '{text}'… has too many digits; write it with fewer"):
+        lams(f"[0.1, {text}]")
+
+
+def test_numbers_elsewhere_that_would_be_read_as_others_are_refused() -> None:
+    for more in ("limits: {seconds: 0.1000000000000000000001}\n", "limits: {seconds: 1e400}\n"):
+        with pytest.raises(InputError, match=r"line 6: limits.seconds: .* would be read as"):
+            parse_spec(SPEC.replace("{}", "0.1") + more)
+    for same in ("0.10", "1e-1", "+.1", "0.1000000000000000000000"):
+        assert parse_spec(SPEC.replace("{}", "1") + f"limits: {{seconds: {same}}}\n")
+
+
 @given(
     st.integers(1, 10**6),
     st.integers(1, 10**6),
