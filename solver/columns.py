@@ -13,6 +13,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.unicode import check_storable
 from solver.values import (
+    MOMENT,
     Category,
     as_category,
     as_yaml,
@@ -29,9 +31,11 @@ from solver.values import (
     key_of,
     kind_of,
     merged_numbers,
+    merged_values,
     remedy,
     unreadable,
     values_of,
+    widened,
     written,
 )
 
@@ -160,6 +164,7 @@ class ColumnSpec:
         return texts[0] if texts else str(value)
 
     def _read_numbers(self, column: pd.Series[Any]) -> NDArray[np.float64]:
+        column = widened(column)
         dtype = column.dtype
         types = pd.api.types
         if types.is_datetime64_any_dtype(dtype):
@@ -223,7 +228,8 @@ class ColumnSpec:
                 f"column {name!r} mixes booleans and numbers; make them alike, or "
                 f"{remedy(name, 'category')}"
             )
-        _refuse_merged(name, zip(raw, numbers, strict=True))
+        if pair := merged_numbers(zip(raw, numbers, strict=True)):
+            raise _merged_numbers(name, pair)
         return numbers
 
     def _read_dates(self, column: pd.Series[Any]) -> NDArray[np.float64]:
@@ -238,15 +244,12 @@ class ColumnSpec:
             codes, values = spec.factorize(column)
             gone = np.array([value is None for value in values])
             column = column.mask(gone[codes])
-        if text and any(_BELOW_NANOSECONDS.match(str(v)) for v in _factorize(column)[1]):
-            raise _merged_dates(name)
+        if text:
+            self._check_dates(column)
         try:
             moments = pd.to_datetime(column, utc=True, format="ISO8601" if text else None)
         except (ValueError, TypeError, OverflowError):
-            raise InputError(
-                f"column {name!r} cannot be read as dates: write them as YYYY-MM-DD or "
-                "YYYY-MM-DDTHH:MM:SS"
-            ) from None
+            raise _no_dates(name) from None
         naive = moments.dt.tz_localize(None).to_numpy()
         unit = np.datetime_data(naive.dtype)[0]
         codes, ticks = pd.factorize(naive.astype(np.int64))
@@ -256,6 +259,20 @@ class ColumnSpec:
         values = seconds[codes]
         values[np.isnat(naive)] = np.nan
         return np.asarray(values, dtype=np.float64)
+
+    def _check_dates(self, column: pd.Series[Any]) -> None:
+        """Refuse what pandas would read as a date though it does not write one, e.g. ``now``."""
+        name = column.name
+        for value in _factorize(column)[1]:
+            if isinstance(value, (int, float, Decimal, np.number, np.bool_)):
+                raise InputError(
+                    f"column {name!r} cannot be read as dates: it has the number {value}; "
+                    f"{remedy(name, 'number')}"
+                )
+            if isinstance(value, str) and _BELOW_NANOSECONDS.match(value):
+                raise _merged_dates(name)
+            if isinstance(value, str) and not MOMENT.fullmatch(value):
+                raise _no_dates(name, f"it has the value {value!r}; ")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; what has its default is left out."""
@@ -393,6 +410,18 @@ def raw_kinds(column: pd.Series[Any], missing: Sequence[Category] = ()) -> dict[
     return {kind: found[kind] for kind in ("text", "numbers", "dates", "booleans") if kind in found}
 
 
+def is_missing(column: pd.Series[Any]) -> NDArray[np.bool_]:
+    """Whether each value of a raw column is missing; refuses one that cannot be asked."""
+    try:
+        return np.asarray(column.isna())
+    except ArithmeticError:
+        raise _signaling(column) from None
+
+
+def _signaling(column: pd.Series[Any]) -> InputError:
+    return InputError(f"column {column.name!r} has a signaling NaN; leave the value empty")
+
+
 def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> tuple[str | None, Any]:
     known = ("kind", "missing")
     options = wish if isinstance(wish, Mapping) else {"kind": wish}
@@ -450,12 +479,30 @@ def _refuse_texts_that_merge(name: Any, raw: Sequence[Any], spec: ColumnSpec) ->
 
 
 def _refuse_merged(name: Any, values: Iterable[tuple[Any, Category]]) -> None:
-    """Refuse raw values that differ and are one as floats."""
-    if pair := merged_numbers((raw, value) for raw, value in values if isinstance(value, float)):
-        raise InputError(
-            f"column {name!r} has the numbers {pair[0]} and {pair[1]}, which differ by less than "
-            f"floats can; round them, turn them into text, or {remedy(name, 'drop')}"
-        )
+    """Refuse raw values that differ and are one in canonical form."""
+    if not (pair := merged_values(values)):
+        return
+    if isinstance(pair[0], (int, float, Decimal, np.number)):
+        raise _merged_numbers(name, pair)
+    types = [type(value).__name__ for value in pair]
+    raise InputError(
+        f"column {name!r} has two values that both read {str(pair[0])!r}, {types[0]} and "
+        f"{types[1]}; tell them apart in their text, or {remedy(name, 'drop')}"
+    )
+
+
+def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
+    return InputError(
+        f"column {name!r} has the numbers {pair[0]} and {pair[1]}, which differ by less than "
+        f"floats can; round them, turn them into text, or {remedy(name, 'drop')}"
+    )
+
+
+def _no_dates(name: Any, why: str = "") -> InputError:
+    return InputError(
+        f"column {name!r} cannot be read as dates: {why}write them as YYYY-MM-DD or "
+        "YYYY-MM-DDTHH:MM:SS"
+    )
 
 
 def _merged_dates(name: Any) -> InputError:
@@ -496,9 +543,9 @@ def _nature(column: pd.Series[Any]) -> str:
         if found == "unknown-array":
             found = pd.api.types.infer_dtype(column.astype(object), skipna=True)
     if found in ("floating", "integer", "mixed-integer-float", "decimal"):
-        return "number" if column.notna().any() else "category"
+        return "number" if not is_missing(column).all() else "category"
     if found in ("datetime", "datetime64", "date"):
-        return "date" if column.notna().any() else "category"
+        return "date" if not is_missing(column).all() else "category"
     if found in ("boolean", "empty", "period", "interval", "mixed", "mixed-integer"):
         return "category"
     if found == "string":
@@ -531,6 +578,7 @@ def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Cat
 
 def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
     """Codes, −1 for missing, and distinct raw values, which pandas does not always tell apart."""
+    column = widened(column)
     if column.dtype == np.longdouble:
         narrow = column.astype(np.float64)
         if np.any((narrow != column) & column.notna()):
@@ -547,6 +595,8 @@ def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
             return codes, [*found, *which.tolist()]
         codes, found = pd.factorize(column)
         return codes, list(found)
-    except (TypeError, NotImplementedError):
+    except (TypeError, NotImplementedError, ArithmeticError):
+        if any(isinstance(value, Decimal) and value.is_snan() for value in column):
+            raise _signaling(column) from None
         kinds = (type(v).__name__ for v in column if getattr(type(v), "__hash__", None) is None)
         raise unreadable(column.name, f"{next(kinds, 'unhashable')} values") from None

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.columns import ColumnSpec, raw_kinds
+from solver.columns import ColumnSpec, is_missing, raw_kinds
 from solver.errors import InputError
 from solver.squares import check_targets
 from solver.values import as_category, key_of, sort_categories
@@ -19,7 +19,7 @@ MISSING, UNKNOWN = -1, -2
 
 
 def read_labels(
-    column: pd.Series[Any], classes: Sequence[Any] | None = None
+    column: pd.Series[Any], classes: Sequence[Any] | None = None, *, fewest: int = 2
 ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
     """The sorted labels of a target column and the position of each row's label among them.
 
@@ -29,30 +29,45 @@ def read_labels(
         The target: strings, whole numbers, booleans or categories.
     classes : sequence, optional
         All labels, where the column may lack some.
+    fewest : int
+        Labels that there must be.
 
     Raises
     ------
     InputError
-        If a label is missing, the target is a measured number or a date, text, numbers and
-        booleans are mixed, there is a single class, or a label is not among ``classes``.
+        If a label is missing or cannot be read, the target is a measured number or a date, text,
+        numbers and booleans are mixed, there are too few classes, or a label is not among
+        ``classes``.
     """
     name = column.name
-    if column.isna().any():
-        rows = int(column.isna().sum())
+    try:
+        rows, kinds = int(is_missing(column).sum()), raw_kinds(column)
+    except InputError as error:
+        raise _of_target(error, "make its labels text") from None
+    if rows:
         raise InputError(
             f"target {name!r} is missing in {rows} of {len(column)} rows; "
             "drop these rows or fill the target in"
         )
-    if pd.api.types.is_datetime64_any_dtype(column):
+    if "dates" in kinds:
         raise InputError(f"target {name!r} holds dates; give it labels")
-    if _is_measured(column):
+    if len(kinds) > 1:
+        raise InputError(f"target {name!r} mixes {' and '.join(kinds)}; make its labels alike")
+    try:
+        measured = _is_measured(column)
+        labels = _distinct_labels(column)
+    except InputError as error:
+        raise _of_target(error, "make its labels text") from None
+    if measured:
         raise InputError(
             f"target {name!r} holds measured numbers; say that this is regression, or give it "
             "labels (for example by cutting it into ranges)"
         )
-    if classes is None:
-        labels = _distinct_labels(column)
-    else:
+    if classes is None and len(labels) < fewest:
+        raise InputError(
+            f"target {name!r} has the single class {labels[0]!r}; there is nothing to learn"
+        )
+    if classes is not None:
         labels = check_classes(classes)
     positions = find_labels(column, labels)
     if np.any(positions < 0):
@@ -97,16 +112,8 @@ def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.in
 
 
 def _distinct_labels(column: pd.Series[Any]) -> tuple[Any, ...]:
-    name = column.name
     _, found = ColumnSpec("category").factorize(column)
-    if len(kinds := raw_kinds(column)) > 1:
-        raise InputError(f"target {name!r} mixes {' and '.join(kinds)}; make its labels alike")
-    labels = tuple(sort_categories(found[:-1]))
-    if len(labels) == 1:
-        raise InputError(
-            f"target {name!r} has the single class {labels[0]!r}; there is nothing to learn"
-        )
-    return labels
+    return tuple(sort_categories(found[:-1]))
 
 
 def _is_measured(column: pd.Series[Any]) -> bool:
@@ -130,10 +137,15 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
     name = ", ".join(map(str, columns.columns))
     try:
         numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
-    except InputError as error:  # what it advises is for features
-        what = str(error).partition(";")[0].replace("column", "target", 1)
-        raise InputError(f"{what}; regression needs a finite number in every row") from None
+    except InputError as error:
+        raise _of_target(error, "regression needs a finite number in every row") from None
     values = check_targets(np.stack(numbers, axis=1), name)
     if len(values) and np.all(values == values[0]):
         raise InputError(f"target {name!r} has a single value; there is nothing to learn")
     return values
+
+
+def _of_target(error: InputError, remedy: str) -> InputError:
+    """The refusal of a column, as that of a target: what it advises is for features."""
+    what = str(error).partition(";")[0].replace("column", "target", 1)
+    return InputError(f"{what}; {remedy}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.exact import Errors
-from solver.values import lost_number
+from solver.values import as_floats, lost_number
 
 TOLERANCE = Fraction(1, 2**30)
 """Up to this share of the loss of the tree without a split, losses of regression trees are taken
@@ -119,7 +119,7 @@ def check_targets(values: NDArray[Any], name: str) -> NDArray[np.float64]:
         If they are no finite floats, or too large or all too small to be squared.
     """
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = as_floats(np.asarray(values))
     except (TypeError, ValueError):
         raise InputError(f"target {name!r} does not hold numbers, which regression needs") from None
     if (lost := lost_number(values, numbers)) is not None:

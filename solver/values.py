@@ -27,14 +27,17 @@ Category: TypeAlias = str | int | float | bool | None
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _BOOLEANS = {"True": True, "TRUE": True, "true": True}
 _BOOLEANS |= {"False": False, "FALSE": False, "false": False}
-_MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?"
+MOMENT = re.compile(
+    r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?"
 )
+"""How a moment is written; nothing else is one, such as ``today`` or ``2020``."""
 _YAML_TEXT = re.compile(r"[^\W\d]([\w -]*\w)?")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
 _EXACT = 2.0**53
 _LARGEST = 308
 """No float has more digits before its point."""
+_BITS = 1024
+"""No float has more of them before its point."""
 
 
 def key_of(value: Category) -> Hashable:
@@ -71,14 +74,16 @@ def as_category(value: Any, name: Any) -> Category:
     Raises
     ------
     InputError
-        If it is infinite, or no test can read it, or no file can hold it.
+        If it is infinite or beyond all floats, or no test can read it, or no file can hold it.
     """
     if isinstance(value, str):
         check_storable(value, f"column {name!r}: the value")
-        return str(value)
+        return str.__str__(value)  # an Enum calls itself by another text
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)):
+        if int(value).bit_length() > _BITS:
+            raise _too_large(name)
         return int(value)
     if value is None or value is pd.NA or value is pd.NaT:
         return None
@@ -88,8 +93,10 @@ def as_category(value: Any, name: Any) -> Category:
         if abs(value) == math.inf:
             raise InputError(f"column {name!r} has an infinite value; replace it or leave it empty")
         if isinstance(value, Decimal):
+            if value and value.adjusted() > _LARGEST:
+                raise _too_large(name)
             return _number(value)
-        number = float(value)
+        number = as_float(value)
         return int(number) if number.is_integer() else number
     if isinstance(value, dt.datetime):
         return _moment_text(pd.Timestamp(value))
@@ -103,7 +110,7 @@ def written(text: str) -> Category:
     nothing but itself."""
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    if _MOMENT.fullmatch(text):
+    if MOMENT.fullmatch(text):
         try:
             return _moment_text(pd.Timestamp(text))
         except ValueError:
@@ -124,12 +131,39 @@ def written(text: str) -> Category:
     return _number(number)
 
 
+def as_float(value: Any) -> float:
+    """A float of any width; a narrow one is its shortest decimal, as a file has it."""
+    return float(str(value) if isinstance(value, (np.float32, np.float16)) else value)
+
+
+def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """A copy of numbers as floats, see :func:`as_float`."""
+    if values.dtype not in (np.float32, np.float16):
+        return np.array(values, dtype=np.float64)
+    distinct, places = np.unique(values, return_inverse=True)
+    return np.array([*map(as_float, distinct)], dtype=np.float64)[places].reshape(values.shape)
+
+
+def widened(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Narrow floats as floats, see :func:`as_float`."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        found = dtype.categories.to_series()
+        wide = widened(found)
+        return column if wide is found else column.cat.rename_categories(wide.tolist())
+    narrow = getattr(dtype, "numpy_dtype", dtype)
+    if narrow not in (np.float32, np.float16):
+        return column
+    numbers = as_floats(column.to_numpy(dtype=narrow, na_value=np.nan))
+    return pd.Series(numbers, column.index, name=column.name)
+
+
 def exact(value: Any) -> Decimal:
     """The number that a raw value writes, digit by digit; a float stands for its shortest text."""
     if isinstance(value, str):
         return Decimal(_BOOLEANS.get(value, value.strip()))
     if isinstance(value, (float, np.floating)):
-        return Decimal(repr(float(value)))
+        return Decimal(repr(as_float(value)))
     return value if isinstance(value, Decimal) else Decimal(int(value))
 
 
@@ -147,6 +181,31 @@ def merged_numbers(values: Iterable[tuple[Any, float]]) -> tuple[Any, Any] | Non
         if first is not raw and number == number and exact(first) != exact(raw):
             return first, raw
     return None
+
+
+def merged_values(values: Iterable[tuple[Any, Category]]) -> tuple[Any, Any] | None:
+    """Two raw values that differ, and are one as categories; or None.
+
+    Numbers are told apart by their digits. Moments of one text are the same moment, and a text may
+    stand for the moment that it writes.
+    """
+    seen: dict[Hashable, Any] = {}
+    for raw, value in values:
+        first = seen.setdefault(key_of(value), raw)
+        if first is raw or value is None or isinstance(value, bool):
+            continue
+        if isinstance(value, str):
+            texts = isinstance(first, str) and isinstance(raw, str)
+            same = texts or first == raw or _are_moments(first, raw)
+        else:
+            same = exact(first) == exact(raw)
+        if not same:
+            return first, raw
+    return None
+
+
+def _are_moments(*raw: Any) -> bool:
+    return all(isinstance(value, (str, dt.date)) for value in raw)
 
 
 def is_exact(number: float) -> bool:
@@ -172,6 +231,13 @@ def unreadable(name: Any, what: str) -> InputError:
     """The refusal of values that no test can read."""
     return InputError(
         f"column {name!r} holds {what}, which no test can read; turn it into text or numbers, or "
+        f"{remedy(name, 'drop')}"
+    )
+
+
+def _too_large(name: Any) -> InputError:
+    return InputError(
+        f"column {name!r} has a number beyond 2^{_BITS}; turn it into text, or "
         f"{remedy(name, 'drop')}"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import io
 from decimal import Decimal
 
@@ -539,3 +540,76 @@ class TestReadAgain:
         dates = ColumnSpec("date", missing=("1900-01-01",))
         found = dates.read(pd.Series(pd.to_datetime(["1900-01-01", "1970-01-01"])))
         np.testing.assert_array_equal(found, [np.nan, 0.0])
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - a StrEnum is its text anyway
+    RED = "red"
+
+
+class TestWhatOnlyLooksAlike:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            [pd.Period("2020-01-01 00:00", "h"), pd.Period("2020-01-01 00:00", "min")],
+            [pd.Period("2020", "Y"), "2020"],
+            [pd.Period("2020-01-01", "D"), dt.date(2020, 1, 1)],
+            [pd.Interval(0, 1), "(0, 1]"],
+        ],
+    )
+    @pytest.mark.parametrize("dtype", [object, "category"])
+    def test_is_refused(self, values, dtype):
+        column = pd.Series(values, dtype=object).astype(dtype)
+        for overrides in ({}, {"x": "category"}):
+            with pytest.raises(InputError, match=r"mixes text and|column 'x' has two values that"):
+                infer_columns(pd.DataFrame({"x": column}), overrides)
+        with pytest.raises(InputError, match=r"has two values that both read .*columns: {x: drop}"):
+            read(ColumnSpec("category"), column)
+
+    def test_a_member_of_an_enum_is_its_text(self):
+        column = pd.Series([Colour.RED, "Colour.RED", "red"], dtype=object)
+        assert read(ColumnSpec("category"), column) == ["red", "Colour.RED", "red"]
+
+    def test_one_moment_is_one_value(self):
+        moments = [dt.date(2020, 1, 1), pd.Timestamp("2020-01-01"), "2020-01-01"]
+        assert read(ColumnSpec("category"), pd.Series(moments, dtype=object)) == ["2020-01-01"] * 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["now", "today", "2020", "2020-01", "20200101", "2020-W01", 20200101, Decimal(2020), True, 1.5],
+)
+def test_dates_are_written_out(value):
+    """``today`` would be another date tomorrow, and 2020 nanoseconds."""
+    column = pd.Series(["2000-01-01", value], dtype=object)
+    with pytest.raises(InputError, match=r"'x' cannot be read as dates: it has the (value|number)"):
+        read(ColumnSpec("date"), column)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "Float32", "float[pyarrow]"])
+def test_narrow_floats_are_what_a_file_has(dtype):
+    column = pd.Series([0.1, 2, 0.3], dtype=dtype)
+    assert read(ColumnSpec("number"), column) == [0.1, 2.0, 0.3]
+    assert read(ColumnSpec("category"), column) == [0.1, 2, 0.3]
+    if dtype != "float16":  # of which pandas makes no categories
+        assert read(ColumnSpec("category"), column.astype("category")) == [0.1, 2, 0.3]
+    gaps = pd.Series([0.1, None], dtype=dtype)
+    np.testing.assert_array_equal(read(ColumnSpec("number"), gaps), [0.1, np.nan])
+    marked = ColumnSpec("number", missing=(0.1,))
+    np.testing.assert_array_equal(read(marked, column), [np.nan, 2.0, 0.3])
+
+
+@pytest.mark.parametrize("kind", ["number", "category"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Decimal("sNaN"), "column 'x' has a signaling NaN; leave the value empty"),
+        (Decimal("1e999999"), r"column 'x' has a number beyond 2\^1024"),
+        (10**1000, r"column 'x' has a number beyond 2\^1024"),
+    ],
+)
+def test_numbers_that_are_none(kind, value, message):
+    column = pd.Series([value, Decimal(1)], dtype=object)
+    with pytest.raises(InputError, match=message):
+        read(ColumnSpec(kind), column)
+    with pytest.raises(InputError, match=message):
+        infer_columns(pd.DataFrame({"x": column}))
