@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from solver.catalogue import regularization_path, solve
-from solver.columns import Override
+from solver.columns import ColumnSpec, Override
 from solver.digits import at_least
 from solver.encodings import fit_encoder
 from solver.errors import InputError
@@ -27,7 +27,6 @@ from solver.path import Path
 from solver.problem import Problem
 from solver.solution import Status
 from solver.tree import Task
-from solver.values import lost_number
 from solver.weights import WholeWeights, whole_weights
 
 _AUTO = ("quantiles", {"k": 8})
@@ -81,16 +80,9 @@ class SparseTree(BaseEstimator):
         """
 
     @abstractmethod
-    def _read_target(self, frame: pd.DataFrame, y: Any) -> NDArray[Any]:
-        """What is to be predicted: labels, or numbers of shape (rows, outputs)."""
-
-    def _number_target(self, target: NDArray[Any]) -> NDArray[Any]:
-        """The target as a problem takes it."""
-        return target
-
-    def _labels(self) -> list[Any]:
-        """The labels, in the order of their numbers."""
-        return []
+    def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
+        """The classes, and the class of each row; or no classes, and the numbers that are to be
+        predicted, of shape (rows, outputs)."""
 
     def _surplus(self, lam: Fraction) -> Fraction:
         """What ``objective_`` is above loss + λ·splits, for every tree."""
@@ -128,13 +120,14 @@ class SparseTree(BaseEstimator):
             If a limit ended the search before the proof.
         """
         frame = self._read(X, reset=True, y=y)
-        target = self._read_target(frame, y)
+        labels, target = self._read_target(frame, y)
         lam, least = self._read_lams()
         options = self._options()
         weights = _read_weights(sample_weight, frame)
         counted = weights.whole > 0
-        numbers = self._number_target(target)[counted]
-        problem = self._encode(frame[counted], numbers, weights.positive, _target_names(y))
+        problem = self._encode(
+            frame[counted], labels, target[counted], weights.positive, _target_names(y)
+        )
         limits = Limits(
             seconds=self.time_limit,
             bytes=self.memory_limit,
@@ -161,6 +154,7 @@ class SparseTree(BaseEstimator):
     def _encode(
         self,
         frame: pd.DataFrame,
+        labels: tuple[Any, ...],
         numbers: NDArray[Any],
         weights: WholeWeights,
         names: str | tuple[str, ...],
@@ -171,7 +165,6 @@ class SparseTree(BaseEstimator):
             raise InputError(f"encoding_options = {how!r} must be a mapping, e.g. {{'k': 8}}")
         if encoding == "auto":
             encoding, how = _AUTO[0], {**_AUTO[1], **how}
-        labels = self._labels()
         self.encoder_ = fit_encoder(
             encoding,
             frame,
@@ -277,17 +270,36 @@ class SparseTree(BaseEstimator):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):
             values = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
-            if values.dtype.kind == "f" and (lost := lost_number(X, values)) is not None:
-                raise InputError(f"X has the whole number {lost}, which is no float; round it")
             names = [f"x{j}" for j in range(values.shape[1])]
-            X = pd.DataFrame(values, columns=names)
+            given = values_of(X)
+            if given.dtype == object:  # its values are read one by one, numpy merges some
+                table = pd.DataFrame(given.reshape(values.shape), columns=names, dtype=object)
+                X = table.apply(self._read_objects)
+            else:
+                X = pd.DataFrame(values, columns=names)
+        elif not reset:
+            self._check_places([str(name) for name in X.columns])
         if not len(X):
             raise InputError("Found array with 0 sample(s): the table has no rows")
         if reset:
             self._names = [str(name) for name in X.columns]
         # An array may follow a table, as scikit-learn has it: columns are then told by position.
-        table: pd.DataFrame = X.set_axis(self._names, axis="columns")
-        return table
+        frame: pd.DataFrame = X.set_axis(self._names, axis="columns")
+        return frame
+
+    def _read_objects(self, column: pd.Series[Any]) -> Any:
+        """A column of an array of objects as numbers, unless the user wants it otherwise."""
+        return column if column.name in (self.columns or {}) else ColumnSpec("number").read(column)
+
+    def _check_places(self, names: list[str]) -> None:
+        """Refuse a table whose column is in the place of another one of the fit: the tree would
+        find it by its name."""
+        for name, fitted in zip(names, self._names, strict=True):
+            if name != fitted and name in self._names:
+                raise InputError(
+                    f"X has the column {name!r} in the place of {fitted!r}; bring its columns into "
+                    f"the order of the fit: {', '.join(self._names)}"
+                )
 
     def _warn_unless_proven(self) -> None:
         """Say how far the tree, or the path, may be from optimal."""
@@ -315,6 +327,13 @@ class SparseTree(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def values_of(given: Any) -> NDArray[Any]:
+    """What is given as an array; a list as an array of objects, each as it is."""
+    if hasattr(given, "__array__"):
+        return np.asarray(given)
+    return np.array(given, dtype=object)
 
 
 def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> WholeWeights:

@@ -12,12 +12,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from solver.columns import raw_kinds
+from solver.columns import is_missing
 from solver.errors import InputError
-from solver.estimators.base import SparseTree
+from solver.estimators.base import SparseTree, values_of
+from solver.labels import read_labels
 from solver.tree import Task
-from solver.unicode import check_storable
-from solver.values import lost_number
+from solver.values import as_floats, key_of, lost_number
 
 
 class SparseTreeClassifier(ClassifierMixin, SparseTree):
@@ -49,37 +49,46 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         check_is_fitted(self)
         return self.tree_.predict_proba(self._read(X, reset=False))
 
-    def _read_target(self, frame: pd.DataFrame, y: Any) -> NDArray[Any]:
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
-        check_consistent_length(frame, labels)
-        missing = pd.isna(labels)
-        if missing.any():
-            raise InputError(f"y contains NaN in {missing.sum()} rows; every row needs a label")
-        for label in labels:
-            if isinstance(label, str):
-                check_storable(label, "the label")
-        _refuse_merged(y, labels)
-        check_classification_targets(labels)
-        return labels
-
-    def _number_target(self, target: NDArray[Any]) -> NDArray[Any]:
-        self.classes_, codes = np.unique(target, return_inverse=True)
-        return codes
-
-    def _labels(self) -> list[Any]:
-        labels: list[Any] = self.classes_.tolist()
-        return labels
+    def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
+        column = _label_column(y)
+        check_consistent_length(frame, column)
+        try:
+            if rows := int(is_missing(column).sum()):
+                raise InputError(f"y contains NaN in {rows} rows; every row needs a label")
+            if pd.api.types.infer_dtype(column) in ("floating", "mixed-integer-float"):
+                check_classification_targets(column.to_numpy(dtype=np.float64))
+            labels, codes = read_labels(column, fewest=1)
+        except InputError as error:
+            message = str(error).replace("target 'y'", "y", 1).replace("column 'y'", "y", 1)
+            raise InputError(message) from None
+        self.classes_ = _labels_like(y, labels)
+        return labels, codes
 
 
-def _refuse_merged(y: Any, labels: NDArray[Any]) -> None:
-    """Refuse labels that numpy takes, or has taken, for one."""
-    given = np.array(y, dtype=object).ravel() if isinstance(y, (list, tuple)) else labels
-    if given.dtype == object:
-        kinds = raw_kinds(pd.Series(given))
-        if len(kinds) > 1:
-            raise InputError(f"y mixes {' and '.join(kinds)}; make its labels alike")
-    if labels.dtype.kind == "f" and (lost := lost_number(y, labels)) is not None:
-        raise InputError(f"y has the whole number {lost}, which is no float; write it as text")
+def _label_column(y: Any) -> pd.Series[Any]:
+    """The labels one by one as they are given: numpy makes one text of two that end in zeros."""
+    if hasattr(y, "to_pandas"):
+        y = y.to_pandas()
+    pandas = isinstance(y, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
+    given = y if pandas else values_of(y)
+    flat = column_or_1d(given, warn=True)
+    if pandas:
+        return pd.Series(given, name="y").reset_index(drop=True)
+    return pd.Series(flat, name="y", dtype=object if flat.dtype.kind in "OU" else None)
+
+
+def _labels_like(y: Any, labels: tuple[Any, ...]) -> NDArray[Any]:
+    """The classes as an array of the type of ``y``, if such an array gives them back."""
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufb":
+        return np.array(labels).astype(dtype)
+    typed = np.array(labels)
+    alike = [(type(a), key_of(a)) for a in typed.tolist()] == [(type(b), key_of(b)) for b in labels]
+    if alike and (typed.dtype.kind != "U" or not isinstance(dtype, np.dtype) or dtype.kind == "U"):
+        return typed
+    objects = np.empty(len(labels), dtype=object)
+    objects[:] = labels
+    return objects
 
 
 class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
@@ -101,14 +110,11 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
         check_is_fitted(self)
         return np.asarray(self.tree_.predict(self._read(X, reset=False)))
 
-    def _read_target(self, frame: pd.DataFrame, y: Any) -> NDArray[Any]:
+    def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
         values: NDArray[Any] = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
         check_consistent_length(frame, values)
-        numbers = values.reshape(len(values), -1).astype(np.float64)
+        numbers = as_floats(values.reshape(len(values), -1))
         if (lost := lost_number(y, numbers)) is not None:
             raise InputError(f"y has the whole number {lost}, which is no float; round it")
-        return numbers
-
-    def _number_target(self, target: NDArray[Any]) -> NDArray[Any]:
-        self.n_outputs_ = target.shape[1]
-        return target
+        self.n_outputs_ = numbers.shape[1]
+        return (), numbers

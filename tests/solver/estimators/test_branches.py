@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -440,13 +442,12 @@ BIG = 2**53
 @pytest.mark.parametrize(
     "X, y, message",
     [
-        (np.array([[BIG], [BIG + 1]], dtype=object), [0, 1], f"X has the whole number {BIG + 1}"),
-        ([[BIG, 0.5], [BIG + 1, 0.5]], [0, 1], f"X has the whole number {BIG + 1}"),
+        (np.array([[BIG], [BIG + 1]], dtype=object), [0, 1], f"exact as numbers, e.g. {BIG + 1}"),
+        ([[BIG, 0.5], [BIG + 1, 0.5]], [0, 1], f"exact as numbers, e.g. {BIG + 1}"),
         (np.array([[BIG], [BIG + 1]]), [0, 1], r"whole numbers beyond 2\^53"),
         ([[1], [2], [3], [4]], np.array([True, 1, False, 0], dtype=object), "y mixes numbers and"),
         ([[1], [2], [3], [4]], [True, 1, False, 0], "y mixes numbers and booleans"),
         ([[1], [2], [3]], ["1", 1, "a"], "y mixes text and numbers"),
-        ([[1], [2], [3]], [BIG, BIG + 1, 0.0], f"y has the whole number {BIG + 1}"),
     ],
 )
 def test_values_that_would_merge_are_refused(X: Any, y: Any, message: str) -> None:
@@ -454,7 +455,88 @@ def test_values_that_would_merge_are_refused(X: Any, y: Any, message: str) -> No
         BranchesClassifier().fit(X, y)
 
 
-def test_large_classes_stay_apart() -> None:
-    y = [BIG, BIG + 1, BIG, BIG + 1]
+@pytest.mark.parametrize("first", [BIG, float(BIG)])
+def test_large_classes_stay_apart(first: float) -> None:
+    y = [first, BIG + 1, first, BIG + 1]
     model = BranchesClassifier(lam="0.01").fit([[1], [2], [1], [2]], y)
     assert model.predict([[1], [2]]).tolist() == [BIG, BIG + 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["a", "a\0"], ["a", "a\0"]),
+        (pd.Series([True, False], dtype="boolean"), [False, True]),
+        (pd.Series([1, 2], dtype="Int64"), [1, 2]),
+        ([1, 2**63], [1, 2**63]),
+        ([-1, 2**63 + 1], [-1, 2**63 + 1]),
+    ],
+)
+def test_labels_stay_what_they_are(labels: Any, classes: list[Any]) -> None:
+    model = BranchesClassifier(lam=0).fit([[1.0], [2.0]], labels)
+    assert [repr(label) for label in model.classes_.tolist()] == [*map(repr, classes)]
+    assert model.predict([[1.0], [2.0]]).tolist() == list(labels)
+    assert Tree.from_json(model.tree_.to_json()).classes == tuple(classes)
+
+
+def test_a_missing_label_is_no_class() -> None:
+    with pytest.raises(InputError, match="y contains NaN in 1 rows"):
+        BranchesClassifier().fit(pd.DataFrame({"a": list("qrs")}), ["a", float("nan"), "nan"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "y holds dates; give it labels"),
+        (np.array(["2020-01-01", "2021-01-01"], "M8[D]"), "y holds dates; give it labels"),
+        (["a\udc80", "b"], "y: the value 'a.udc80' holds a lone surrogate"),
+        ([b"a", b"b"], "y holds bytes values, which no test can read; make its labels text"),
+        ([Decimal("sNaN"), 1], "y has a signaling NaN; leave the value empty"),
+        ([Decimal("1e999999"), 1], "y has a number beyond 2.1024; make its labels text"),
+        ([Decimal("0.1"), Decimal("0.10000000000000000001")], "y has the numbers 0.1 and 0.10"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_refused(labels: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}"):
+        BranchesClassifier().fit([[1.0], [2.0]], labels)
+
+
+NEAR = ["0.1", "0.10000000000000000001"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[Decimal(NEAR[0])], [Decimal(NEAR[1])]] * 2, "'x0' has the numbers 0.1 and 0.10"),
+        ([[NEAR[0]], [NEAR[1]]] * 2, "'x0' has the numbers 0.1 and 0.10"),
+        ([[True], [1], [False], [0]], "'x0' mixes booleans and numbers"),
+        ([[5, 2**53 + 1], [5, 2**53], [5, 3], [5, 4]], "'x1' has whole numbers beyond 2.53"),
+    ],
+)
+def test_values_that_numpy_merges_are_refused(rows: list[Any], message: str) -> None:
+    array = np.array(rows, dtype=object)
+    with pytest.raises(InputError, match=message):
+        BranchesClassifier(lam=0).fit(array, list("abcd"))
+    model = BranchesClassifier(lam=0).fit(np.zeros((4, array.shape[1])) + [[0], [1]] * 2, [*"abab"])
+    with pytest.raises(InputError, match=message):
+        model.predict(array)
+    if not isinstance(rows[0][0], str):  # scikit-learn refuses lists of text
+        with pytest.raises(InputError, match=message):
+            BranchesClassifier(lam=0).fit(rows, list("abcd"))
+
+
+def test_columns_of_objects_are_read_as_the_user_wants() -> None:
+    array = np.array([[True, "0"], [1, "0.0"], [False, "0"], [0, "0"]], dtype=object)
+    model = BranchesClassifier(lam=0, columns={"x0": "category", "x1": "drop"})
+    assert model.fit(array, list("abcd")).predict(array).tolist() == list("abcd")
+
+
+def test_columns_of_a_table_are_not_mistaken() -> None:
+    """By position the estimator would answer otherwise than its tree, which goes by name."""
+    table = pd.DataFrame([["a", "c"], ["b", "c"]])
+    model = BranchesClassifier(lam=0, encoding="onehot").fit(table, ["x", "y"])
+    assert model.predict(table).tolist() == ["x", "y"]
+    with pytest.raises(InputError, match="X has the column '1' in the place of '0'; bring its"):
+        model.predict(table[[1, 0]])
+    with pytest.raises(InputError, match="X has the column '1' in the place of '0'; bring its"):
+        model.predict(table.set_axis([1, 2], axis="columns"))
