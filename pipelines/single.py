@@ -223,6 +223,5 @@ def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
     """
     reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
     if reference.path is not None:
-        texts = {*tree.columns, tree.target, *tree.outputs}
-        return read_file(reference.path.expanduser(), reference.separator, texts)
+        return read_file(reference.path.expanduser(), reference.separator, tree.texts)
     return load_dataset(reference).frame

@@ -122,6 +122,17 @@ class Tree:
         """Training weight that the tree misclassifies, by its own counts; its squared error."""
         return sum(node.errors for node in self.nodes if node.is_leaf)
 
+    @property
+    def texts(self) -> dict[str, set[str]]:
+        """The texts that the tree knows, of each column that it reads and of its targets."""
+        found: dict[str, set[str]] = {name: set() for name in (*self.columns, *self.outputs)}
+        found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))
+        for test in self.tests.values():
+            if isinstance(test, CategoryTest):
+                values = (value for group in test.groups for value in group)
+                found[test.column].update(value for value in values if isinstance(value, str))
+        return found
+
     def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """The node at which each raw row ends.
 

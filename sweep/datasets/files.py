@@ -7,7 +7,7 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def ending_of(path: Path) -> str:
 
 
 def read_file(
-    path: Path, separator: str | None = None, texts: Collection[str] | None = None
+    path: Path, separator: str | None = None, texts: Mapping[str, Collection[str]] | None = None
 ) -> pd.DataFrame:
     """Read a table; its format follows from the file's ending.
 
@@ -53,9 +53,10 @@ def read_file(
         of Parquet files that ends in ``.parquet`` is one table.
     separator : str, optional
         What parts the fields of a text file: by default a comma, a tab in ``.tsv``.
-    texts : collection of str, optional
+    texts : mapping of str, optional
         The columns of a text file that are left as they are written, because somebody knows how to
-        read them. By default none: each is text, numbers or booleans, as its values suggest.
+        read them, and of each the values that are known: ``NA`` among them is no missing field. By
+        default none: each is text, numbers or booleans, as its values suggest.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def read_file(
 
 
 def _read_text(
-    path: Path, separator: str = ",", texts: Collection[str] | None = None
+    path: Path, separator: str = ",", texts: Mapping[str, Collection[str]] | None = None
 ) -> pd.DataFrame:
     data = path.read_bytes()
     if path.suffix.lower() == ".gz":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -17,13 +17,16 @@ _MANY_DIGITS = re.compile(r"\d[\d.]{15}|[eE]-\d{3}")
 """What every field has that a float may confuse with another one."""
 _BEYOND = re.compile(r"\s*[+-]?\d{19}")
 _EXACT = 2.0**53
+_GAPS = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
+_GAPS |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
+"""The fields that pandas takes for missing ones."""
 _LATER = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 _PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
 """The nearest float, which later versions of pandas take anyway."""
 
 
 def parse_text(
-    text: str, separator: str = ",", texts: Collection[str] | None = None
+    text: str, separator: str = ",", texts: Mapping[str, Collection[str]] | None = None
 ) -> pd.DataFrame:
     """The columns of a text file.
 
@@ -37,11 +40,12 @@ def parse_text(
         The file.
     separator : str
         What parts its fields.
-    texts : collection of str, optional
-        Columns that are left as text, and all others do not matter.
+    texts : mapping of str, optional
+        Columns that are left as text, and all others do not matter. Of each the values that are
+        known, and then do not stand for a missing one.
     """
 
-    def parse(dtype: dict[Any, Any], usecols: list[int] | None = None) -> pd.DataFrame:
+    def parse(dtype: dict[Any, Any], **more: Any) -> pd.DataFrame:
         # Without index_col=False the first column of too long lines is taken for row names.
         frame: pd.DataFrame = pd.read_csv(
             io.StringIO(text),
@@ -50,12 +54,13 @@ def parse_text(
             low_memory=False,
             dtype=dtype,
             **_PRECISE,
-            usecols=usecols,
+            **more,
         )
         return frame
 
     if texts is not None:
-        return parse(dict.fromkeys(texts, "str"))
+        gaps = {name: sorted(_GAPS - {*known}) for name, known in texts.items()}
+        return parse(dict.fromkeys(texts, "str"), na_values=gaps, keep_default_na=False)
     frame = parse({})
     types = pd.api.types
     zeros = re.search(rf"(?:^|[{re.escape(separator)}\"])\s*[+-]?0\d", text, re.MULTILINE)
@@ -71,7 +76,7 @@ def parse_text(
     if not doubtful:
         return frame
     names = [frame.columns[place] for place in doubtful]
-    fields = parse(dict.fromkeys(names, "str"), doubtful)
+    fields = parse(dict.fromkeys(names, "str"), usecols=doubtful)
     for name in names:
         distinct = fields[name].dropna().unique()
         if (

@@ -135,6 +135,16 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
     return frame
 
 
+def test_known_texts_are_not_missing(tmp_path: Path) -> None:
+    """``None`` and ``NA`` stand for missing fields, unless the tree knows them as values."""
+    frame = pd.DataFrame({"x": ["None", "b"] * 5, "y": ["NA", "q"] * 5})
+    tree = Tree.from_json(train(frame).to_json())
+    content = frame.to_csv(index=False)
+    assert again(tree, content, tmp_path) == (["NA", "q"] * 5, Accuracy(10, 10))
+    gaps = again(tree, "x,y\nNone,NA\n,\nNULL,null\nb,NaN\n", tmp_path)
+    assert gaps[1] == Accuracy(1, 1)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables(), st.data())
 def test_rows_are_predicted_alike_from_everywhere(frame: pd.DataFrame, data: st.DataObject) -> None:
