@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -18,9 +18,12 @@ from sweep.yamlfile import Strict, Unrounded, problem
 
 _MOST = 100_000
 
+SAME = " = "
+"""Between the names of a λ that has several in one fold, but not in all: ``0.1 = 1/n``."""
+
 
 class Lam(NamedTuple):
-    """A λ and what the user calls it."""
+    """A λ and what the user calls it; more than one name has :data:`SAME` between them."""
 
     exact: Fraction
     label: str
@@ -184,13 +187,28 @@ def as_items(value: Any) -> Any:
     return [item if isinstance(item, dict) else {"value": item} for item in values]
 
 
-def expand(items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int) -> Axis:
-    """All λ for a training table of so many rows, each once, in the order they are written."""
-    found: dict[Fraction, Lam] = {}
-    for item in items:
-        for lam in item.expand(n_train):
-            found.setdefault(lam.exact, lam)
-    return Axis([*found.values()])
+def expand(
+    items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int, others: Collection[int] = ()
+) -> Axis:
+    """All λ for a training table of so many rows, each once, in the order they are written.
+
+    Parameters
+    ----------
+    items : sequence of OneLambda, LambdaGrid or PerRow
+    n_train : int
+    others : collection of int
+        Numbers of training rows of the other folds. What is written twice counts once only if it
+        is the same λ in all folds. In a fold where 1/n happens to be 0.1 one λ has both names.
+    """
+    sizes = dict.fromkeys([n_train, *others])
+    folds = [[lam for item in items for lam in item.expand(size)] for size in sizes]
+    distinct: dict[tuple[Fraction, ...], Lam] = {}
+    for lams in zip(*folds, strict=True):
+        distinct.setdefault(tuple(lam.exact for lam in lams), lams[0])
+    names: dict[Fraction, list[str]] = {}
+    for lam in distinct.values():
+        names.setdefault(lam.exact, []).append(lam.label)
+    return Axis([Lam(exact, SAME.join(labels)) for exact, labels in names.items()])
 
 
 def depend_on_rows(items: Sequence[OneLambda | LambdaGrid | PerRow]) -> bool:

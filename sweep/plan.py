@@ -376,12 +376,13 @@ def _axes(
 ) -> list[Axis]:
     """The λ of each fold; equal ones are one object, a million tasks then share what it holds."""
     found = []
+    sizes = sorted({table.n_rows - n_test for _, n_test in splits})
     for _, n_test in splits:
         n_train = table.n_rows - n_test
         own = None if table.entry.lambdas is None else table.name
-        name = own, n_train if spec.lams_depend_on_rows(table.entry) else None
+        name = own, (n_train, *sizes) if spec.lams_depend_on_rows(table.entry) else None
         if name not in known:
-            known[name] = spec.lams(table.entry, n_train)
+            known[name] = spec.lams(table.entry, n_train, sizes)
         found.append(known[name])
     return found
 

@@ -75,7 +75,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("encoding_options", pa.string(), "its options, defaults included: JSON, sorted"),
     Column("lam", pa.float64(), "λ, the price of a split"),
     Column("lam_exact", pa.string(), "λ as a fraction, e.g. 1/100"),
-    Column("lam_label", pa.string(), "λ as the sweep's file has it, e.g. 0.01 or 2/n"),
+    Column(
+        "lam_label",
+        pa.string(),
+        "λ as the sweep's file has it, e.g. 0.01 or 2/n, or 0.1 = 2/n where both are this λ",
+    ),
     Column("solver", pa.string(), "name of the solver"),
     Column("solver_version", pa.string(), "its version"),
     Column(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -481,10 +481,10 @@ class Spec(Strict):
         entries = self.encodings if dataset.encodings is None else dataset.encodings
         return _distinct(c for entry in entries for c in entry.expand())
 
-    def lams(self, dataset: DatasetEntry, n_train: int) -> Axis:
-        """The axis of λ of a dataset for so many training rows, each λ once."""
+    def lams(self, dataset: DatasetEntry, n_train: int, others: Collection[int] = ()) -> Axis:
+        """The axis of λ of a dataset for so many training rows; ``others`` as in ``expand``."""
         items = self.lambdas if dataset.lambdas is None else dataset.lambdas
-        return expand(items, n_train)
+        return expand(items, n_train, others)
 
     def lams_depend_on_rows(self, dataset: DatasetEntry) -> bool:
         """Whether the λ differ with the number of training rows."""

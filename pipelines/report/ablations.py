@@ -119,7 +119,8 @@ def find_ablations(results: Results, most: int = MOST_CELLS) -> Ablations:
 
     Runs that find a whole λ-path do not take part: their work is that of many λ.
     """
-    plain = results.rows.loc[~results.rows["exact"].to_numpy(bool)]
+    rows = results.by_lambda
+    plain = rows.loc[~rows["exact"].to_numpy(bool)]
     cell = groups(plain, _CELL)
     pair = groups(plain[["solver_label"]].assign(cell=cell), ["cell", "solver_label"])
     several = np.flatnonzero(np.bincount(cell[firsts(pair)]) > 1)

@@ -17,7 +17,7 @@ from solver.solution import Status
 def execution_section(path: Path, material: Material, album: Album) -> dict[str, Any] | None:
     """The trace of a path's longest search that reports one; None if there is none, or in a large
     report. One that the page of ablations has is only named."""
-    rows = material.results.rows
+    rows = material.results.by_lambda
     if material.is_large or not rows["extra"].notna().any():
         return None
     own = rows[

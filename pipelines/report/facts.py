@@ -57,7 +57,7 @@ def _datasets(results: Results) -> str:
 
 
 def _lambdas(results: Results) -> str:
-    both = pd.concat([results.rows, results.missing], ignore_index=True)
+    both = pd.concat([results.by_lambda, results.missing_by_lambda], ignore_index=True)
     exact = both["exact"].astype(bool)
     words = []
     if exact.any():

@@ -138,7 +138,7 @@ def find_families(
     load : callable
         Reads a dataset.
     """
-    rows = results.rows
+    rows = results.by_lambda
     chosen = (rows["encoding"] == _OF_NUMBERS) & rows["ok"] & (rows["task"] != REGRESSION)
     if not chosen.any():
         return []

@@ -14,6 +14,7 @@ from pipelines.report import stairs
 from pipelines.report.columns import firsts, groups, labelled, spread
 from solver.solution import Status
 from sweep.keys import BUDGETS, allowed_trees
+from sweep.lambdas import SAME
 
 _PROBLEM = [
     "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
@@ -105,7 +106,7 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
     keys: list[str] = []
     shown: dict[str, str] = {}
     for value, label in distinct:
-        per_row = isinstance(label, str) and label.endswith("/n")
+        per_row = isinstance(label, str) and label.endswith("/n") and SAME not in label
         keys.append(label if per_row else value)
         shown.setdefault(keys[-1], label)
     numbers = groups(frame, names)
@@ -115,6 +116,28 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
         for number, is_exact in zip(numbers[firsts(whole)], exact[firsts(whole)], strict=True)
     ]
     return {"lam_key": spread(keys, numbers), "lam_text": spread(texts, whole)}
+
+
+def at_each_name(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows or tasks from :func:`label_rows`, with one whose λ has several names once under each.
+
+    In a fold of 10 training rows 0.1 and 1/n are one task. It is a point of both.
+    """
+    several = np.asarray(labelled(frame, ["lam_label"], _has_several), bool)
+    several &= ~frame["exact"].to_numpy(bool)
+    if not several.any():
+        return frame
+    names = [
+        str(label).split(SAME) if own else [label]
+        for label, own in zip(frame["lam_label"], several, strict=True)
+    ]
+    found = frame.iloc[np.repeat(np.arange(len(frame)), [*map(len, names)])]
+    found = found.assign(lam_label=[one for own in names for one in own]).reset_index(drop=True)
+    return found.assign(**_lambdas(found, found["exact"].to_numpy(bool)))
+
+
+def _has_several(label: Any) -> bool:
+    return isinstance(label, str) and SAME in label
 
 
 def _shape(limits: str, options: str) -> str:

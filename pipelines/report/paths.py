@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from pipelines import crossval
 from pipelines.report import quality
+from pipelines.report.columns import firsts, floats, groups
 from pipelines.report.points import CELL, Points, make_points
 from pipelines.report.results import Results
 from pipelines.report.stairs import Stairs, at_intervals, read_stairs
@@ -77,16 +79,16 @@ class Path:
 
 def make_paths(results: Results) -> list[Path]:
     """All λ-paths of a sweep with at least one run, in the order of its file."""
-    rows, at_grid = results.rows, results.at_grid
+    rows, at_grid, missing = results.by_lambda, results.at_grid, results.missing_by_lambda
     if rows.empty:
         return []
-    grid = _expecting(make_points(at_grid), results.missing)
+    grid = _expecting(make_points(at_grid), at_grid, missing)
     grids = {name: i for i, name in enumerate(_cells(grid))}
     stepped: dict[tuple[str, str, str], Path] = {}
     plain = grid
     if rows["exact"].any():
-        stepped = _by_cell(rows, at_grid, results.missing)
-        plain = _expecting(make_points(rows), results.missing)
+        stepped = _by_cell(rows, at_grid, missing)
+        plain = _expecting(make_points(rows), rows, missing)
     places = {name: i for i, name in enumerate(_cells(plain))}
     along = trees_along(plain)
     found = []
@@ -108,15 +110,21 @@ def _cells(points: Points) -> list[tuple[str, str, str]]:
     return [*first.itertuples(index=False, name=None)]
 
 
-def _expecting(points: Points, missing: pd.DataFrame) -> Points:
-    """The points with the runs that are still to come among those expected."""
-    if missing.empty:
-        return points
-    to_come = missing[[*CELL, "lam_key"]].astype(object).groupby([*CELL, "lam_key"]).size()
-    table = points.table
-    index = pd.MultiIndex.from_frame(table[["dataset", "encoding", "solver", "lam_key"]])
-    more = to_come.reindex(index, fill_value=0).to_numpy()
-    return replace(points, table=table.assign(expected=table["expected"] + more))
+def _expecting(points: Points, rows: pd.DataFrame, missing: pd.DataFrame) -> Points:
+    """The points with as many runs expected as their cell has folds, of all that were planned."""
+    planned = pd.concat([_cells_and_folds(part) for part in (rows, missing)])
+    folds = planned.drop_duplicates().groupby(CELL).size()
+    index = pd.MultiIndex.from_frame(points.table[["dataset", "encoding", "solver"]])
+    expected = np.maximum(points.table["expected"], folds.reindex(index).to_numpy())
+    return replace(points, table=points.table.assign(expected=expected))
+
+
+def _cells_and_folds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each cell with each of its folds once; −1 is the whole table."""
+    places = ["repeat", "fold"]
+    first = rows.iloc[firsts(groups(rows, [*CELL, *places]))]
+    numbers = {name: np.nan_to_num(floats(first[name]), nan=-1) for name in places}
+    return first[CELL].astype(object).assign(**numbers)
 
 
 def _by_cell(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines.report import quality, stairs
 from pipelines.report.columns import floats
-from pipelines.report.names import label_encodings, label_rows, label_solvers
+from pipelines.report.names import at_each_name, label_encodings, label_rows, label_solvers
 from pipelines.report.tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
@@ -85,7 +85,18 @@ class Results:
     @cached_property
     def at_grid(self) -> pd.DataFrame:
         """The rows for comparisons at equal λ: those of path cells at the λ of the others."""
-        return stairs.at_grid(self.rows, self.missing)
+        return stairs.at_grid(self.by_lambda, self.missing_by_lambda)
+
+    @cached_property
+    def by_lambda(self) -> pd.DataFrame:
+        """The rows for what is grouped by ``lam_key``, see
+        :func:`pipelines.report.names.at_each_name`."""
+        return at_each_name(self.rows)
+
+    @cached_property
+    def missing_by_lambda(self) -> pd.DataFrame:
+        """The same of the planned tasks without a row."""
+        return at_each_name(self.missing)
 
     @property
     def n_impossible(self) -> int:

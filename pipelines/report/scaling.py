@@ -82,7 +82,7 @@ def _common(names: Sequence[str]) -> str:
 def _points(results: Results, references: Mapping[str, DatasetRef]) -> pd.DataFrame:
     if len(references) < 2:
         return pd.DataFrame()
-    rows = results.rows
+    rows = results.by_lambda
     used = ["dataset", *_LINE, "n_rows", "n_features", "status", *_MEASURES]
     rows = rows.loc[rows["dataset"].isin(references) & ~rows["exact"], used]
     if rows.empty:

@@ -77,7 +77,7 @@ def _lam_to_train_at(point: pd.Series[Any]) -> str:
 def _row_of(results: Results, path: Path, key: str | None) -> dict[str, Any]:
     if path.stairs:
         return path.stairs[0].row
-    rows = results.rows
+    rows = results.by_lambda
     same = (
         rows["ok"]
         & (rows["dataset"] == path.dataset)

@@ -131,3 +131,22 @@ def test_bad_lambdas_are_refused_with_their_place(text: str, message: str) -> No
 )
 def test_fractions_are_shown_as_decimals_where_they_are(value: Any, text: str) -> None:
     assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    "text, n, others, expected",
+    [
+        ("[0.1, {per-row: 1}]", 10, [10, 11], [("1/10", "0.1 = 1/n")]),
+        ("[0.1, {per-row: 1}]", 11, [10, 11], [("1/10", "0.1"), ("1/11", "1/n")]),
+        ("[{per-row: [2, 1]}, 0.10, '1/10']", 10, [11], [("1/5", "2/n"), ("1/10", "1/n = 0.1")]),
+        ("[0.1, {per-row: 1}]", 10, [10], [("1/10", "0.1")]),
+        ("[{per-row: [1, 1.0]}]", 10, [11], [("1/10", "1/n")]),
+        ("[0, {per-row: 0}]", 10, [11], [("0", "0")]),
+    ],
+)  # fmt: skip
+def test_two_lambdas_that_meet_in_one_fold_both_keep_their_names(
+    text: str, n: int, others: list[int], expected: list[tuple[str, str]]
+) -> None:
+    items = parse_spec(SPEC.replace("{}", text)).spec.lambdas
+    found = expand(items, n, others).lams
+    assert [(str(lam.exact), lam.label) for lam in found] == expected
