@@ -59,7 +59,8 @@ def describe_failure(row: dict[str, Any]) -> str:
 def describe_outcome(outcome: Outcome) -> str:
     """How a run of a sweep ended, in a sentence."""
     if not outcome.ran and outcome.answered == outcome.total:
-        return f"Nothing to do: all {_tasks(outcome.total)} were answered before."
+        what = "the 1 task was" if outcome.total == 1 else f"all {_tasks(outcome.total)} were"
+        return f"Nothing to do: {what} answered before."
     parts = [f"{_tasks(outcome.ran)} run in {show_seconds(outcome.seconds)}"]
     parts.append(f"{outcome.failed} failed" if outcome.failed else "none failed")
     if outcome.answered:

@@ -114,7 +114,8 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
     if found.unfinished:
         lines.append(("unfinished", f"{count(found.unfinished, 'search')} kept to go on from"))
     if found.states:
-        kept = f"{count(found.states, 'search')} can go on where it stood"
+        where = "it" if found.states == 1 else "each"
+        kept = f"{count(found.states, 'search')} can go on where {where} stood"
         lines.append(("states", f"{kept}, {show_bytes(found.state_bytes)}"))
     if found.uncertified:
         lacking = f"{count(found.uncertified, 'answer')} without the one asked for"

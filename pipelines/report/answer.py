@@ -58,5 +58,10 @@ def lam_words(point: pd.Series[Any]) -> str:
     return f"any λ {'from' if point['lam_end_exact'] else 'of'} {text}"
 
 
+def splits_words(point: pd.Series[Any]) -> str:
+    """The mean number of splits."""
+    return "1 split" if point["splits"] == 1 else f"{formats.mean_count(point['splits'])} splits"
+
+
 def leaves_words(point: pd.Series[Any]) -> str:
     return "1 leaf" if point["leaves"] == 1 else f"{formats.mean_count(point['leaves'])} leaves"

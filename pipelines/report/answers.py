@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report import formats
-from pipelines.report.answer import Answer, lam_words, leaves_words
+from pipelines.report.answer import Answer, lam_words, leaves_words, splits_words
 from pipelines.report.paths import Path, complete
 from pipelines.report.quality import REGRESSION, is_tested, rmse, slack, test_words
 from pipelines.report.training import by_training
@@ -182,8 +182,7 @@ def _accuracy(taken: _Candidate) -> str:
     runs = int(p["runs"])
     over = f"mean ± standard error over {runs} folds" if runs > 1 else "one held-out part"
     few = "with" if runs == 1 else "with on average"
-    splits = "1 split" if p["splits"] == 1 else f"{formats.mean_count(p['splits'])} splits"
-    size = f"{few} {leaves_words(p)} and {splits}."
+    size = f"{few} {leaves_words(p)} and {splits_words(p)}."
     if p["task"] == REGRESSION:
         return f"On the held-out rows it has {test_words(p)} ({over}), {size}"
     return f"It gets {test_words(p)} of the held-out rows right ({over}), {size}"

@@ -104,7 +104,7 @@ def _limits(text: str) -> str:
         "bytes": formats.size,
         "nodes": lambda value: f"{formats.whole(value)} branches",
         "depth": lambda value: f"depth {value}",
-        "splits": lambda value: f"{value} splits",
+        "splits": lambda value: formats.plural(value, "split"),
         "min_leaf_size": lambda value: f"leaves of at least {value}",
     }
     return ", ".join(words[name](value) if name in words else f"{name} {value}"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report import formats
-from pipelines.report.answer import Answer, lam_words, leaves_words
+from pipelines.report.answer import Answer, lam_words, leaves_words, splits_words
 from pipelines.report.comparison import encoding_facts
 from pipelines.report.paths import Path
 from pipelines.report.quality import REGRESSION, train_sentence
@@ -198,8 +198,7 @@ def _single_lambda(dataset: str, paths: Sequence[Path], reasons: list[str]) -> A
         f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
         f"objective, {formats.objective(point['objective'])}."
     )
-    splits = formats.mean_count(point["splits"])
-    about = f"{train_sentence(point)}, with {leaves_words(point)} and {splits} splits."
+    about = f"{train_sentence(point)}, with {leaves_words(point)} and {splits_words(point)}."
     return Answer(
         dataset,
         head,

@@ -101,6 +101,10 @@ def test_what_is_not_known_is_not_shown() -> None:
             "Nothing to do: all 9 tasks were answered before.",
         ),
         (
+            Outcome(1, 1, 0, 0, 0, False, 1.0),
+            "Nothing to do: the 1 task was answered before.",
+        ),
+        (
             Outcome(1, 0, 1, 0, 0, False, 1.0),
             "1 task run in 1 s, none failed.",
         ),

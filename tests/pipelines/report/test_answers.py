@@ -54,6 +54,13 @@ def test_the_end_of_the_grid_is_a_warning() -> None:
     assert any("end of the grid" in warning for warning in found.warnings)
 
 
+def test_one_split_is_no_splits() -> None:
+    found = answer([run_row(lam="0.1")])
+    assert found.point is not None
+    assert found.point["splits"] == 1
+    assert "and 1 split." in found.reasons[0]
+
+
 def test_training_results_do_not_choose_lambda() -> None:
     found = answer(sweep_rows())
     assert found.key is None
