@@ -16,7 +16,7 @@ from sweep.results import read_results
 from sweep.rows import Checkpoint
 from sweep.spec import parse_spec
 from sweep.status import sweep_status
-from sweep.store import create
+from sweep.store import create, stored_sweep
 from sweep.verify import verify_sweep
 from tests.sweep.rowmaker import run_here
 
@@ -127,8 +127,7 @@ def test_a_limit_that_goes_down_and_up_again(tmp_path: Path) -> None:
 def test_what_is_kept_of_other_tasks_is_not_shown(tmp_path: Path) -> None:
     """Unfinished searches of an earlier plan do not count as unfinished, nor for the gap."""
     run(tmp_path / "out", named("a", "monks-1"))
-    text = SPEC.format(datasets="monks-1", lambdas="0.02", solvers="branches", nodes=1000000)
-    with create(tmp_path / "out", parse_spec(text)) as store:
+    with create(tmp_path / "out", stored_sweep(tmp_path / "out")) as store:
         store.save_checkpoint(Checkpoint("ab" * 32, "{}", "1/2", "0", 1.0, 5, 6))
     status = sweep_status(tmp_path / "out")
     assert (status.unfinished, status.worst_gap) == (0, 0.0)
