@@ -87,21 +87,23 @@ def _show_steps(found: LamPath) -> None:
 
 
 def _row(found: LamPath, step: Step) -> list[str]:
-    end = ("∞", "") if step.end is None else (_decimal(step.end), str(step.end))
+    from solver.digits import at_least, at_most
+
+    end = ("∞", "") if step.end is None else (at_most(step.end, 6), str(step.end))
     return [
-        _decimal(step.start), str(step.start), *end, *_size(step), str(step.errors),
+        at_least(step.start, 6), str(step.start), *end, *_size(step), str(step.errors),
         _decimal(Fraction(step.errors) / found.total_weight), "yes" if step.proven else "no",
     ]  # fmt: skip
 
 
 def _numbers(found: LamPath, step: Step) -> list[str]:
-    """A step of regression."""
-    from solver.digits import share, significant
+    """A step of regression; its ends are rounded into it."""
+    from solver.digits import at_least, at_most, share, significant
 
     loss = Fraction(step.errors) / found.total_weight
     rmse = math.sqrt(loss / len(step.tree.outputs))
     return [
-        _decimal(step.start), "∞" if step.end is None else _decimal(step.end), *_size(step),
+        at_least(step.start, 6), "∞" if step.end is None else at_most(step.end, 6), *_size(step),
         _decimal(loss), significant(rmse), share(float(1 - step.errors / found.leaf_errors)),
         "yes" if step.proven else "no",
     ]  # fmt: skip
