@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -342,7 +343,7 @@ def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> Whole
         return WholeWeights.ones(len(frame))
     checked = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
     # What it gives are floats. Whole numbers beyond 2^53, and short floats, are others as such.
-    return whole_weights(sample_weight if np.ndim(sample_weight) == 1 else checked)
+    return whole_weights(checked if isinstance(sample_weight, Real) else sample_weight)
 
 
 def _target_names(y: Any) -> str | tuple[str, ...]:
