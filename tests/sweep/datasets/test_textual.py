@@ -63,10 +63,14 @@ def test_other_columns_keep_their_type() -> None:
 
 
 def test_columns_that_are_left_as_text() -> None:
-    frame = parse_text("a,b,c\n1.0,TRUE,NA\n02,false,\n", texts=["a", "b", "c", "not there"])
+    text, names = "a,b,c\n1.0,TRUE,NA\n02,false,\n", ["a", "b", "c", "not there"]
+    frame = parse_text(text, texts=dict.fromkeys(names, ()))
     assert frame["a"].tolist() == ["1.0", "02"]
     assert frame["b"].tolist() == ["TRUE", "false"]
     assert frame["c"].isna().all()
+    known = parse_text(text, texts=dict.fromkeys(names, ("NA",)))["c"]
+    assert known.isna().tolist() == [False, True]
+    assert known[0] == "NA"
 
 
 def test_missing_fields_beside_whole_numbers_and_fractions_are_missing() -> None:
