@@ -25,6 +25,7 @@ from solver.unicode import check_storable
 from solver.values import (
     MOMENT,
     Category,
+    ambiguous_texts,
     as_category,
     as_yaml,
     is_exact,
@@ -88,7 +89,7 @@ class ColumnSpec:
         found = list(values)
         kind = values_of(found)
         texts = [value for value in found if isinstance(value, str)]
-        return cls("category", kind, missing, _ambiguous_texts(texts) if kind == "text" else ())
+        return cls("category", kind, missing, ambiguous_texts(texts) if kind == "text" else ())
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
         """The same for a tree that asks for these categories only."""
@@ -510,16 +511,6 @@ def _merged_dates(name: Any) -> InputError:
         f"column {name!r} has moments that differ by less than floats of seconds can; round them "
         f"(to microseconds, between 1700 and 2240), or {remedy(name, 'category', 'drop')}"
     )
-
-
-def _ambiguous_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """See ``texts`` of :class:`ColumnSpec`."""
-    groups: dict[Any, list[str]] = {}
-    for text in texts:
-        value = written(text)
-        groups.setdefault(key_of(value), [str(value)]).append(text)
-    several = (group for group in groups.values() if len({*group}) > 1)
-    return tuple(sorted({text for group in several for text in group} & {*texts}))
 
 
 def _nature(column: pd.Series[Any]) -> str:

@@ -158,6 +158,16 @@ def widened(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(numbers, column.index, name=column.name)
 
 
+def ambiguous_texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts that write a number, boolean or moment which others, or it itself, write otherwise."""
+    groups: dict[Hashable, list[str]] = {}
+    for text in texts:
+        value = written(text)
+        groups.setdefault(key_of(value), [str(value)]).append(text)
+    several = (group for group in groups.values() if len({*group}) > 1)
+    return tuple(sorted({text for group in several for text in group} & {*texts}))
+
+
 def exact(value: Any) -> Decimal:
     """The number that a raw value writes, digit by digit; a float stands for its shortest text."""
     if isinstance(value, str):
