@@ -40,7 +40,7 @@ PARTS = 40
 EACH = 500
 
 
-def holds(report: Report) -> None:
+def assert_holds(report: Report) -> None:
     """Nothing is false, and not because everything is refused."""
     print(report)
     assert not report.false, str(report)
@@ -52,18 +52,18 @@ def holds(report: Report) -> None:
 
 @pytest.mark.parametrize("front", FRONTS)
 def test_no_claim_is_false(front: str) -> None:
-    holds(inquire(SEED, 100, front))
+    assert_holds(inquire(SEED, 100, front))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_claim_about_twenty_thousand_tables_is_false(part: int) -> None:
-    holds(inquire(SEED + 1 + part, EACH))
+    assert_holds(inquire(SEED + 1 + part, EACH))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_answers(solver: str) -> None:
-    holds(inquire(SEED, 40, "solve", solver))
+    assert_holds(inquire(SEED, 40, "solve", solver))
 
 
 @pytest.mark.slow
