@@ -31,11 +31,13 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     the search 13 times slower.
 
     The cache on disk looks only at the file a kernel stands in. It would keep machine code whose
-    helper, or whose state's layout, has changed in another file; hence our own stamp.
+    helper, or whose state's layout, has changed in another file; hence our own stamp. It is part of
+    the version, which numba reads first: the rest of an index may name modules that are gone.
     """
     flags: dict[str, Any] = {"cache": True, **_FLAGS}
     dispatcher: Any = numba.njit(**flags)(function)
-    dispatcher._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename))
+    stamp = _stamp(Path(function.__code__.co_filename))
+    dispatcher._cache._cache_file._version = (numba.__version__, stamp)
     return cast(Callable[P, R], dispatcher)
 
 

@@ -44,6 +44,20 @@ print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 """
 
 
+def run(folder: Path) -> list[str]:
+    """The kernel's answer in a process of its own, and how often it came from the cache."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    program = PROGRAM.format(folder=str(folder))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return done.stdout.split()
+
+
 @pytest.mark.parametrize("changed", ["search/helper.py", "shared/deep.py", "shared/__init__.py"])
 def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path, changed):
     package = tmp_path / "numbapart"
@@ -68,19 +82,26 @@ def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text(source)
 
-    def run() -> list[str]:
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        program = PROGRAM.format(folder=str(tmp_path))
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
-        )
-        return done.stdout.split()
-
-    assert run() == ["2", "0"]
-    assert run() == ["2", "1"]
+    assert run(tmp_path) == ["2", "0"]
+    assert run(tmp_path) == ["2", "1"]
     (package / changed).write_text(sources[changed].replace(" + 0", " + 100"))
-    assert run() == ["102", "0"]
+    assert run(tmp_path) == ["102", "0"]
+
+
+def test_a_module_that_is_renamed_leaves_no_cache_that_cannot_be_read(tmp_path):
+    package = tmp_path / "numbapart"
+    (package / "search").mkdir(parents=True)
+    state = "from typing import NamedTuple\n\n\nclass State(NamedTuple):\n    size: int\n"
+    kernels = (
+        "from numbapart.search.layout import State\nfrom solver.jit import kernel\n\n\n"
+        "@kernel\ndef count(state):\n    return state.size + 1\n\n\n"
+        "def answer(x):\n    return count(State(x))\n\n\nanswer.stats = count.stats\n"
+    )
+    for name in ("__init__.py", "search/__init__.py"):
+        (package / name).write_text("")
+    (package / "search" / "layout.py").write_text(state)
+    (package / "search" / "kernels.py").write_text(kernels)
+    assert run(tmp_path) == ["2", "0"]
+    (package / "search" / "layout.py").rename(package / "search" / "state.py")
+    (package / "search" / "kernels.py").write_text(kernels.replace("search.layout", "search.state"))
+    assert run(tmp_path) == ["2", "0"]
