@@ -20,6 +20,7 @@ from sweep.results import read_results
 from sweep.spec import load_spec
 from sweep.versions import difference, fingerprint
 from tests.sweep.lab import Lab
+from tests.sweep.meeting import meeting
 from tests.sweep.test_shipping import Notes
 from tests.sweep.warming import MARKS, Warmer
 
@@ -192,7 +193,7 @@ name: versions
 datasets: [monks-1]
 encodings: [onehot]
 lambdas: {from: 0.3, to: 0.01, count: 250}
-solvers: [branches]
+solvers: [cart]
 validation: {kind: kfold, folds: 4, seed: 0}
 """
 
@@ -234,22 +235,26 @@ def test_a_sweep_does_not_begin_on_a_worker_with_another_numba(tmp_path: Path, l
 
 @pytest.mark.slow
 def test_a_worker_with_other_code_gets_no_work(tmp_path: Path, lab: Lab) -> None:
-    """It joins in mid-sweep; its code differs by a comment."""
+    """It joins in mid-sweep; its code differs by a comment. No task ends before it is refused."""
     root = Path(__file__).parents[2]
     leave = shutil.ignore_patterns("__pycache__")
     for package in ("solver", "sweep"):
         shutil.copytree(root / package, tmp_path / "copy" / package, ignore=leave)
     with (tmp_path / "copy" / "sweep" / "keys.py").open("a") as file:
         file.write("# changed\n")
-    lab.worker("same")
+    lab.worker("same", environment=meeting(tmp_path / "met", 2))
 
     class Joining(Notes):
         def progress(self, progress: Any) -> None:
-            if len(lab.processes) == 2 and progress.done:
+            if len(lab.processes) == 2 and progress.running:
+                assert not progress.done
                 copy = {"PYTHONPATH": str(tmp_path / "copy")}
                 lab.worker("other", environment=copy)
-            elif progress.workers == 2 and not any("another" in line for line in self.lines):
-                time.sleep(1)  # the sweep should not end before it is heard
+
+        def note(self, text: str) -> None:
+            super().note(text)
+            if "another version" in text:
+                (tmp_path / "met" / "told").touch()  # whom the other one waits for
 
     notes = Joining()
     sweep = load_spec(tmp_path / "sweep.yaml")
@@ -272,6 +277,7 @@ def test_kernels_are_compiled_once_on_each_machine(
         folders[host] = tmp_path / host
         folders[host].mkdir(exist_ok=True)
         environment = {
+            **meeting(tmp_path / "met", 3),
             "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.sweep.warming']",
             "NUMBA_CACHE_DIR": str(tmp_path / f"numba-{host}"),
             MARKS: str(folders[host]),

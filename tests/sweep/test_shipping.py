@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from distributed.comm.addressing import get_address_host
 
 from solver.errors import InputError
 from sweep import shipping, tablecache
@@ -28,6 +30,7 @@ from sweep.spec import load_spec
 from sweep.tablecache import TableCache
 from sweep.worker import request_stop
 from tests.sweep.lab import Lab, wait_until
+from tests.sweep.meeting import meeting
 
 CAN_HIDE = (
     os.geteuid() == 0
@@ -83,21 +86,45 @@ def hidden(folder: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(not CAN_HIDE, reason="hiding a folder takes root and unshare")
 def test_data_that_no_worker_sees_are_sent_once_to_each_host(
-    tmp_path: Path, project: Path, lab: Lab
+    tmp_path: Path, project: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrap = hidden(project / "private")
     caches = {host: tmp_path / f"cache-{host}" for host in ("127.0.0.1", "127.0.0.2")}
+    all_three = meeting(tmp_path / "met", 3, at="yes")
     for name, host in [("one", "127.0.0.1"), ("two", "127.0.0.1"), ("three", "127.0.0.2")]:
-        environment = {"TREESWEEP_CACHE": str(caches[host])}
+        environment = {"TREESWEEP_CACHE": str(caches[host]), **all_three}
         lab.worker(name, host=host, wrap=wrap, environment=environment)
-    notes = Notes()
+    notes, calls, asking = Notes(), Counter[tuple[str, str]](), set[str]()
+    ask, asked = Shipper._ask, Shipper.asked
+
+    def noted(shipper: Shipper, digest: str, address: str) -> None:
+        asking.add(address)
+        asked(shipper, digest, address)
+
+    def counted(shipper: Shipper, address: str, function: Any, *arguments: Any) -> Any:
+        host = get_address_host(address)
+        if host == "127.0.0.1":  # it begins when both workers of this host have asked
+            wait_until(lambda: [*map(get_address_host, asking)].count(host) == 2, 120)
+        calls[host, function.__name__] += 1
+        return ask(shipper, address, function, *arguments)
+
+    monkeypatch.setattr(Shipper, "asked", noted)
+    monkeypatch.setattr(Shipper, "_ask", counted)
+    # Two of them hold four tasks of the private data at most; the third one gets another.
+    text = (project / "sweep.yaml").read_text()
+    (project / "sweep.yaml").write_text(text.replace("[0.1, 0.02]", "[0.2, 0.1, 0.05, 0.02]"))
     sweep = load_spec(project / "sweep.yaml")
     outcome = run_sweep(sweep, tmp_path / "out", lab.config(), listener=notes)
-    assert (outcome.ran, outcome.failed) == (8, 0)
+    assert (outcome.ran, outcome.failed) == (16, 0)
+    found = read_results(tmp_path / "out")
+    did = set(found.loc[found["dataset"] == "private", "worker"])
+    assert sorted(map(get_address_host, did)) == ["127.0.0.1", "127.0.0.1", "127.0.0.2"]
     sent = sorted(line for line in notes.lines if "was sent to" in line)
     assert [line.split(" (")[0] for line in sent] == [
         f"dataset 'private' was sent to {host}" for host in caches
     ]
+    for call in ("take_piece", "finish_table"):
+        assert [calls[host, call] for host in caches] == [1, 1]
     for cache in caches.values():
         (table,) = (cache / "tables").iterdir()
         assert stat.S_IMODE(table.parent.stat().st_mode) == 0o700
@@ -112,8 +139,10 @@ def test_data_that_no_worker_sees_are_sent_once_to_each_host(
     pd.testing.assert_frame_equal(one, two)
     # In the next sweep they are there.
     notes.lines.clear()
+    before = calls.total()
     run_sweep(sweep, tmp_path / "again", lab.config(), listener=notes)
     assert not [line for line in notes.lines if "sent" in line]
+    assert calls.total() == before
 
 
 def test_data_that_workers_see_are_read_there(tmp_path: Path, project: Path, lab: Lab) -> None:

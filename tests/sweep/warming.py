@@ -22,6 +22,7 @@ from solver.limits import Limits
 from solver.problem import Problem
 from solver.solution import Solution, Status
 from solver.tree import Tree
+from tests.sweep.meeting import meet
 
 MARKS = "TREESWEEP_TEST_MARKS"
 """Names a folder for the marks of a worker."""
@@ -60,7 +61,7 @@ class Warmer(Solver):
         kernel(1)
         compiled = sum(kernel.stats.cache_misses.values())
         _mark("compiled" if compiled else "loaded")
-        time.sleep(0.05)  # so that every worker gets some
+        meet()
         tree = problem.grow(-1)
         return Solution(
             tree=tree,
