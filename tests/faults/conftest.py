@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.faults.driving import STEPS, Drive, Processes, alike
+from tests.faults.driving import STEPS, TOGETHER, Drive, Processes, alike
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,6 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[Processes]:
     """A cluster that runs already."""
-    found = Processes(tmp_path)
+    found = Processes(tmp_path, settings={"TREESWEEP_TEST_SCRATCH": str(tmp_path), **TOGETHER})
     yield found
     found.close()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,9 @@ VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
     "trace", "extra", "versions", "git_revision",
 ]  # fmt: skip
+
+TOGETHER = {"TREESWEEP_TEST_TOGETHER": "2"}
+"""For the environment: a ``counter`` begins to count when the other one is there as well."""
 
 
 class Drive:
@@ -122,12 +125,20 @@ def wait_for_note(process: subprocess.Popen[str], words: str) -> None:
     raise AssertionError("".join(told))
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition, whatever else the machine is at."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def alike(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
 
 
 class Processes:
-    """A scheduler and workers, each a process started by Dask's own commands.
+    """A scheduler and two workers that have joined it, each a process of Dask's own commands.
 
     Parameters
     ----------
@@ -164,6 +175,9 @@ class Processes:
             time.sleep(0.1)
         self.address = found[1]
         self.workers = [self.start_worker(), self.start_worker()]
+        while self.log.read_text().count("Registered to:") < len(self.workers):
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         return self._start("worker", self.address, "--nthreads", "1", "--host", self._host)

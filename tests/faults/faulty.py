@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -51,6 +51,10 @@ SLOW_START = "TREESWEEP_TEST_SLOW_START"
 
 SLOW = "TREESWEEP_TEST_SLOW"
 """Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
+
+
+TOGETHER = "TREESWEEP_TEST_TOGETHER"
+"""So many searches of the counter begin to count together, on as many workers."""
 
 
 class _Leaf(Solver):
@@ -238,6 +242,7 @@ class Stepper(_Leaf):
         watch: Watch,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
+        _mark("stepping")
         began = told = time.perf_counter()
         goal = objective(problem.leaf_errors, 0, problem.total_weight, lam)
         steps: int = self.settings["steps"]
@@ -293,6 +298,10 @@ class Counter(_Leaf):
             assert state["ballast"].tobytes() == ballast
             done[:] = state["done"]
         _mark(f"from-{done[0]}")
+        together = int(os.environ.get(TOGETHER, "0"))
+        if together:
+            begun = Path(os.environ[SCRATCH], "from-0")
+            _wait_for(lambda: begun.stat().st_size >= together)
 
         def tell(now: float) -> None:
             if watch.snapshot:
@@ -355,7 +364,8 @@ class Walker(Branches):
 class Divider(_Leaf):
     """The best tree of at most one split, by trying every feature; a shard tries some of them.
 
-    It leaves a mark for each shard that it begins, and for each that begins with a tree.
+    It leaves a mark for each shard that it begins, and for each that begins with a tree. One that
+    raises waits until all others have begun.
     """
 
     name: ClassVar[str] = "divider"
@@ -386,7 +396,7 @@ class Divider(_Leaf):
         best, status = None, Status.OPTIMAL
         for root in roots[first:last]:
             time.sleep(self.settings["pause"] / 1000)
-            self._fail(shard.index)
+            self._fail(shard)
             if watch.stop():
                 status = Status.STOPPED
                 break
@@ -399,13 +409,15 @@ class Divider(_Leaf):
                 watch.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
         return self._found(problem, lam, best, start, status, time.perf_counter() - began)
 
-    def _fail(self, index: int) -> None:
+    def _fail(self, shard: Shard) -> None:
+        folder = Path(os.environ[SCRATCH])
         for way in ("fatal", "wrong"):
-            if index == self.settings[way]:
-                mark = Path(os.environ[SCRATCH], f"{way}-{index}")
+            if shard.index == self.settings[way]:
+                mark = folder / f"{way}-{shard.index}"
                 if self.settings["again"] or not mark.exists():
                     mark.touch()
                     if way == "wrong":
+                        _wait_for(lambda: len(_begun(folder, shard.number)) == shard.number)
                         raise ValueError("wrong on purpose")
                     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -445,6 +457,18 @@ def _mark(name: str) -> None:
     if folder:
         with open(Path(folder, name), "a") as file:
             file.write(".")
+
+
+def _begun(folder: Path, shards: int) -> list[Path]:
+    return [*folder.glob(f"shard-*-of-{shards}")]
+
+
+def _wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the others have not begun")
+        time.sleep(0.02)
 
 
 def _kill_on_load(name: str) -> None:

@@ -21,6 +21,7 @@ from tests.faults.driving import (
     children,
     wait_for_done,
     wait_for_note,
+    wait_until,
     workers,
 )
 
@@ -108,6 +109,7 @@ def test_ctrl_c_once_keeps_what_searches_have_and_resume_goes_on(tmp_path: Path)
     drive = Drive(tmp_path)
     with drive.start("run", LONG) as process:
         wait_for_done(process, 0)
+        wait_until((tmp_path / "stepping").exists)
         time.sleep(1)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -144,10 +146,7 @@ def test_a_killed_drivers_checkpoints_are_taken_up(tmp_path: Path) -> None:
     drive = Drive(tmp_path, checkpoint=0.3)
     with drive.start("run", LONG) as process:
         wait_for_done(process, 0)
-        deadline = time.monotonic() + 20
-        while not any((drive.out / "checkpoints").glob("*.parquet")):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: any((drive.out / "checkpoints").glob("*.parquet")))
         process.kill()
     assert drive.finish("resume")["code"] == 0
     assert (tmp_path / "started-from-tree").exists()
@@ -231,6 +230,7 @@ def test_searches_of_a_killed_driver_make_room_for_those_of_the_next(
     drive = Drive(tmp_path, workers=processes.address)
     with drive.start("run", ENDLESS) as process:
         wait_for_done(process, 0)
+        wait_until((tmp_path / "stepping").exists)
         time.sleep(1)
         process.kill()
     # The searches before have more than an hour to go.

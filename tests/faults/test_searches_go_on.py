@@ -20,7 +20,7 @@ from solver.branches import Branches
 from solver.pathsearch import find_path
 from sweep.datasets import load_dataset
 from sweep.status import sweep_status
-from tests.faults.driving import Drive, wait_for_done, workers
+from tests.faults.driving import TOGETHER, Drive, wait_for_done, wait_until, workers
 
 pytestmark = pytest.mark.faults
 
@@ -40,18 +40,22 @@ def _starts(folder: Path) -> list[int]:
     return sorted(step for step, times in found for _ in range(times))
 
 
-def _wait_for_states(drive: Drive, number: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(list((drive.out / "states").glob("*.parquet"))) < number:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def _states(drive: Drive) -> list[Path]:
+    return list((drive.out / "states").glob("*.parquet"))
+
+
+def _drive(folder: Path, workers: int | str = 2, **more: Any) -> Drive:
+    """Of two searches that begin to count together: none ends before the other has a state."""
+    drive = Drive(folder, workers, checkpoint=0.5, **more)
+    drive.environment |= TOGETHER
+    return drive
 
 
 def _count_for_a_while(drive: Drive) -> None:
     """Both searches are killed with the driver once both have a state."""
     with drive.start("run", COUNT) as process:
         wait_for_done(process, 0)
-        _wait_for_states(drive, 2)
+        wait_until(lambda: len(_states(drive)) == 2)
         process.kill()
     assert _starts(drive.folder) == [0, 0]
 
@@ -69,7 +73,7 @@ def _finish_counting(drive: Drive) -> pd.DataFrame:
 
 
 def test_a_killed_drivers_searches_go_on_from_their_states(tmp_path: Path) -> None:
-    drive = Drive(tmp_path, checkpoint=0.5)
+    drive = _drive(tmp_path)
     _count_for_a_while(drive)
     rows = _finish_counting(drive)
     assert set(rows["iterations"]) == {80}
@@ -82,10 +86,10 @@ def test_a_killed_drivers_searches_go_on_from_their_states(tmp_path: Path) -> No
 
 
 def test_a_killed_workers_search_goes_on_from_its_state(tmp_path: Path) -> None:
-    drive = Drive(tmp_path, checkpoint=0.5)
+    drive = _drive(tmp_path)
     with drive.start("run", COUNT) as process:
         wait_for_done(process, 0)
-        _wait_for_states(drive, 2)
+        wait_until(lambda: len(_states(drive)) == 2)
         workers(process)[0].kill()
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
@@ -97,15 +101,14 @@ def test_a_killed_workers_search_goes_on_from_its_state(tmp_path: Path) -> None:
 
 
 def test_states_travel_without_a_folder_in_common(tmp_path: Path, processes: Any) -> None:
-    drive = Drive(tmp_path, workers=processes.address, checkpoint=0.5)
-    processes.environment["TREESWEEP_TEST_SCRATCH"] = str(tmp_path)
+    drive = _drive(tmp_path, processes.address)
     with drive.start("run", COUNT) as process:
         wait_for_done(process, 0)
-        time.sleep(1.5)
+        wait_until(lambda: len(_states(drive)) == 2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err
-    assert len(list((drive.out / "states").glob("*.parquet"))) == 2
+    assert len(_states(drive)) == 2
     assert set(_finish_counting(drive)["iterations"]) == {80}
     leftovers = [p for p in tmp_path.rglob("treesweep-states/*") if p.is_file()]
     assert not leftovers
@@ -115,7 +118,7 @@ def test_states_travel_without_a_folder_in_common(tmp_path: Path, processes: Any
 def test_a_state_that_is_of_no_use_is_told_and_the_search_begins_from_its_tree(
     tmp_path: Path, fault: str
 ) -> None:
-    drive = Drive(tmp_path, checkpoint=0.5)
+    drive = _drive(tmp_path)
     _count_for_a_while(drive)
     for path in (drive.out / "states").glob("*.parquet"):
         content = bytearray(path.read_bytes())
@@ -142,10 +145,10 @@ def test_a_state_that_is_of_no_use_is_told_and_the_search_begins_from_its_tree(
 
 
 def test_a_state_that_is_too_large_is_told_and_tree_and_bound_are_kept(tmp_path: Path) -> None:
-    drive = Drive(tmp_path, checkpoint=0.5, largest_state=10**6)
+    drive = _drive(tmp_path, largest_state=10**6)
     with drive.start("run", COUNT) as process:
         wait_for_done(process, 0)
-        time.sleep(1.5)
+        wait_until(lambda: len(list((drive.out / "checkpoints").glob("*.parquet"))) == 2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -166,7 +169,7 @@ def test_a_run_that_a_limit_ended_goes_on_under_a_larger_one(
     assert drive.finish("run", COUNT.replace("seconds: 60", before))["ran"] == 2
     ended = drive.rows()
     assert set(ended["status"]) <= {"time_limit", "node_limit"}
-    assert len(list((drive.out / "states").glob("*.parquet"))) == 2
+    assert len(_states(drive)) == 2
     assert drive.finish("resume")["ran"] == 0
     assert drive.finish("run", COUNT.replace("seconds: 60", after))["ran"] == 2
     rows = drive.rows()

@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sweep.status import sweep_status
-from tests.faults.driving import Drive
+from tests.faults.driving import Drive, wait_until
 
 pytestmark = pytest.mark.faults
 
@@ -46,13 +45,6 @@ def answer(drive: Drive) -> dict[str, Any]:
     rows = drive.rows().set_index("solver")
     found: dict[str, Any] = rows.loc["divider", CLAIMS].to_dict()
     return found
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
