@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -108,9 +109,9 @@ def ask(front: str, rng: np.random.Generator, report: Report, only: str | None =
         question = fronts.for_estimator(question)
     table = readable(rng, table, question)
     report.asked[front] += 1
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() if text else nullcontext("") as folder:
         ending = pick(rng, [".csv", ".parquet"])
-        if "command" in front or front == "sweep":
+        if text:
             read = writable(table, Path(folder) / f"table{ending}")
             if read is None:
                 ending = ".csv"
