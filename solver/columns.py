@@ -28,6 +28,7 @@ from solver.values import (
     ambiguous_texts,
     as_category,
     as_yaml,
+    gap_texts,
     is_exact,
     key_of,
     kind_of,
@@ -71,9 +72,11 @@ class ColumnSpec:
     missing : tuple
         Values that stand for a missing one, e.g. ``("?",)`` or ``(-999,)``.
     texts : tuple of str
-        Where the categories are text: those that write a value that is no text, otherwise than
-        Python does (``"1.0"``, ``"01234"``, ``"true"``), and the texts that write the same. Such a
-        value is read as the text that writes it.
+        Texts of the training rows that must be known to read other rows. Where the categories are
+        text: those that write a value that is no text, otherwise than Python does (``"1.0"``,
+        ``"01234"``, ``"true"``), and the texts that write the same. Such a value is read as the
+        text that writes it. Of all categories: those that a file has for a missing value, such as
+        ``"NA"``.
     """
 
     kind: str
@@ -89,11 +92,16 @@ class ColumnSpec:
         found = list(values)
         kind = values_of(found)
         texts = [value for value in found if isinstance(value, str)]
-        return cls("category", kind, missing, ambiguous_texts(texts) if kind == "text" else ())
+        doubtful = ambiguous_texts(texts) if kind == "text" else ()
+        return cls("category", kind, missing, tuple(sorted({*doubtful, *gap_texts(texts)})))
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
-        """The same for a tree that asks for these categories only."""
+        """The same for a tree that asks for these categories only.
+
+        Texts that a file has for a missing value stay, for such a tree may ask for missing values.
+        """
         wanted = {key_of(written(value)) for value in asked if isinstance(value, str)}
+        wanted |= set(map(key_of, gap_texts(self.texts)))
         texts = tuple(text for text in self.texts if key_of(written(text)) in wanted)
         return replace(self, texts=texts)
 
@@ -461,7 +469,8 @@ def _infer(
         _refuse_identifier(column, int(np.sum(codes >= 0)), found)
     spec = ColumnSpec.of_categories(found, missing)
     if len(kinds) > 1 or "dates" in kinds:
-        spec = ColumnSpec("category", "mixed" if len(kinds) > 1 else "date", missing)
+        kept = "mixed" if len(kinds) > 1 else "date"
+        spec = ColumnSpec("category", kept, missing, gap_texts(found))
         _refuse_texts_that_merge(column.name, raw, spec)
     return spec
 

@@ -125,7 +125,8 @@ class Tree:
     @property
     def texts(self) -> dict[str, set[str]]:
         """The texts that the tree knows, of each column that it reads and of its targets."""
-        found: dict[str, set[str]] = {name: set() for name in (*self.columns, *self.outputs)}
+        found = {name: set(spec.texts) for name, spec in self.columns.items()}
+        found |= {name: set() for name in self.outputs}
         found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))
         for test in self.tests.values():
             if isinstance(test, CategoryTest):

@@ -31,6 +31,12 @@ MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?"
 )
 """How a moment is written; nothing else is one, such as ``today`` or ``2020``."""
+GAPS = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN")
+    + ("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+)
+"""The fields of a text file that are taken for missing ones, unless somebody knows them as texts;
+those that pandas takes for such."""
 _YAML_TEXT = re.compile(r"[^\W\d]([\w -]*\w)?")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
 _EXACT = 2.0**53
@@ -166,6 +172,13 @@ def ambiguous_texts(texts: Sequence[str]) -> tuple[str, ...]:
         groups.setdefault(key_of(value), [str(value)]).append(text)
     several = (group for group in groups.values() if len({*group}) > 1)
     return tuple(sorted({text for group in several for text in group} & {*texts}))
+
+
+def gap_texts(values: Iterable[Category]) -> tuple[str, ...]:
+    """Texts that a file also has for a missing value; but for the empty one, which nothing tells
+    from it."""
+    texts = {value for value in values if isinstance(value, str)}
+    return tuple(sorted((texts & GAPS) - {""}))
 
 
 def exact(value: Any) -> Decimal:

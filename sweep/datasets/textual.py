@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.values import is_exact, merged_numbers, written
+from solver.values import GAPS, is_exact, merged_numbers, written
 
 _LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
@@ -17,9 +17,6 @@ _MANY_DIGITS = re.compile(r"\d[\d.]{15}|[eE]-\d{3}")
 """What every field has that a float may confuse with another one."""
 _BEYOND = re.compile(r"\s*[+-]?\d{19}")
 _EXACT = 2.0**53
-_GAPS = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
-_GAPS |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
-"""The fields that pandas takes for missing ones."""
 _LATER = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 _PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
 """The nearest float, which later versions of pandas take anyway."""
@@ -59,7 +56,7 @@ def parse_text(
         return frame
 
     if texts is not None:
-        gaps = {name: sorted(_GAPS - {*known}) for name, known in texts.items()}
+        gaps = {name: sorted(GAPS - {*known}) for name, known in texts.items()}
         return parse(dict.fromkeys(texts, "str"), na_values=gaps, keep_default_na=False)
     frame = parse({})
     types = pd.api.types

@@ -103,7 +103,8 @@ def test_numbers_that_may_be_two_texts_are_refused() -> None:
 # Whatever a table holds, its rows are predicted alike from memory, CSV and Parquet.
 
 WORDS = ["1", "1.0", "01", "+2", "1e3", "2", "True", "true", "x", "x ", "a,b", '"q"', "2024-01-01",
-         "2024-01-01 00:00:00", "é", "e\u0301", "missing", "1,000", "0.1", "-0"]  # fmt: skip
+         "2024-01-01 00:00:00", "é", "e\u0301", "missing", "1,000", "0.1", "-0",
+         "NA", "None", "nan"]  # fmt: skip
 MOMENTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 12:30", "2023-05-06 00:00"])
 
 columns = {
@@ -116,7 +117,7 @@ columns = {
     "flag": st.booleans(),
     "day": st.sampled_from(list(MOMENTS)),
     "label": st.sampled_from(list(MOMENTS)),
-    "mixed": st.sampled_from([1, 2.5, 3.0, True, False, "x", "y", 0]),
+    "mixed": st.sampled_from([1, 2.5, 3.0, True, False, "x", "y", 0, "NA"]),
 }
 KINDS = dict.fromkeys(("text", "big", "flag", "label", "mixed"), "category")
 
@@ -143,6 +144,18 @@ def test_known_texts_are_not_missing(tmp_path: Path) -> None:
     assert again(tree, content, tmp_path) == (["NA", "q"] * 5, Accuracy(10, 10))
     gaps = again(tree, "x,y\nNone,NA\n,\nNULL,null\nb,NaN\n", tmp_path)
     assert gaps[1] == Accuracy(1, 1)
+
+
+@pytest.mark.parametrize("text", ["NA", "None", "nan", "null", "N/A", "<NA>"])
+@pytest.mark.parametrize("other", ["b", 1])
+def test_texts_that_the_tree_does_not_ask_for_are_not_missing(
+    text: str, other: Any, tmp_path: Path
+) -> None:
+    """The tree asks for missing values only, which such a text is none of."""
+    frame = pd.DataFrame({"x": [text, other, None] * 4, "y": ["p", "p", "q"] * 4}, dtype=object)
+    tree = Tree.from_json(train(frame, x="category").to_json())
+    assert [test.to_dict()["groups"] for test in tree.tests.values()] == [[[], [None]]]
+    assert again(tree, frame.to_csv(index=False), tmp_path) == (["p", "p", "q"] * 4, (12, 12, 0))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -523,6 +523,13 @@ class TestReadAgain:
         assert spec.narrow(["1.0", None]).texts == ("1", "1.0")
         assert spec.narrow(["x"]).texts == ()
 
+    @pytest.mark.parametrize("other", ["x", 1, True])
+    def test_a_tree_keeps_texts_that_a_file_has_for_missing_values(self, other):
+        spec = one(["NA", "none", "nan", "", other, None], overrides={"x": "category"})
+        assert spec.texts == spec.narrow([other, None]).texts == ("NA", "nan")
+        marked = one(["NA", "nan", other], overrides={"x": {"kind": "category", "missing": "NA"}})
+        assert marked.texts == ("nan",)
+
     def test_dates_read_as_categories(self):
         days = pd.to_datetime(["2024-01-01 00:00", "2024-01-02 12:00"])
         spec = one(days, overrides={"x": "category"})
