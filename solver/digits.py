@@ -51,20 +51,25 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def at_most(value: float | Fraction, digits: int) -> str:
-    """A lower bound with so many significant digits: rounded down, so that it stays proven."""
+    """The greatest number of so many significant digits that is not above a value: a lower bound
+    stays proven, the end of an interval in it."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
 def at_least(value: float | Fraction, digits: int) -> str:
-    """A gap or a tolerance with so many significant digits: rounded up, so that it stays true."""
+    """The least number of so many significant digits that is not below a value: a gap or a
+    tolerance stays true, the start of an interval in it."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
 def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
     """A float stands for its shortest decimal, as everywhere."""
     exact = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
-    number = Context(digits, rounding).divide(Decimal(exact.numerator), exact.denominator)
-    return f"{float(number):.{digits}g}"
+    context = Context(digits, rounding)
+    near = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    text = f"{float(near):.{digits}g}"
+    # A float holds 15 digits, and not of every size.
+    return text if Decimal(text) == near else f"{near.normalize(context):g}"
 
 
 def share(value: float | Fraction, digits: int = 4) -> str:

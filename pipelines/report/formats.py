@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from pipelines.rounding import rounded_down, rounded_up
 from solver.digits import at_least, at_most
 
 NONE = "–"
@@ -143,7 +142,7 @@ def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
 
 def lam_from(start: Fraction) -> str:
     """Where an interval of λ starts, with four significant digits; never below its start."""
-    return rounded_up(start, 4)
+    return at_least(start, 4)
 
 
 def interval(start: Fraction, end: Fraction | None) -> str:
@@ -155,7 +154,7 @@ def interval(start: Fraction, end: Fraction | None) -> str:
     if end is None:
         return f"{lam_from(start)} or more"
     for digits in range(4, 17):
-        low, high = rounded_up(start, digits), rounded_down(end, digits)
+        low, high = at_least(start, digits), at_most(end, digits)
         if Fraction(low) < Fraction(high):
             return f"{low} to {high}"
     return f"{start} to {end}"

@@ -23,6 +23,7 @@ from solver.exact import Errors, objective
 from solver.solution import Status
 from solver.tree import Tree
 from sweep.asks import asks_path
+from sweep.lambdas import shown
 
 Row: TypeAlias = dict[str, Any]
 
@@ -317,8 +318,7 @@ def at_breakpoints(rows: pd.DataFrame) -> pd.DataFrame:
     for one in read_stairs(rows):
         lams = sorted({*one.starts, *(lam for lam in one.points if lam >= one.starts[0])})
         for lam in lams:
-            text = f"{float(lam):.6g}"
-            found.append(one.row_at(lam) | {"lam_key": str(lam), "lam_text": text})
+            found.append(one.row_at(lam) | {"lam_key": str(lam), "lam_text": shown(lam)})
     if not found:
         return plain
     expanded = pd.DataFrame(found, columns=rows.columns)
@@ -356,4 +356,4 @@ def _round_lams(stairs: Iterable[Stairs]) -> _Grid:
     powers = range(-20, 3)
     values = (Fraction(step) * Fraction(10) ** power for power in powers for step in (1, 2, 5))
     lams = {low} | {value for value in values if max(low, least) < value <= high}
-    return {str(lam): (lam, f"{float(lam):.4g}") for lam in sorted(lams)}
+    return {str(lam): (lam, shown(lam)) for lam in sorted(lams)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solver.digits import at_least, at_most, in_full, moment_in_full, share, significant, telling
@@ -44,12 +45,16 @@ def test_a_share_is_not_rounded_up_to_one(value: float | Fraction, text: str) ->
     assert share(value) == text
 
 
-@given(st.fractions() | st.floats(-1e300, 1e300), st.integers(1, 8))
+@given(st.fractions() | st.floats(-1e300, 1e300), st.integers(1, 17))
+@example(Fraction(1, 3 * 10**400), 4)
+@example(Fraction(-(10**400), 3), 4)
+@example(Fraction(1, 3) - Fraction(1, 10**30), 17)
 def test_bounds_are_rounded_down_and_gaps_up(value: float | Fraction, digits: int) -> None:
     exact = value if isinstance(value, Fraction) else Fraction(repr(value))
     low, high = at_most(value, digits), at_least(value, digits)
     assert Fraction(low) <= exact <= Fraction(high)
-    nearest = f"{float(exact):.{digits}g}"
+    context = Context(digits)
+    nearest = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
     assert Fraction(nearest) in (Fraction(low), Fraction(high))
 
 

@@ -15,7 +15,7 @@ from pipelines.report.checks import find_disagreements
 from pipelines.report.comparison import add_excess, compare, rank
 from pipelines.report.paths import Path, make_paths
 from pipelines.report.results import Results, label_results
-from pipelines.report.stairs import Stairs, at_grid, read_stairs
+from pipelines.report.stairs import Stairs, at_breakpoints, at_grid, read_stairs
 from tests.pipelines.report.frames import (
     as_frame,
     as_plan,
@@ -126,6 +126,14 @@ def test_alone_it_is_shown_at_round_lambdas() -> None:
     table = results([path_row(lam="0.007")]).at_grid
     assert table["lam_text"].tolist() == ["0.007", "0.01", "0.02", "0.05", "0.1"]
     assert len(results([path_row(lam="0")]).at_grid) > 1
+
+
+@pytest.mark.parametrize("lam", ["1/144", "0.0070001", "0.0069999"])
+def test_alone_it_begins_at_its_lambda_exactly(lam: str) -> None:
+    """Four digits of 1/144 are another λ, below it, where the path says nothing."""
+    found = results([path_row(lam=lam)])
+    assert found.at_grid["lam_text"].tolist() == [lam, "0.01", "0.02", "0.05", "0.1"]
+    assert at_breakpoints(found.rows)["lam_text"].iloc[0] == lam
 
 
 def test_failed_and_missing_paths_are_counted_at_every_lambda() -> None:
