@@ -10,6 +10,7 @@ from pathlib import Path as Folder
 from typing import Any
 
 from pipelines.predict import save_tree, write_text
+from solver.digits import nouns
 from solver.errors import InputError
 from solver.path import Path, Step
 
@@ -43,7 +44,7 @@ def check_folder(folder: Folder) -> None:
 
 def name_tree(step: Step) -> str:
     """The file of a step's tree. No two steps have as many splits."""
-    return f"{step.splits}-{'split' if step.splits == 1 else 'splits'}.json"
+    return f"{step.splits}-{nouns(step.splits, 'split')}.json"
 
 
 def save_path(path: Path, folder: Folder, about: Mapping[str, Any]) -> None:

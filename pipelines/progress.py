@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from solver.digits import at_least, at_most
+from solver.digits import at_least, at_most, count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ def describe(progress: Progress) -> list[str]:
         parts.append(f"{show_seconds(progress.eta)} left")
     if progress.worst_gap is not None:
         parts.append(f"worst gap {at_least(progress.worst_gap, 4)}")
-    parts.append(f"{progress.workers} worker{'' if progress.workers == 1 else 's'}")
+    parts.append(count(progress.workers, "worker"))
     if progress.memory:
         parts.append(show_bytes(progress.memory))
     return parts
@@ -59,9 +59,10 @@ def describe_failure(row: dict[str, Any]) -> str:
 def describe_outcome(outcome: Outcome) -> str:
     """How a run of a sweep ended, in a sentence."""
     if not outcome.ran and outcome.answered == outcome.total:
-        what = "the 1 task was" if outcome.total == 1 else f"all {_tasks(outcome.total)} were"
+        one, all_tasks = outcome.total == 1, count(outcome.total, "task")
+        what = f"the {all_tasks} was" if one else f"all {all_tasks} were"
         return f"Nothing to do: {what} answered before."
-    parts = [f"{_tasks(outcome.ran)} run in {show_seconds(outcome.seconds)}"]
+    parts = [f"{count(outcome.ran, 'task')} run in {show_seconds(outcome.seconds)}"]
     parts.append(f"{outcome.failed} failed" if outcome.failed else "none failed")
     if outcome.answered:
         parts.append(f"{outcome.answered} answered before")
@@ -72,10 +73,6 @@ def describe_outcome(outcome: Outcome) -> str:
         parts.append(f"{outcome.impossible} cannot be run (see --dry-run)")
     head = "Interrupted: " if outcome.interrupted else ""
     return f"{head}{', '.join(parts)}."
-
-
-def _tasks(number: int) -> str:
-    return "1 task" if number == 1 else f"{number} tasks"
 
 
 def show_seconds(seconds: float) -> str:
@@ -122,7 +119,8 @@ class _Display(ABC):
     def planned(self, plan: Plan, remaining: int) -> None:
         """Say so if cells are impossible; the rest is in the figures."""
         if remaining and plan.n_impossible:
-            self.note(f"{plan.n_impossible} cells cannot be run, e.g. {plan.impossible[0].reason}")
+            cells = count(plan.n_impossible, "cell")
+            self.note(f"{cells} cannot be run, e.g. {plan.impossible[0].reason}")
 
     def finished(self, rows: pa.RecordBatch) -> None:
         """Name the first failures as they come."""

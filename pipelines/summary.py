@@ -154,4 +154,5 @@ def _trouble(material: Material, console: Console) -> None:
         runs = formats.plural(failure["count"], "run")
         console.print(Text(f"{failure['status']}, {runs}: {failure['reason']}", "red"))
     if len(failures) > 5:
-        console.print(Text(f"… and {len(failures) - 5} other reasons, see the report", "red"))
+        more = formats.plural(len(failures) - 5, "other reason")
+        console.print(Text(f"… and {more}, see the report", "red"))

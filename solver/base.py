@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
+from solver.digits import count
 from solver.errors import InputError, StateError, UnsupportedError
 from solver.limits import Limits
 from solver.problem import Problem
@@ -313,7 +314,7 @@ class Solver(ABC):
         most = cls.traits.max_classes
         if most is not None and n_classes is not None and n_classes > most:
             raise UnsupportedError(
-                f"solver {cls.name!r} can do {most} classes, the target has {n_classes}"
+                f"solver {cls.name!r} can do {count(most, 'class')}, the target has {n_classes}"
             )
         cls.check_limits(limits)
 

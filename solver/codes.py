@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solver.digits import count
 from solver.errors import InputError
 from solver.labels import check_classes
 from solver.nodetests import CategoryTest, NodeTest, ThresholdTest
@@ -48,7 +49,8 @@ def read_arities(
             raise InputError(f"feature {j} has arity {size}, but its test has {known[j]} branches")
         if known is None and size > max(len(matrix), MANY_CODES):
             raise InputError(
-                f"feature {j} has {size} codes in {len(matrix)} rows; number its codes 0, 1, …"
+                f"feature {j} has {count(size, 'code')} in {count(len(matrix), 'row')}; number its "
+                "codes 0, 1, …"
             )
     return sizes.astype(np.int32)
 
@@ -65,7 +67,8 @@ def read_classes(classes: Sequence[Any] | None, labels: NDArray[Any]) -> tuple[A
     if classes is None:
         if most >= max(len(labels), MANY_CODES):
             raise InputError(
-                f"target has the code {most} in {len(labels)} rows; number its classes 0, 1, …"
+                f"target has the code {most} in {count(len(labels), 'row')}; number its classes "
+                "0, 1, …"
             )
         classes = range(most + 1)
     known = check_classes(classes)

@@ -80,6 +80,20 @@ def share(value: float | Fraction, digits: int = 4) -> str:
     return text if float(text) else f"{0:.{digits}f}"
 
 
+def nouns(number: float | Fraction, noun: str) -> str:
+    """A noun as it follows a number: ``row`` after 1, else ``rows``, ``classes``, ``leaves``."""
+    if number == 1:
+        return noun
+    if noun.endswith("f"):
+        return f"{noun[:-1]}ves"
+    return f"{noun}es" if noun.endswith(("s", "ch")) else f"{noun}s"
+
+
+def count(number: float | Fraction, noun: str) -> str:
+    """``1 row``, ``2 rows``, ``2 classes``."""
+    return f"{number} {nouns(number, noun)}"
+
+
 def telling(values: Iterable[float]) -> Callable[[float], str]:
     """A way to write some numbers, all alike, that tells different ones apart.
 

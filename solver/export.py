@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from solver.digits import count
 from solver.outline import BEND, BOX, LINE_HEIGHT, Box, Outline, fold_terms, layout, outline
 from solver.tree import Tree
 
@@ -198,7 +199,7 @@ def _svg_box(box: Box) -> str:
 
 def _tooltip(node: Outline) -> str:
     says = f"asks {node.question}" if node.children else f"predicts {node.label}"
-    merged = f", {node.leaves} leaves" if node.leaves > 1 else ""
+    merged = f", {count(node.leaves, 'leaf')}" if node.leaves > 1 else ""
     return f"{node.condition}: {says} ({node.outcome}{merged})".removeprefix(": ")
 
 

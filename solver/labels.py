@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.columns import ColumnSpec, is_missing, raw_kinds
+from solver.digits import count
 from solver.errors import InputError
 from solver.squares import check_targets
 from solver.values import as_category, key_of, sort_categories
@@ -46,7 +47,7 @@ def read_labels(
         raise _of_target(error, "make its labels text") from None
     if rows:
         raise InputError(
-            f"target {name!r} is missing in {rows} of {len(column)} rows; "
+            f"target {name!r} is missing in {rows} of {count(len(column), 'row')}; "
             "drop these rows or fill the target in"
         )
     if "dates" in kinds:

@@ -23,7 +23,7 @@ from solver.codes import (
 )
 from solver.collapse import collapse, collapse_numbers, distinct_features, equal_rows
 from solver.columns import ColumnSpec, Override, text_names
-from solver.digits import at_least
+from solver.digits import at_least, count
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
 from solver.exact import Prices
@@ -549,5 +549,5 @@ def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> Whole
         return WholeWeights.ones(n_rows)
     found = weights if isinstance(weights, WholeWeights) else whole_weights(weights)
     if len(found.whole) != n_rows:
-        raise InputError(f"{len(found.whole)} weights for {n_rows} rows")
+        raise InputError(f"{count(len(found.whole), 'weight')} for {count(n_rows, 'row')}")
     return found

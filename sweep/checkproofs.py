@@ -10,6 +10,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from solver.checker import Refused, check
+from solver.digits import count
 from solver.envelope import Envelope, Point
 from solver.errors import InputError
 from solver.exact import objective
@@ -39,7 +40,7 @@ def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
         yield f"its certificate {name} is not there"
         return
     if size != row["proof_bytes"]:
-        yield f"its certificate has {size} bytes, the row says {row['proof_bytes']}"
+        yield f"its certificate has {count(size, 'byte')}, the row says {row['proof_bytes']}"
 
 
 def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:

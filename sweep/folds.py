@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.digits import count
 from solver.errors import InputError
 from sweep.datasets import Dataset
 from sweep.spec import Given, Holdout, KFold, NoValidation, Validation
@@ -58,7 +59,8 @@ def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
     needed = validation.folds if isinstance(validation, KFold) else 2
     if n_rows < needed:
         raise InputError(
-            f"{n_rows} rows are too few for validation {validation.kind}: it needs {needed}"
+            f"{count(n_rows, 'row')} {'is' if n_rows == 1 else 'are'} too few for validation "
+            f"{validation.kind}: it needs {needed}"
         )
     if isinstance(validation, Holdout | Given):
         return [Fold(0, 0)]

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from solver.digits import count
 from solver.envelope import Envelope, Point
 from solver.exact import Errors, objective
 from solver.path import Path, Step
@@ -24,8 +25,9 @@ def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None
         found = score(problem, step.tree, step.start)
         if (step.errors, step.splits) != (found.errors, found.splits):
             return (
-                f"the step of the path at λ = {step.start} claims {step.errors} errors with "
-                f"{step.splits} splits; the plain scorer finds {found.errors} with {found.splits}"
+                f"the step of the path at λ = {step.start} claims "
+                f"{count(step.errors, 'error')} with {count(step.splits, 'split')}; the plain "
+                f"scorer finds {found.errors} with {found.splits}"
             )
     own = [Claimed(s.start, s.end, s.errors, s.splits, s.proven) for s in path.steps]
     floor = problem.unavoidable_errors

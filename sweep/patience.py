@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from solver.digits import count
 from solver.shards import Shard
 from sweep.rows import Checkpoint, Finished
 from sweep.storage import StorageError
@@ -78,7 +79,8 @@ class Patience:
             if is_stopped():
                 number = self._store.drop_waiting()
                 self._tell(
-                    f"{number} finished tasks are not stored: {self._why}; they will be computed "
+                    f"{count(number, 'finished task')} {'is' if number == 1 else 'are'} not "
+                    f"stored: {self._why}; they will be computed "
                     "again"
                 )
                 return False

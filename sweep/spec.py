@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from solver.catalogue import SOLVERS
+from solver.digits import count
 from solver.encodings import ENCODINGS
 from solver.errors import InputError
 from solver.limits import Limits
@@ -386,7 +387,7 @@ def _size_words(key: str, size: int) -> str:
     """What a size adds to a dataset's name."""
     if key == "replicate":
         return f"x{size}"
-    return f"{size} feature{'' if size == 1 else 's'}"
+    return count(size, "feature")
 
 
 class Spec(Strict):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from solver.base import Solver
 from solver.catalogue import get_solver
+from solver.digits import count
 from solver.errors import InputError, StateError
 from solver.limits import Limits
 from solver.path import Path
@@ -307,8 +308,9 @@ def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Li
     if claimed != (found.objective, found.errors, found.splits):
         return (
             f"solver {solution.solver!r} claims objective {solution.objective} with "
-            f"{solution.errors} errors and {solution.splits} splits; the plain scorer finds "
-            f"{found.objective} with {found.errors} errors and {found.splits} splits"
+            f"{count(solution.errors, 'error')} and {count(solution.splits, 'split')}; the plain "
+            f"scorer finds {found.objective} with {count(found.errors, 'error')} and "
+            f"{count(found.splits, 'split')}"
         )
     bound = solution.lower_bound
     if bound is not None and bound > found.objective:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from solver.digits import count
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
@@ -123,7 +124,7 @@ def verify_sweep(
     findings += _check_answers(tasks, stored)
     for row in sampled_rows(Parts(folder), tasks, sample):
         n_rows += 1
-        clock.tick(f"{n_rows} rows checked, {len(findings)} findings")
+        clock.tick(f"{count(n_rows, 'row')} checked, {count(len(findings), 'finding')}")
         problems = [*_check_row(row, seen), *_check_claims(row, claims)]
         has_tree = row["tree"] is not None
         n_trees += has_tree + len(row["path"] or ())
@@ -237,7 +238,8 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
     else:
         if loss != Fraction(row["errors"], row["total_weight"]):
             errors, splits = row["errors"], row["splits"]
-            yield f"the objective {value} is not that of {errors} errors, {splits} splits"
+            size = f"{count(errors, 'error')}, {count(splits, 'split')}"
+            yield f"the objective {value} is not that of {size}"
         if not math.isclose(row["train_accuracy"], 1 - float(loss), abs_tol=1e-12):
             yield f"the train accuracy is {row['train_accuracy']}, by the errors {1 - float(loss)}"
     if row["loss"] is not None and row["loss"] != float(loss):

@@ -72,5 +72,6 @@ def print_plain(*parts: RenderableType) -> None:
 
 def count(number: int, noun: str) -> str:
     """``1 row``, ``2 rows``, ``2 classes``."""
-    plural = f"{noun}es" if noun.endswith(("s", "ch")) else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
+    from solver import digits
+
+    return digits.count(number, noun)

@@ -87,7 +87,7 @@ def _show(request: Request, problem: Problem, solution: Solution) -> None:
 
 def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
     """What is known about a solution, one labelled line each."""
-    leaves = "1 leaf" if solution.leaves == 1 else f"{solution.leaves} leaves"
+    leaves = count(solution.leaves, "leaf")
     shape = f"{count(solution.splits, 'split')}, {leaves}, depth {solution.depth}"
     return [
         ("objective", _objective(solution)),
@@ -177,11 +177,11 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
         table.to_csv(sys.stdout, index=False)
     for fit in fits:
         r2 = "not defined" if fit.r2 is None else share(fit.r2)
-        rows = f"{fit.known} rows of column {fit.column!r}"
+        rows = f"{count(fit.known, 'row')} of column {fit.column!r}"
         click.echo(f"R² {r2}, RMSE {significant(fit.rmse)}: {rows}", err=True)
     if accuracy is not None and accuracy.known:
         right, known, foreign = accuracy
-        rows = f"{right} of {known} rows as in column {model.target!r}"
+        rows = f"{right} of {count(known, 'row')} as in column {model.target!r}"
         if foreign:
             rows += f", {count(foreign, 'row')} with a label that is no class of the tree"
         click.echo(f"accuracy {share(right / known)}: {rows}", err=True)

@@ -60,8 +60,8 @@ def lam_words(point: pd.Series[Any]) -> str:
 
 def splits_words(point: pd.Series[Any]) -> str:
     """The mean number of splits."""
-    return "1 split" if point["splits"] == 1 else f"{formats.mean_count(point['splits'])} splits"
+    return formats.mean_plural(point["splits"], "split")
 
 
 def leaves_words(point: pd.Series[Any]) -> str:
-    return "1 leaf" if point["leaves"] == 1 else f"{formats.mean_count(point['leaves'])} leaves"
+    return formats.mean_plural(point["leaves"], "leaf")

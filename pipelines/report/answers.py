@@ -133,7 +133,7 @@ def _no_answer(dataset: str, has_runs: bool, missing: int, impossible: Sequence[
     if missing or not impossible:
         return "No answer yet: no run has given a tree yet."
     why = [reason.removeprefix(f"dataset {dataset!r}: ") for reason in dict.fromkeys(impossible)]
-    more = f" (and {len(why) - 1} more reasons)" if len(why) > 1 else ""
+    more = f" (and {formats.plural(len(why) - 1, 'more reason')})" if len(why) > 1 else ""
     return f"No answer: no cell of this dataset can be run: {why[0].rstrip('.')}{more}."
 
 
@@ -204,9 +204,10 @@ def _proof(taken: _Candidate) -> str:
     if proven == runs:
         what = {1: "Its tree is", 2: "Both trees are"}.get(runs, f"All {runs} trees are")
         return f"{what} proven optimal for {where}."
+    others = "the other" if runs - proven == 1 else "the others"
     return (
-        f"{proven} of {runs} trees are proven optimal for {where}; the others hit a limit with a "
-        f"gap of at most {formats.gap(p['gap_max'])}."
+        f"{proven} of {runs} trees {'is' if proven == 1 else 'are'} proven optimal for {where}; "
+        f"{others} hit a limit with a gap of at most {formats.gap(p['gap_max'])}."
     )
 
 
@@ -232,7 +233,8 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
         for other in (others[i] for i in sorted(best))
     ]
     more = len(others) - len(best)
-    parts += [f"{more} others, none of them better than these"] if more else []
+    better = "not better than these" if more == 1 else "none of them better than these"
+    parts += [f"{formats.plural(more, 'other')}, {better}"] if more else []
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.report import formats
 from pipelines.report.album import Album
+from pipelines.report.answer import splits_words
 from pipelines.report.changes import Change, find_change
 from pipelines.report.paths import Path
 from pipelines.report.quality import REGRESSION, is_regression, r2, rmse, test_words
@@ -89,7 +90,7 @@ def _validation(path: Path) -> list[str]:
             + (
                 "." if same else
                 f": {_loss_words(simple, -simple['test_score'])} with "
-                f"{formats.mean_count(simple['splits'])} splits instead of "
+                f"{splits_words(simple)} instead of "
                 f"{formats.mean_count(best['splits'])}."
             )
         )  # fmt: skip

@@ -102,7 +102,7 @@ def _limits(text: str) -> str:
     words: dict[str, Callable[[Any], str]] = {
         "seconds": lambda value: f"{value:g} s",
         "bytes": formats.size,
-        "nodes": lambda value: f"{formats.whole(value)} branches",
+        "nodes": lambda value: formats.plural(value, "branch"),
         "depth": lambda value: f"depth {value}",
         "splits": lambda value: formats.plural(value, "split"),
         "min_leaf_size": lambda value: f"leaves of at least {value}",
@@ -133,7 +133,8 @@ def _versions(rows: pd.DataFrame) -> str:
     if isinstance(revision, str):
         text += f", revision {revision[:10]}{'+ (changed)' if revision.endswith('+') else ''}"
     others = len(combinations) - 1
-    return text + (f" (most of the runs; {others} other combinations)" if others else "")
+    more = formats.plural(others, "other combination")
+    return text + (f" (most of the runs; {more})" if others else "")
 
 
 def train_command(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from solver.digits import at_least, at_most
+from solver.digits import at_least, at_most, nouns
 
 NONE = "–"
 
@@ -116,8 +116,12 @@ def share(part: Any, total: Any) -> str:
 
 def plural(number: int, noun: str) -> str:
     """``1 run``, ``2 runs``, ``3 classes``."""
-    ending = "" if number == 1 else ("es" if noun.endswith("s") else "s")
-    return f"{whole(number)} {noun}{ending}"
+    return f"{whole(number)} {nouns(number, noun)}"
+
+
+def mean_plural(number: float, noun: str) -> str:
+    """A mean of whole numbers with its noun: ``1 split``, ``1.5 splits``."""
+    return f"{mean_count(number)} {nouns(number, noun)}"
 
 
 def listed(words: Iterable[str]) -> str:

@@ -28,6 +28,7 @@ from pipelines.report.results import Results
 from pipelines.report.sketch import sketch_dataset, sketch_path
 from pipelines.report.treeruns import PathTree
 from pipelines.report.trees import tree_card
+from solver.digits import nouns
 
 MOST_ROWS = 30
 """So many λ of a path are in the page's table; files have all."""
@@ -165,7 +166,7 @@ def _about(rows: pd.DataFrame) -> str:
         if len(features):
             low, high = int(features.min()), int(features.max())
             many = f"{low}" if low == high else f"{low} to {high}"
-            parts.append(f"{encoding}: {many} feature{'' if high == 1 else 's'}")
+            parts.append(f"{encoding}: {many} {nouns(high, 'feature')}")
     return ", ".join(parts)
 
 

@@ -35,7 +35,7 @@ def tree_card(tree: PathTree, path: Path, album: Album, drawn: bool = True) -> d
     """The picture of a tree if it is to be drawn, its rules, and what is known of it."""
     size = (
         f"{formats.plural(tree.tree.splits, 'split')}, "
-        f"{'1 leaf' if tree.tree.leaves == 1 else f'{tree.tree.leaves} leaves'}, "
+        f"{formats.plural(tree.tree.leaves, 'leaf')}, "
         f"depth {tree.tree.depth}"
     )
     lams, label = tree.lams, lam_label(tree)

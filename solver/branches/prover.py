@@ -15,6 +15,7 @@ from solver.branches.memo import feature_of
 from solver.branches.state import LEFT, OPENED
 from solver.branches.table import Ints, Table
 from solver.certificate import RULES, Certificate
+from solver.digits import count
 from solver.errors import InputError
 from solver.exact import Prices
 from solver.jit import kernel
@@ -123,7 +124,8 @@ def _prove(
                 raise InputError("the proof was stopped before its end")
         if engine.proven < goal:
             raise InputError(
-                f"at λ = {lam} a tree of {errors} errors and {splits} splits is not optimal: "
+                f"at λ = {lam} a tree of {count(errors, 'error')} and "
+                f"{count(splits, 'split')} is not optimal: "
                 "there is no proof of it"
             )
         events = engine.log.events[: int(engine.log.used[0])]

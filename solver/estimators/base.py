@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from solver.catalogue import regularization_path, solve
 from solver.columns import ColumnSpec, Override
-from solver.digits import at_least
+from solver.digits import at_least, count
 from solver.encodings import fit_encoder
 from solver.errors import InputError
 from solver.exact import as_lambda
@@ -317,7 +317,7 @@ class SparseTree(BaseEstimator):
             )
         else:
             steps = self.lam_path_.proven
-            proven = f"{steps.sum()} of {len(steps)} steps of the λ-path are proven"
+            proven = f"{steps.sum()} of {count(len(steps), 'step')} of the λ-path are proven"
             message = f"{ended}; {proven}; raise the limit, lam_min, {self._remedy}"
             if status is Status.STOPPED:  # and nobody can stop it
                 message = f"{proven}; the others need weights of fewer digits"

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from solver.columns import is_missing
+from solver.digits import count
 from solver.errors import InputError
 from solver.estimators.base import SparseTree, values_of
 from solver.labels import read_labels
@@ -54,7 +55,7 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         check_consistent_length(frame, column)
         try:
             if rows := int(is_missing(column).sum()):
-                raise InputError(f"y contains NaN in {rows} rows; every row needs a label")
+                raise InputError(f"y contains NaN in {count(rows, 'row')}; every row needs a label")
             if pd.api.types.infer_dtype(column) in ("floating", "mixed-integer-float"):
                 check_classification_targets(column.to_numpy(dtype=np.float64))
             labels, codes = read_labels(column, fewest=1)

@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 from pydantic import Field
 
+from solver.digits import count
 from solver.errors import InputError
 from sweep.clusters.base import Cluster
 from sweep.clusters.checks import Memory
@@ -79,8 +80,8 @@ class Local(Cluster):
         if self.memory_limit is not None:
             memory = f"{self.memory_limit / 2**20:,.0f} MiB"
         return (
-            f"{self.wanted} worker processes of one thread on this machine, each with {memory}; "
-            "all listen on 127.0.0.1 only"
+            f"{count(self.wanted, 'worker process')} of one thread on this machine, each with "
+            f"{memory}; all listen on 127.0.0.1 only"
         )
 
     def settings(self) -> dict[str, Any]:

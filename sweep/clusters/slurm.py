@@ -12,6 +12,7 @@ from typing import Any, Literal
 from distributed import Client
 from pydantic import Field, field_validator, model_validator
 
+from solver.digits import count
 from solver.errors import InputError
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.checks import HostName, Memory, PythonPath, SafePath, Word
@@ -233,7 +234,7 @@ class Slurm(Cluster):
         least, most = self.jobs.minimum, self.jobs.maximum
         number = f"{least} to {most}" if least else f"up to {most}"
         return (
-            f"{number} jobs with {self.processes} workers each, handed in with sbatch:\n\n"
+            f"{number} jobs with {count(self.processes, 'worker')} each, handed in with sbatch:\n\n"
             f"{shown_script(self)}\n"
             "the scheduler runs in this process; scheduler and workers talk TLS, with a "
             f"certificate and key made for each run, in files of mode 600 in {self.directory}"

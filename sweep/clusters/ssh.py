@@ -11,6 +11,7 @@ from typing import Any, Literal
 from distributed import Client
 from pydantic import Field, field_validator
 
+from solver.digits import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.checks import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
 from sweep.yamlfile import Strict, problem
@@ -172,8 +173,8 @@ class Ssh(Cluster):
         if not lines:
             lines.append("the scheduler runs in this process")
         for host in named.values():
-            count = host.workers or self.workers
-            what = "a worker a core" if count is None else f"{count} workers"
+            number = host.workers or self.workers
+            what = "a worker a core" if number is None else count(number, "worker")
             lines.append(self._shown(host, what))
         if not self.check_host_keys:
             lines.append("host keys are NOT checked")

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from solver.digits import at_least, at_most, in_full, moment_in_full, share, significant, telling
+from solver.digits import (
+    at_least,
+    at_most,
+    count,
+    in_full,
+    moment_in_full,
+    share,
+    significant,
+    telling,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +65,22 @@ def test_bounds_are_rounded_down_and_gaps_up(value: float | Fraction, digits: in
     context = Context(digits)
     nearest = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
     assert Fraction(nearest) in (Fraction(low), Fraction(high))
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "row", "1 row"),
+        (0, "row", "0 rows"),
+        (2, "class", "2 classes"),
+        (3, "branch", "3 branches"),
+        (2, "leaf", "2 leaves"),
+        (1, "leaf", "1 leaf"),
+        (Fraction(5, 3), "error", "5/3 errors"),
+    ],
+)
+def test_one_is_no_plural(number: int | Fraction, noun: str, text: str) -> None:
+    assert count(number, noun) == text
 
 
 @pytest.mark.parametrize("value", [0, 0.1, Fraction(1, 10), 0.3, -0.25, 2e-9])

@@ -169,7 +169,7 @@ def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: st
         (FRAME, {"target": "buys", "encoding": "onehotly"}, "no encoding 'onehotly'"),
         (FRAME, {"target": "buys", "encoding": "onehot", "k": 3}, "no option 'k'"),
         (FRAME, {"target": "buys", "columns": {"shape": "drop"}}, "not a feature of the table"),
-        (FRAME, {"target": "buys", "weights": [1]}, "1 weights for 6 rows"),
+        (FRAME, {"target": "buys", "weights": [1]}, "1 weight for 6 rows"),
         (FRAME.assign(buys=[None, *["a"] * 3, "b", "b"]), {"target": "buys"}, "missing in 1 of 6"),
     ],
 )

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal, TypeAlias
 
+from solver.digits import count
 from solver.errors import InputError
 from solver.proper.family.rules import (
     Rules,
@@ -70,13 +71,13 @@ def best_feature_tree(
     """
     n_features = len(table[0]) if table else 0
     if len(table) != len(target):
-        raise InputError(f"the table has {len(table)} rows and the target {len(target)}")
+        raise InputError(f"the table has {count(len(table), 'row')} and the target {len(target)}")
     if any(len(row) != n_features or not set(row) <= {0, 1} for row in table):
         raise InputError("a row of the table is not all 0 and 1, or is shorter than others")
     if n_features < (min(splits, 1) if reading == "repeats" else splits):
         raise InputError(
-            f"{splits} splits need as many features, and the table has {n_features}; ask for "
-            "fewer splits or for reading 'repeats'"
+            f"{count(splits, 'split')} need{'s' if splits == 1 else ''} as many features, and the "
+            f"table has {n_features}; ask for fewer splits or for reading 'repeats'"
         )
     rows = tuple(range(len(table)))
     errors = misclassified(target)

@@ -61,6 +61,14 @@ def test_one_split_is_no_splits() -> None:
     assert "and 1 split." in found.reasons[0]
 
 
+def test_one_other_solver_is_no_others() -> None:
+    rows = sweep_rows(solvers=("branches",), n_folds=3)
+    others = [row | {"solver": f"other{i}", "key": f"{row['key']}/{i}"} for i in range(6)
+              for row in sweep_rows(solvers=("cart",), n_folds=3)]  # fmt: skip
+    found = answer(rows + others)
+    assert any("; 1 other, not better than these." in reason for reason in found.reasons)
+
+
 def test_training_results_do_not_choose_lambda() -> None:
     found = answer(sweep_rows())
     assert found.key is None

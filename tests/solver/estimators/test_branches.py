@@ -336,8 +336,8 @@ def test_bad_parameters(options: dict[str, Any], message: str) -> None:
     [
         ([["a"], ["b"]], [0, 1], None, "numeric"),
         ([[np.inf], [1.0]], [0, 1], None, "infinity"),
-        ([[0.0], [1.0]], [0, np.nan], None, "y contains NaN in 1 rows"),
-        ([[0.0], [1.0]], ["a", None], None, "y contains NaN in 1 rows"),
+        ([[0.0], [1.0]], [0, np.nan], None, "y contains NaN in 1 row;"),
+        ([[0.0], [1.0]], ["a", None], None, "y contains NaN in 1 row;"),
         ([[0.0], [1.0]], [0.5, 1.5], None, "Unknown label type"),
         ([[0.0], [1.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
         ([[0.0], [1.0]], [0, 1], [1, -1], "Negative values"),
@@ -480,7 +480,7 @@ def test_labels_stay_what_they_are(labels: Any, classes: list[Any]) -> None:
 
 
 def test_a_missing_label_is_no_class() -> None:
-    with pytest.raises(InputError, match="y contains NaN in 1 rows"):
+    with pytest.raises(InputError, match="y contains NaN in 1 row;"):
         BranchesClassifier().fit(pd.DataFrame({"a": list("qrs")}), ["a", float("nan"), "nan"])
 
 
