@@ -15,6 +15,7 @@ from pipelines.labels import telling_options
 from pipelines.report.packed import unpack
 from pipelines.report.quality import REGRESSION
 from pipelines.report.results import Results
+from solver.digits import count
 from solver.errors import InputError
 from solver.solution import Status
 from solver.tree import Tree
@@ -179,7 +180,7 @@ def _families(rows: pd.DataFrame) -> dict[str, Any]:
 def _allowed(size: Mapping[str, Any]) -> str:
     words = []
     if "splits" in size:
-        words.append(f"{size['splits']} split{'' if size['splits'] == 1 else 's'}")
+        words.append(count(size["splits"], "split"))
     if "depth" in size:
         words.append(f"depth {size['depth']}")
     return ", ".join(words) or "any"
@@ -200,8 +201,11 @@ def _points(rows: pd.DataFrame) -> pd.DataFrame:
         proven=rows["status"] == Status.OPTIMAL.value,
         heuristic=rows["status"] == Status.HEURISTIC.value,
     )
-    by = ["family", "rules", "solver", "allowed", "lam_key", "lam_text", "lam"]
+    # A λ by rows, such as 2/n, is one λ though it is another number in each fold.
+    by = ["family", "rules", "solver", "allowed", "lam_key"]
     found = table.groupby(by, sort=False, dropna=False).agg(
+        lam_text=("lam_text", "first"),
+        lam=("lam", "mean"),
         splits=("splits", "mean"),
         train_accuracy=("train_accuracy", "mean"),
         test_accuracy=("test_accuracy", "mean"),

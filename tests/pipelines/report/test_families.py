@@ -36,6 +36,19 @@ def test_sizes_and_accuracies_are_by_family() -> None:
     assert len(family_table([one])) == len(one.points) == 13
 
 
+def test_a_lambda_by_rows_is_one_in_all_folds() -> None:
+    """2/n is another number where a fold has more rows for training."""
+    rows = [
+        rule_row("hyperplane", 1, fold)
+        | {"lam": 2 / n, "lam_exact": f"2/{n}", "lam_label": "2/n", "key": f"{n}"}
+        for fold, n in enumerate((99, 101, 101))
+    ]
+    (one,) = found(rows)
+    (point,) = one.points.to_dict("records")
+    assert (point["lam_text"], point["runs"]) == ("2/n", 3)
+    assert point["lam"] == pytest.approx((2 / 99 + 4 / 101) / 3)
+
+
 def test_trees_of_the_first_fold_are_drawn_and_its_rows_are_known() -> None:
     (one,) = found(rule_rows())
     assert one.fold == (0, 3)
