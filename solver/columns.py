@@ -72,11 +72,10 @@ class ColumnSpec:
     missing : tuple
         Values that stand for a missing one, e.g. ``("?",)`` or ``(-999,)``.
     texts : tuple of str
-        Texts of the training rows that must be known to read other rows. Where the categories are
-        text: those that write a value that is no text, otherwise than Python does (``"1.0"``,
+        Of the categories those that a file has for a missing value (``"NA"``). Where they are text
+        also those that write a value that is no text, otherwise than Python does (``"1.0"``,
         ``"01234"``, ``"true"``), and the texts that write the same. Such a value is read as the
-        text that writes it. Of all categories: those that a file has for a missing value, such as
-        ``"NA"``.
+        text that writes it.
     """
 
     kind: str
@@ -96,10 +95,7 @@ class ColumnSpec:
         return cls("category", kind, missing, tuple(sorted({*doubtful, *gap_texts(texts)})))
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
-        """The same for a tree that asks for these categories only.
-
-        Texts that a file has for a missing value stay, for such a tree may ask for missing values.
-        """
+        """The same for a tree that asks for these categories only, or for missing values."""
         wanted = {key_of(written(value)) for value in asked if isinstance(value, str)}
         wanted |= set(map(key_of, gap_texts(self.texts)))
         texts = tuple(text for text in self.texts if key_of(written(text)) in wanted)

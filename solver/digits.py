@@ -72,6 +72,14 @@ def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
     return text if Decimal(text) == near else f"{near.normalize(context):g}"
 
 
+def measured(value: Fraction) -> str:
+    """A sum of given weights in full, ``2.5``; after ``≈`` if that takes over twelve digits."""
+    near = Context(_MOST).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    if Fraction(near) != value:
+        return f"≈ {significant(float(value), 6)}"
+    return f"{near:,f}" if near.adjusted() in _PLAIN else f"{near:e}"
+
+
 def share(value: float | Fraction, digits: int = 4) -> str:
     """A share such as R² or an accuracy; what is short of 1 is never rounded up to it."""
     text = f"{float(value):.{digits}f}"

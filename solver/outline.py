@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from solver.digits import significant, telling
+from solver.digits import measured, nouns, significant, telling
 from solver.nodetests import CategoryTest, NodeTest
 from solver.surfaces import SurfaceTest
 from solver.tree import Node, Tree
@@ -49,6 +49,8 @@ class Outline:
         largest leaf's, 1.
     terms : tuple of str
         The terms of the question where it is a sum, at which a long one is broken.
+    scale : Fraction or None
+        What given weights were multiplied by; None if rows are counted.
     """
 
     condition: str
@@ -63,22 +65,28 @@ class Outline:
     outputs: int = 0
     shade: float = 0.0
     terms: tuple[str, ...] = ()
+    scale: Fraction | None = None
 
     @property
     def outcome(self) -> str:
-        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``.
+        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``; of rows that have weights,
+        in the unit of these, ``weight 2.5, 0.5 wrong``.
 
         Of regression how far their targets are from the mean, ``120 rows, ± 3.2``: the standard
         deviation. With several outputs the root of the mean squared error of all, ``RMSE 3.2``.
         """
         if not self.weight:
             return "no rows"
-        rows = f"{self.weight:,} row{'s' if self.weight != 1 else ''}"
+        rows = f"{self.weight:,} {nouns(self.weight, 'row')}"
+        if self.scale is not None:
+            rows = f"weight {measured(self.weight / self.scale)}"
         if not self.wrong:
             return rows
         if self.outputs:
             spread = math.sqrt(self.wrong / (self.weight * self.outputs))
             return f"{rows}, {'±' if self.outputs == 1 else 'RMSE'} {significant(spread, 3)}"
+        if self.scale is not None:
+            return f"{rows}, {measured(self.wrong / self.scale)} wrong"
         return f"{rows}, {self.wrong:,} wrong"
 
 
@@ -98,7 +106,8 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
         label, index, shade = foretell(node)
         parts = label, index, sum(node.counts), node.errors
         if node.feature is None:
-            return Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
+            leaf = Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
+            return replace(leaf, scale=tree.weight_scale)
         test = tree.tests[node.feature]
         children = tuple(
             build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
@@ -107,9 +116,10 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
             children = _merged(test, children)
         terms = _terms(test)
         question = " ".join(terms) or show_column(test.column)
-        return Outline(
+        split = Outline(
             condition, answer, question, *parts, 0, children, len(tree.outputs), shade, terms
         )
+        return replace(split, scale=tree.weight_scale)
 
     return build(0, "", "")
 

@@ -80,6 +80,8 @@ class Problem:
         Rows of the table before equal rows were collapsed.
     weight_scale : Fraction
         What the given weights were multiplied by to be whole; ``counts`` are in this unit.
+    weighted : bool
+        Whether ``counts`` are weights: not each row counts as 1.
     weight_error : Fraction
         By how much rounding the weights may have changed the loss of a tree, of regression in
         units of the squared range of the targets; 0 where they are exact.
@@ -112,6 +114,7 @@ class Problem:
     values: NDArray[np.float64] | None = None
     outputs: tuple[str, ...] = ()
     axes: tuple[Axis, ...] = ()
+    weighted: bool = False
 
     @classmethod
     def from_table(
@@ -282,6 +285,7 @@ class Problem:
             values=values,
             outputs=names if values is not None else (),
             axes=_axes(tests, rows),
+            weighted=given.scale != 1 or bool(np.any(row_weights != 1)),
         )
 
     @property
@@ -373,7 +377,7 @@ class Problem:
             )
         counts = np.array(rounded, np.int64).reshape(self.counts.shape)
         scale = self.weight_scale * Fraction(int(counts.sum()), self.total_weight)
-        return replace(self, counts=counts, weight_scale=scale, weight_error=error)
+        return replace(self, counts=counts, weight_scale=scale, weight_error=error, weighted=True)
 
     @property
     def feature_kind(self) -> str:
@@ -483,7 +487,15 @@ class Problem:
         used = {f: self.tests[f] for f in features if f is not None and f < first}
         used.update({number: test for test, number in surfaces.items()})
         columns = columns_read(self.columns, used.values())
-        return Tree(tuple(nodes), used, self.classes, columns, self.target, self.outputs)
+        return Tree(
+            tuple(nodes),
+            used,
+            self.classes,
+            columns,
+            self.target,
+            self.outputs,
+            self.weight_scale if self.weighted else None,
+        )
 
     def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
         """What a node with these rows predicts, as a leaf."""

@@ -84,6 +84,9 @@ class Tree:
         Name of the target column.
     outputs : tuple of str
         Names of the target columns of regression, in the order of the nodes' values.
+    weight_scale : Fraction or None
+        What the given weights of the rows were multiplied by to be the whole ones that the nodes
+        count; None if they count rows.
     """
 
     nodes: tuple[Node, ...]
@@ -92,6 +95,7 @@ class Tree:
     columns: dict[str, ColumnSpec] = field(default_factory=dict)
     target: str = "target"
     outputs: tuple[str, ...] = ()
+    weight_scale: Fraction | None = None
 
     @property
     def task(self) -> Task:
@@ -218,6 +222,7 @@ class Tree:
             **({"outputs": list(self.outputs)} if self.outputs else {}),
             "classes": list(self.classes),
             "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
+            **({"weight_scale": str(self.weight_scale)} if self.weight_scale is not None else {}),
             "nodes": nodes,
         }
 
@@ -257,7 +262,10 @@ class Tree:
                 if column not in columns:
                     raise ValueError(f"column {column!r} is read but not described")
             classes, outputs = tuple(data["classes"]), tuple(data.get("outputs", ()))
-            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs)
+            scale = Fraction(data["weight_scale"]) if "weight_scale" in data else None
+            if scale is not None and scale <= 0:
+                raise ValueError("weights were not multiplied by a positive number")
+            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs, scale)
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             if isinstance(error, InputError):
                 raise

@@ -190,7 +190,10 @@ def show_problem(request: Request, problem: Problem) -> None:
         if problem.weight_error:
             times = f", rounded to {problem.total_weight:.2g} parts of their sum"
         what = "errors" if problem.task == "classification" else "squared errors"
-        click.echo(f"Rows and {what} are counted by their weight, {request.weights!r}{times}.")
+        unit = f" The tree shows them as {request.weights!r} has them." if times else ""
+        click.echo(
+            f"Rows and {what} are counted by their weight, {request.weights!r}{times}.{unit}"
+        )
 
 
 def rounding_of(tree: Tree) -> str:

@@ -95,6 +95,7 @@ def test_fractional_weights_are_told_and_keep_the_unit_of_the_leaf_limit(tmp_pat
     common = ["solve", table, "--target", "y", "--lam", "0.01", "--weights", "w"]
     shown = run(*common).stdout
     assert "counted by their weight, 'w' × 2." in shown
+    assert "x = a: 0 (weight 2)" in shown
     solved = json.loads(run(*common, "--min-leaf-size", "2", "--json").stdout)
     assert (solved["weight_scale"], solved["total_weight"], solved["splits"]) == (2, 12, 1)
     # The left leaf weighs 2 in the user's unit, though 4 in whole numbers.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import xml.etree.ElementTree as ET
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from solver.columns import ColumnSpec
 from solver.export import export_dot, export_svg, export_text, plot_tree
 from solver.nodetests import CategoryTest, ThresholdTest
 from solver.outline import fold_terms, in_short, layout, outline
+from solver.problem import Problem
 from solver.surfaces import HyperplaneTest, PolynomialTest
 from solver.tree import Node, Tree
 
@@ -259,3 +261,45 @@ def test_leaves_of_one_multiway_split_with_equal_means_are_merged() -> None:
         "odor = foul: 2.50 (2 rows, ± 0.707)",
         "odor = none: -0.50 (2 rows)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("weights", "texts"),
+    [
+        (None, ("2 rows, 1 wrong", "2 rows")),
+        ([1, 1, 1, 1], ("2 rows, 1 wrong", "2 rows")),
+        ([1.0, 1.0, 1.0, 1.0], ("2 rows, 1 wrong", "2 rows")),
+        ([0.5, 2, 0.5, 0.75], ("weight 2.5, 0.5 wrong", "weight 1.25")),
+        ([2, 3, 4, 5], ("weight 5, 2 wrong", "weight 9")),
+        ([500.25, 2000, 1, 0], ("weight 2,500.25, 500.25 wrong", "weight 1")),
+        ([1e-9, 2e-9, 1e-9, 0], ("weight 3e-9, 1e-9 wrong", "weight 1e-9")),
+        ([Fraction(1, 3), 1, 1, 1], ("weight ≈ 1.33333, ≈ 0.333333 wrong", "weight 2")),
+    ],
+)
+def test_weights_are_shown_in_the_unit_in_which_they_were_given(
+    weights: list[float] | None, texts: tuple[str, str]
+) -> None:
+    problem = Problem.from_codes([[0], [0], [1], [1]], [1, 0, 1, 1], weights=weights)
+    tree = Tree.from_json(problem.grow((0, (-1, -1))).to_json())
+    first, second = texts
+    assert export_text(tree) == f"x0 = 0: 0 ({first})\nx0 = 1: 1 ({second})"
+    assert f'"0\\n{first}"' in export_dot(tree)
+    assert f">{first}<" in export_svg(tree)
+    figure = plot_tree(tree)
+    assert first in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_weights_that_were_rounded_are_shown_as_such() -> None:
+    weights = [20 / 3, 1e9, 1e-9, 1 / 7]
+    problem = Problem.from_codes([[0], [0], [1], [1]], [1, 0, 1, 1], weights=weights)
+    assert problem.weight_error
+    text = export_text(problem.grow((0, (-1, -1))))
+    assert text.startswith("x0 = 0: 0 (weight ≈ 1,000,000,007, ≈ 6.66667 wrong)")
+
+
+def test_a_rounded_spread_has_no_unit_of_weights() -> None:
+    rows, targets = [[0], [0], [1], [1]], [1.0, 3.0, 5.0, 5.0]
+    task: dict[str, Any] = {"task": "regression", "target_name": "y"}
+    problem = Problem.from_codes(rows, targets, weights=[0.5] * 4, **task)
+    text = export_text(problem.grow((0, (-1, -1))))
+    assert text == "x0 = 0: 2.00 (weight 1, ± 1.00)\nx0 = 1: 5.00 (weight 1)"
