@@ -35,15 +35,15 @@ from solver import Limits, Tree, regularization_path
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
-from sweep import store as stores
-from sweep import tasks
-from sweep.keys import canonical
-from sweep.plan import Block, Plan, make_plan
-from sweep.planfile import survey
-from sweep.schema import SCHEMA
-from sweep.schema import VERSION as SCHEMA_VERSION
-from sweep.spec import SweepFile, parse_spec
-from sweep.versions import git_revision, versions
+from sweep.plan.plan import Block, Plan, make_plan
+from sweep.plan.task_keys import canonical
+from sweep.plan.versions import git_revision, versions
+from sweep.rows.schema import SCHEMA
+from sweep.rows.schema import VERSION as SCHEMA_VERSION
+from sweep.spec.spec import SweepFile, parse_spec
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
+from sweep.worker import tasks
 
 PART_ROWS = 60_000
 FAILING = 0.0005

@@ -23,10 +23,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweep import sealed
-from sweep.parts import Parts
-from sweep.schema import SCHEMA
+from sweep.rows.schema import SCHEMA
 from sweep.storage import Place, open_folder
+from sweep.store import checksummed_parquet
+from sweep.store.part_files import Parts
 
 _PATIENCE = 120.0
 
@@ -66,7 +66,7 @@ def measure(place: Place, n_parts: int, rows: int, readers: int) -> str:
     parts = Parts(place, "benchmark")
     parts.folder.make()
     parts.create()
-    contents = [sealed.to_bytes(make_table(number, rows)) for number in range(n_parts)]
+    contents = [checksummed_parquet.to_bytes(make_table(number, rows)) for number in range(n_parts)]
     for number, content in enumerate(contents):
         name = f"{parts.current()}/part-{number + 1:08d}.parquet"
         parts.folder.write(name, content, durable=False)

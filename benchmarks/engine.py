@@ -25,13 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from sweep.clusters import Local
-from sweep.engine import run_sweep
 from sweep.events import Silent
-from sweep.index import COLUMNS as INDEX
-from sweep.index import Index
-from sweep.parts import Parts
-from sweep.results import read_results
-from sweep.spec import parse_spec
+from sweep.graph.engine import run_sweep
+from sweep.spec.spec import parse_spec
+from sweep.store.part_files import Parts
+from sweep.store.results import read_results
+from sweep.store.run_index import COLUMNS as INDEX
+from sweep.store.run_index import Index
 
 TINY = """
 name: tiny

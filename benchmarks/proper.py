@@ -28,7 +28,7 @@ import pandas as pd
 from benchmarks.regression import head, show
 from solver.catalogue import get_solver, solve
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.problem.problem import Problem
 from solver.solution import Solution
 
 

@@ -24,11 +24,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 from solver.errors import InputError
-from sweep.status import sweep_status
+from sweep.store.status import sweep_status
 
 _CLI = "from pipelines.cli import main; main()"
 _RESULTS = (
-    "import sys; from sweep.results import read_results;"
+    "import sys; from sweep.store.results import read_results;"
     "print(len(read_results(sys.argv[1], columns=['dataset', 'solver', 'lam', 'objective'])))"
 )
 

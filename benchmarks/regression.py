@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 import numpy as np
 import pandas as pd
 
-from solver.quantbnb.regress.engine import SquaresEngine
-from solver.search import FULL, PROVEN
+from solver.engine.driver import FULL, PROVEN
+from solver.quantbnb.regression.engine import SquaresEngine
 
 SETS = ("concrete", "qsar", "carbon", "grid", "energy", "casp")
 # Mazumder, Meng, Wang 2022, Table 7; "<0.1" is left out.

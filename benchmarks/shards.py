@@ -47,11 +47,11 @@ from solver.catalogue import get_solver
 from solver.limits import Limits
 from solver.shards import Shard, merge
 from solver.solution import Solution
-from solver.tree import Tree
+from solver.trees.tree import Tree
 from sweep.clusters import Local
-from sweep.engine import run_sweep
-from sweep.results import read_results
-from sweep.spec import parse_spec
+from sweep.graph.engine import run_sweep
+from sweep.spec.spec import parse_spec
+from sweep.store.results import read_results
 
 SPEC = """
 name: shards

@@ -6,12 +6,12 @@ from solver.base import Snapshot, Watch
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
-from solver.export import export_dot, export_text, plot_tree
 from solver.limits import Limits
-from solver.path import Path, Step
-from solver.problem import Problem
+from solver.path.path import Path, Step
+from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from solver.tree import Node, Tree
+from solver.trees.export import export_dot, export_text, plot_tree
+from solver.trees.tree import Node, Tree
 
 if TYPE_CHECKING:
     from solver.estimators import (

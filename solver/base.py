@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
-from solver.digits import count
 from solver.errors import InputError, StateError, UnsupportedError
+from solver.features.number_format import count
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.objective.weights import least_weight
+from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution
-from solver.tree import Task, Tree
-from solver.weights import least_weight
+from solver.trees.tree import Task, Tree
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Snapshot:
         search works on: they are to be read inside the callback, or, for the last snapshot, once
         ``solve`` has returned.
     lam : Fraction, optional
-        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All
-        else is then of the whole path, its state too, see :func:`solver.pathsearch.find_path`.
-        That is to be read inside the callback, but for the last one of a path that a limit ended.
+        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All else is
+        then of the whole path, its state too, see :func:`solver.path.path_search.find_path`. That
+        is to be read inside the callback, but for the last one of a path that a limit ended.
     """
 
     tree: Tree
@@ -235,7 +235,7 @@ class Solver(ABC):
     options: ClassVar[Mapping[str, Option]] = {}
     certifies: ClassVar[bool] = False
     """Whether it has a method ``certify(problem, claims, limits, watch)`` that gives a certificate
-    of what it has proven, see :mod:`solver.certificate`."""
+    of what it has proven, see :mod:`solver.verify.certificate`."""
 
     shard: Shard | None = None
     """The part of every solve that it does, see :meth:`part`; None for the whole."""

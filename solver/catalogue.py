@@ -9,20 +9,20 @@ from typing import Any
 from numpy.typing import NDArray
 
 from solver.base import Solver, Watch
+from solver.baselines.cart import Cart
+from solver.baselines.tao import Tao
 from solver.branches import Branches
-from solver.cart import Cart
 from solver.errors import InputError
-from solver.exact import as_lambda
 from solver.limits import Limits
+from solver.objective.exact import as_lambda
 from solver.osdt import Osdt
-from solver.path import Path
-from solver.pathsearch import find_path
-from solver.problem import Problem
+from solver.path.path import Path
+from solver.path.path_search import find_path
+from solver.problem.problem import Problem
 from solver.proper import Proper
 from solver.quantbnb import QuantBnB
 from solver.solution import Solution
-from solver.tao import Tao
-from solver.tree import Tree
+from solver.trees.tree import Tree
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver for solver in (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
@@ -59,7 +59,7 @@ def solve(
     ----------
     problem : Problem
     lam : str, int, float or Fraction
-        λ, the price of a split, see :func:`solver.exact.as_lambda`.
+        λ, the price of a split, see :func:`solver.objective.exact.as_lambda`.
     solver : str
         Name in the catalogue.
     limits : Limits, optional
@@ -78,7 +78,7 @@ def solve(
     Solution
         After any limit it holds the best tree so far and a proven lower bound. Where the weights
         have too many digits for 64-bit costs, they are rounded, see
-        :meth:`solver.problem.Problem.fitted`, and ``tolerance`` says what that may change.
+        :meth:`solver.problem.problem.Problem.fitted`, and ``tolerance`` says what that may change.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def regularization_path(
     ----------
     problem : Problem
     lam_min : str, int, float or Fraction
-        The smallest λ, see :func:`solver.exact.as_lambda`.
+        The smallest λ, see :func:`solver.objective.exact.as_lambda`.
     solver : str
         Name in the catalogue.
     limits : Limits, optional
@@ -126,7 +126,7 @@ def regularization_path(
         How the caller follows and stops the search.
     state : mapping of str to array, optional
         What a snapshot of the same path gave, to go on from, see
-        :func:`solver.pathsearch.find_path`.
+        :func:`solver.path.path_search.find_path`.
     **options
         Options of the solver.
 

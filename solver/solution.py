@@ -8,8 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from solver.exact import Errors
-from solver.tree import Tree
+from solver.objective.exact import Errors
+from solver.trees.tree import Tree
 
 
 class Status(StrEnum):

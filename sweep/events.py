@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from sweep.plan import Plan
+from sweep.plan.plan import Plan
 
 
 @dataclass(frozen=True)

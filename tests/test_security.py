@@ -20,14 +20,14 @@ from distributed import Client
 
 from pipelines.report import write_report
 from solver.errors import InputError
-from solver.tree import Tree
+from solver.trees.tree import Tree
 from sweep.clusters import Local, load_cluster, open_cluster
-from sweep.clusters.runkeys import security_in_memory
+from sweep.clusters.run_keys import security_in_memory
 from sweep.datasets import load_dataset
 from sweep.datasets.packing import unpack
-from sweep.engine import run_sweep
-from sweep.spec import load_spec
-from sweep.statefile import check_state, read_state, write_state
+from sweep.graph.engine import run_sweep
+from sweep.spec.spec import load_spec
+from sweep.store.state_file import check_state, read_state, write_state
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,10 +45,10 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 """Asking for versions and for our own templates; neither imports what data name."""
 
 MAY_START = {
-    "sweep/versions.py",  # git, with fixed words
+    "sweep/plan/versions.py",  # git, with fixed words
     "sweep/clusters/slurmcluster.py",  # squeue and scancel, with numbers of jobs
-    "pipelines/detached.py",  # this Python, with our own command
-    "pipelines/remote.py",  # holds what the one before has started
+    "pipelines/background/detached.py",  # this Python, with our own command
+    "pipelines/background/remote.py",  # holds what the one before has started
 }
 """Modules that start processes of this machine."""
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep.results import read_results
-from sweep.verify import verify_sweep
+from sweep.store.results import read_results
+from sweep.verify.verify import verify_sweep
 
 VARYING = frozenset(
     {

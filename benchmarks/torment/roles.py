@@ -18,15 +18,13 @@ import dask
 import pyarrow as pa
 from distributed import Scheduler, Worker
 
-import solver.branches
-import solver.cart  # noqa: F401
 from solver.errors import InputError
-from sweep import lease
 from sweep.clusters import Address, Local
-from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent
-from sweep.spec import load_spec
-from sweep.store import MANIFEST
+from sweep.graph.engine import resume_sweep, run_sweep
+from sweep.spec.spec import load_spec
+from sweep.store import lease
+from sweep.store.store import MANIFEST
 
 STALE = 2.0
 """Seconds after which a driver that was stopped is taken for dead; 30 outside of this."""

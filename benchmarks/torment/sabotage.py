@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sweep.parts import Parts
-from sweep.schema import SCHEMA
+from sweep.rows.schema import SCHEMA
+from sweep.store.part_files import Parts
 
 
 def sabotage(out: Path, chance: random.Random) -> None:

@@ -34,7 +34,7 @@ def certs(folder: Path, hosts: tuple[str, ...], days: int, ca: Path | None) -> N
     Whoever holds a certificate of the CA can run code on the cluster, and nobody else can reach
     it. DIR must be new.
     """
-    from sweep.certificates import make_certificates
+    from sweep.clusters.tls import make_certificates
 
     make_certificates(folder, hosts, days=days, authority=ca)
     scheduler = hosts[0] if hosts else "SCHEDULER"
@@ -46,9 +46,9 @@ def certs(folder: Path, hosts: tuple[str, ...], days: int, ca: Path | None) -> N
 @click.option("--dry-run", is_flag=True, help="Show what would be started, and start nothing.")
 def check(file: Path, dry_run: bool) -> ExitCode:
     """Start or reach the cluster of a file, say who works there, and leave it."""
-    from pipelines.progress import show_bytes
+    from pipelines.progress.display import show_bytes
     from sweep.clusters import load_cluster
-    from sweep.clusters.check import check_cluster
+    from sweep.clusters.connection_test import check_cluster
 
     config = load_cluster(file)
     if dry_run:

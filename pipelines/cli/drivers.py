@@ -11,7 +11,7 @@ from pipelines.cli.app import ExitCode
 
 if TYPE_CHECKING:
     from sweep.clusters import Cluster
-    from sweep.spec import SweepFile
+    from sweep.spec.spec import SweepFile
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -38,7 +38,7 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
     worker shares, or s3://.
     """
     from sweep.clusters import load_cluster
-    from sweep.spec import load_spec
+    from sweep.spec.spec import load_spec
     from sweep.storage import is_remote
 
     sweep = load_spec(spec)
@@ -54,7 +54,7 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
 def _submit_here(
     sweep: SweepFile, folder: str, config: Cluster | None, cluster: Path | None
 ) -> int:
-    from pipelines.detached import await_driver, log_for, start_driver
+    from pipelines.background.detached import await_driver, log_for, start_driver
     from sweep.clusters import reach_cluster
 
     arguments = ["resume", folder]
@@ -72,9 +72,9 @@ def _submit_here(
 
 
 def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
-    from pipelines.remote import await_launched, launch
+    from pipelines.background.remote import await_launched, launch
     from sweep.clusters import Address, open_cluster
-    from sweep.hosts import check_workers
+    from sweep.clusters.worker_admission import check_workers
 
     if not isinstance(config, Address):
         raise click.UsageError("--on-cluster needs a --cluster of kind 'address', which goes on")
@@ -96,9 +96,9 @@ def _prepare(folder: str, sweep: SweepFile) -> None:
 
     What is wrong is better said here than in the log, and it leaves the folder as it was.
     """
-    from sweep import store
-    from sweep.plan import make_plan
-    from sweep.planfile import survey
+    from sweep.plan.plan import make_plan
+    from sweep.store import store
+    from sweep.store.plan_file import survey
 
     plan = make_plan(sweep)
     with store.create(folder, sweep) as made:
@@ -122,7 +122,7 @@ def _say_how_to_go_on(folder: str, log: str) -> None:
 @click.argument("folder", metavar="DIR")
 def stop(folder: str) -> int:
     """Stop the sweep of a folder, as Ctrl-C does: running searches end, and are kept."""
-    from pipelines.detached import await_end, stop_driver
+    from pipelines.background.detached import await_end, stop_driver
 
     driver = stop_driver(folder)
     click.echo(f"Asked {driver.name} to stop; waiting for it.")

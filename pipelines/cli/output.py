@@ -72,6 +72,6 @@ def print_plain(*parts: RenderableType) -> None:
 
 def count(number: int, noun: str) -> str:
     """``1 row``, ``2 rows``, ``2 classes``."""
-    from solver import digits
+    from solver.features import number_format
 
-    return digits.count(number, noun)
+    return number_format.count(number, noun)

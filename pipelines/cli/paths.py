@@ -50,9 +50,9 @@ def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any
     'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best trees so
     far and what is proven about them; the second one ends the command.
     """
-    from pipelines.pathfiles import check_folder, save_path
-    from pipelines.progress import follow_search
-    from pipelines.single import find_path_request
+    from pipelines.progress.display import follow_search
+    from pipelines.tables.path_files import check_folder, save_path
+    from pipelines.tables.solve import find_path_request
 
     request = make_request(data, lam_min, given)
     if save is not None:
@@ -87,7 +87,7 @@ def _show_steps(found: LamPath) -> None:
 
 
 def _row(found: LamPath, step: Step) -> list[str]:
-    from solver.digits import at_least, at_most
+    from solver.features.number_format import at_least, at_most
 
     end = ("∞", "") if step.end is None else (at_most(step.end, 6), str(step.end))
     return [
@@ -98,7 +98,7 @@ def _row(found: LamPath, step: Step) -> list[str]:
 
 def _numbers(found: LamPath, step: Step) -> list[str]:
     """A step of regression; its ends are rounded into it."""
-    from solver.digits import at_least, at_most, share, significant
+    from solver.features.number_format import at_least, at_most, share, significant
 
     loss = Fraction(step.errors) / found.total_weight
     rmse = math.sqrt(loss / len(step.tree.outputs))
@@ -127,7 +127,7 @@ def _lines(found: LamPath, within: str) -> list[tuple[str, str]]:
 def _proof(found: LamPath, within: str) -> str:
     """What the status means for the path; ``within`` says which other trees there are."""
     from solver import Status
-    from solver.digits import at_least
+    from solver.features.number_format import at_least
 
     if found.status is Status.HEURISTIC:
         return f"{found.status}: nothing is proven"

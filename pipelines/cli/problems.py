@@ -16,7 +16,7 @@ from pipelines.cli.output import count
 from pipelines.cli.values import read_kinds, read_options, read_size
 
 if TYPE_CHECKING:
-    from pipelines.single import Request
+    from pipelines.tables.solve import Request
     from solver import Path, Problem, Solution, Tree
 
 _PAIR = "KEY=VALUE"
@@ -28,7 +28,7 @@ _NO_OPTION = re.compile(
     rf"columns: \{{{_SCALAR}: \{{kind: number, missing: \[{_SCALAR}\]\}}\}} or "
 )
 _ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
-"""How remedies are written, see :func:`solver.values.remedy`."""
+"""How remedies are written, see :func:`solver.features.values.remedy`."""
 
 
 def _check_separator(
@@ -96,7 +96,7 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:
     """The request that a command's arguments make."""
-    from pipelines.single import Request
+    from pipelines.tables.solve import Request
 
     targets = given["targets"]
     return Request(

@@ -25,7 +25,7 @@ from pipelines.cli.problems import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.single import Request
+    from pipelines.tables.solve import Request
     from solver import Problem, Solution
 
 
@@ -51,9 +51,9 @@ def solve(
     'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best tree so
     far and what is proven about it; the second one ends the command.
     """
-    from pipelines.predict import check_writable, save_tree
-    from pipelines.progress import follow_search
-    from pipelines.single import solve_request
+    from pipelines.progress.display import follow_search
+    from pipelines.tables.predict import check_writable, save_tree
+    from pipelines.tables.solve import solve_request
 
     request = make_request(data, given["lam"], given, state=state)
     for path in (save, state):
@@ -78,7 +78,7 @@ def solve(
 
 def _show(request: Request, problem: Problem, solution: Solution) -> None:
     """A solution for a person."""
-    from solver.export import export_text
+    from solver.trees.export import export_text
 
     show_problem(request, problem)
     click.echo(f"\n{export_text(solution.tree)}\n")
@@ -113,7 +113,7 @@ def _objective(solution: Solution) -> str:
 
 
 def _quality(solution: Solution) -> tuple[str, str]:
-    from solver.digits import share, significant
+    from solver.features.number_format import share, significant
 
     if solution.tree.outputs:
         r2 = "not defined" if solution.r2 is None else share(solution.r2)
@@ -124,7 +124,7 @@ def _quality(solution: Solution) -> tuple[str, str]:
 def _proof(solution: Solution, within: str) -> str:
     """What the status means for the tree; ``within`` says which other trees there are."""
     from solver import Status
-    from solver.digits import at_least, at_most
+    from solver.features.number_format import at_least, at_most
 
     if solution.lower_bound is None or solution.gap is None:
         return f"{solution.status}: nothing is proven"
@@ -152,7 +152,7 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
     if it has the target, the accuracy goes to stderr, or R² and RMSE.
     """
-    from pipelines.predict import (
+    from pipelines.tables.predict import (
         check_writable,
         load_tree,
         measure_accuracy,
@@ -160,8 +160,8 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
         predict_table,
         write_table,
     )
-    from pipelines.single import read_frame
-    from solver.digits import share, significant
+    from pipelines.tables.solve import read_frame
+    from solver.features.number_format import share, significant
 
     model = load_tree(tree)
     if out is not None:

@@ -14,9 +14,9 @@ from pipelines.cli.output import count, make_console, print_json, print_lines, p
 
 if TYPE_CHECKING:
     from sweep.events import Outcome
-    from sweep.plan import Block, Plan
-    from sweep.spec import Choice
-    from sweep.status import SweepStatus
+    from sweep.plan.plan import Block, Plan
+    from sweep.spec.spec import Choice
+    from sweep.store.status import SweepStatus
 
 _FOLDER = click.Path(path_type=Path)
 _cluster = click.option(
@@ -41,11 +41,11 @@ def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int
     running searches and keeps what they have; the second one leaves at once. Nothing is lost by
     either.
     """
-    from pipelines.progress import make_display
+    from pipelines.progress.display import make_display
     from sweep.clusters import load_cluster
-    from sweep.engine import run_sweep
-    from sweep.plan import make_plan
-    from sweep.spec import load_spec
+    from sweep.graph.engine import run_sweep
+    from sweep.plan.plan import make_plan
+    from sweep.spec.spec import load_spec
 
     sweep = load_spec(spec)
     config = None if cluster is None else load_cluster(cluster)
@@ -65,10 +65,10 @@ def run(spec: Path, out: str | None, cluster: Path | None, dry_run: bool) -> int
 @_cluster
 def resume(folder: str, cluster: Path | None) -> int:
     """Go on with the sweep of a folder, after an interruption of any kind."""
-    from pipelines.progress import make_display
+    from pipelines.progress.display import make_display
     from sweep.clusters import load_cluster
-    from sweep.engine import resume_sweep
-    from sweep.store import read_manifest
+    from sweep.graph.engine import resume_sweep
+    from sweep.store.store import read_manifest
 
     name = read_manifest(folder)["sweep"]
     config = None if cluster is None else load_cluster(cluster)
@@ -83,10 +83,10 @@ def resume(folder: str, cluster: Path | None) -> int:
 @click.option("--follow", is_flag=True, help="Show the progress until no driver is at work.")
 def status(folder: str, as_json: bool, follow: bool) -> None:
     """Say how far a sweep is, whether it runs or not."""
-    from sweep.status import sweep_status
+    from sweep.store.status import sweep_status
 
     if follow:
-        from pipelines.follow import follow_sweep
+        from pipelines.progress.follow import follow_sweep
 
         follow_sweep(folder)
     found = sweep_status(folder)
@@ -97,8 +97,8 @@ def status(folder: str, as_json: bool, follow: bool) -> None:
 
 
 def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
-    from pipelines.progress import show_bytes, show_seconds
-    from solver.digits import at_least
+    from pipelines.progress.display import show_bytes, show_seconds
+    from solver.features.number_format import at_least
 
     driver = found.driver or "nobody yet"
     lines = [
@@ -145,7 +145,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
 
     Exit code 1 says that something is wrong, or that planned tasks have no row to check yet.
     """
-    from sweep.verify import verify_sweep
+    from sweep.verify.verify import verify_sweep
 
     found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True), sample)
     checked = f"{count(found.rows, 'row')} checked, {count(found.trees, 'tree')} scored anew"
@@ -181,8 +181,8 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
 )  # fmt: skip
 def report(folder: str, out: Path | None, published: Path | None) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
+    from pipelines.report.summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_material
-    from pipelines.summary import print_summary
 
     place = report_folder(folder, out)
     material = gather_report(folder, published)
@@ -192,7 +192,7 @@ def report(folder: str, out: Path | None, published: Path | None) -> None:
 
 
 def _conclude(outcome: Outcome, folder: str) -> int:
-    from pipelines.progress import describe_outcome
+    from pipelines.progress.display import describe_outcome
 
     click.echo(describe_outcome(outcome))
     if outcome.interrupted:
@@ -204,7 +204,7 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 
 def _show_plan(plan: Plan, folder: str) -> None:
     """What a sweep is going to do."""
-    from pipelines.progress import show_bytes
+    from pipelines.progress.display import show_bytes
 
     encodings = [node.encoding for node in plan.nodes]
     solvers = plan.spec.solver_choices()
@@ -236,7 +236,7 @@ def _show_plan(plan: Plan, folder: str) -> None:
 
 def _most_time(plan: Plan) -> str:
     """How long the searches can take at most, rounded up."""
-    from pipelines.progress import show_seconds
+    from pipelines.progress.display import show_seconds
 
     if plan.untimed == plan.n_tasks:
         return "no limit of time is set"
@@ -253,7 +253,7 @@ def _most_time(plan: Plan) -> str:
 
 def _shown_lams(block: Block) -> str:
     """The λ of a block's tasks in short: ``0.01``, ``0.1 … 0.001``, ``path from 0.001``."""
-    from sweep.asks import shown_lam
+    from sweep.spec.task_options import shown_lam
 
     first, last = block.lams[0].label, block.lams[-1].label
     if len(block.lams) == 1:
@@ -263,7 +263,7 @@ def _shown_lams(block: Block) -> str:
 
 def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:
     """The name of a choice, with the options by which it differs from others of that name."""
-    from pipelines.labels import telling_options
+    from pipelines.option_labels import telling_options
 
     namesakes = [{**c.options, **c.limits} for c in choices if c.name == choice.name]
     own = {**choice.options, **choice.limits}

@@ -1,6 +1,6 @@
 """The report of a sweep: one HTML page that stands alone, with charts and tables as files."""
 
-from pipelines.report.results import Results, label_results, load_results
+from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import ReportPaths, write_report
 
 __all__ = ["ReportPaths", "Results", "label_results", "load_results", "write_report"]

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipelines.report import sheets
-from pipelines.report.ablations import ablation_table, find_ablations
-from pipelines.report.album import Album
-from pipelines.report.answers import answer
-from pipelines.report.axes import style
-from pipelines.report.checks import find_disagreements
-from pipelines.report.comparison import add_excess, compare, proof_times, rank
-from pipelines.report.families import family_table, find_families
-from pipelines.report.folder import MOST_LINES, ReportFolder
-from pipelines.report.material import Material
-from pipelines.report.page import INDEX, write_pages
-from pipelines.report.paths import make_paths
-from pipelines.report.results import Results, load_results
-from pipelines.report.scaling import find_scalings, scaling_table
-from pipelines.reproduce import reproduce
+from pipelines.report.analysis.ablations import ablation_table, find_ablations
+from pipelines.report.analysis.checks import find_disagreements
+from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
+from pipelines.report.analysis.paths import make_paths
+from pipelines.report.analysis.recommendations import answer
+from pipelines.report.analysis.report_data import Material
+from pipelines.report.analysis.rule_families import family_table, find_families
+from pipelines.report.analysis.scaling import find_scalings, scaling_table
+from pipelines.report.charts.axes import style
+from pipelines.report.charts.figures import Album
+from pipelines.report.charts.folder import MOST_LINES, ReportFolder
+from pipelines.report.data.results import Results, load_results
+from pipelines.report.pages import csv_tables
+from pipelines.report.pages.page import INDEX, write_pages
+from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
 from sweep.datasets.reference import DatasetRef
 from sweep.storage import Place, is_remote
-from sweep.store import stored_sweep
+from sweep.store.store import stored_sweep
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def write_report(
         disk.
     published : str or Path, optional
         A CSV of published results to compare with, see
-        :func:`pipelines.reproduce.reproduce`.
+        :func:`pipelines.reproduce.published.reproduce`.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def write_material(material: Material, out_dir: Path) -> ReportPaths:
         write_pages(material, album, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     for name, table in _tables(material).items():
         folder.write_table(name, [table])
-    folder.write_table("runs", sheets.run_tables(material.results, material.excess, MOST_LINES))
+    folder.write_table("runs", csv_tables.run_tables(material.results, material.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(folder.root, folder.root / INDEX)
 
@@ -153,16 +153,16 @@ def _tables(material: Material) -> dict[str, pd.DataFrame]:
     results = material.results
     by = ["dataset", "encoding_label", "solver_label"]
     tables = {
-        "paths": sheets.path_table(material.paths),
-        "steps": sheets.step_table(material.paths),
-        "choices": sheets.choice_table(material.answers, material.paths),
-        "trees": sheets.tree_table(material.paths),
+        "paths": csv_tables.path_table(material.paths),
+        "steps": csv_tables.step_table(material.paths),
+        "choices": csv_tables.choice_table(material.answers, material.paths),
+        "trees": csv_tables.tree_table(material.paths),
         "comparison": material.comparison.drop(columns="lam_key", errors="ignore"),
         "ranking": rank(results, material.excess, by),
         "proof_times": proof_times(results),
         "disagreements": material.disagreements,
-        "failed": sheets.failure_table(results),
-        "missing": sheets.missing_table(results),
+        "failed": csv_tables.failure_table(results),
+        "missing": csv_tables.missing_table(results),
         "impossible": results.impossible.rename(
             columns={"encoding_label": "encoding", "solver_label": "solver"}
         ),

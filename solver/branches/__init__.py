@@ -1,5 +1,5 @@
 """BRANCHES: best-first dynamic programming with purification bounds."""
 
-from solver.branches.branches import Branches
+from solver.branches.solver import Branches
 
 __all__ = ["Branches"]

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches import kernels
-from solver.branches.archive import ARCHIVED, BYTES_A_NODE, Archive
-from solver.branches.memo import look_for, rehash
-from solver.branches.rules import rules_of
-from solver.branches.small import best_small
-from solver.branches.state import (
+from solver.branches.kernels import ao_star
+from solver.branches.kernels.memo import look_for, rehash
+from solver.branches.kernels.small_trees import best_small
+from solver.branches.kernels.state import (
     BLOCK,
     DIVING,
     FRAMES,
@@ -37,14 +35,16 @@ from solver.branches.state import (
     new_scratch,
     new_stack,
 )
-from solver.branches.table import Ints, tabulate
+from solver.branches.params import rules_of
+from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
+from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+from solver.engine.tree_constraints import Scope
 from solver.errors import InputError
-from solver.exact import Prices
-from solver.growing import ROOM, check_search, grown_length, lengths_of, load_arrays
-from solver.jit import ensure_compiled
-from solver.problem import Problem
-from solver.scope import Scope
-from solver.tree import Shape
+from solver.kernels.bit_table import Ints, tabulate
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.trees.tree import Shape
 
 _LONGEST_SEARCH_AGAIN = 2_000
 _LARGEST_SLICE = 64
@@ -106,25 +106,25 @@ class ThresholdEngine:
         self._stale = False
         self.compile_seconds = self._compile()
         if state is None:
-            kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+            ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
         else:
             self._restore(state)
 
     def _compile(self) -> float:
         state = (self.table, self.rules, self.memo, self.stack, self.scratch)
         return (
-            ensure_compiled(kernels.plant, *state)
-            + ensure_compiled(kernels.step, *state, self.log, 0, 0)
-            + ensure_compiled(kernels.fold, *state)
+            ensure_compiled(ao_star.plant, *state)
+            + ensure_compiled(ao_star.step, *state, self.log, 0, 0)
+            + ensure_compiled(ao_star.fold, *state)
             + ensure_compiled(rehash, self.memo)
             + ensure_compiled(look_for, self.table, self.rules, self.memo, self.scratch, 0, 0)
             + ensure_compiled(best_small, self.table, self.rules, self.scratch, 0, 0, 0)
         )
 
     def step(self, iterations: int, enough: int) -> int:
-        """See :func:`solver.branches.kernels.step`."""
+        """See :func:`solver.branches.kernels.ao_star.step`."""
         state = (self.table, self.rules, self.memo, self.stack, self.scratch, self.log)
-        return kernels.step(*state, iterations, enough)
+        return ao_star.step(*state, iterations, enough)
 
     def reprice(self, prices: Prices, scope: Scope) -> None:
         """Begin anew at another λ, with what the searches before have proven and found.
@@ -139,7 +139,7 @@ class ThresholdEngine:
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
         self._stale = True
         self.before = self.iterations, self.nodes
-        kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
 
     def bytes_repriced(self) -> int:
         """Memory of all arrays, should :meth:`reprice` be called now."""
@@ -152,7 +152,7 @@ class ThresholdEngine:
 
     def fold(self) -> None:
         """Make :attr:`proven` as good as what is known."""
-        kernels.fold(self.table, self.rules, self.memo, self.stack, self.scratch)
+        ao_star.fold(self.table, self.rules, self.memo, self.stack, self.scratch)
 
     @property
     def proven(self) -> int:
@@ -297,12 +297,12 @@ class ThresholdEngine:
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
-        kernels.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
         slice_ = 1
         while self.achieved > goal and (
             self.proven >= goal or (self.iterations < end and not late())
         ):
-            if self.step(slice_, goal) == kernels.FULL:
+            if self.step(slice_, goal) == ao_star.FULL:
                 self.grow(None)
             slice_ = min(2 * slice_, _LARGEST_SLICE)
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from solver.columns import ColumnSpec, Override, infer_columns, text_names
 from solver.encodings.base import Encoder, Encoding, EncodingOption
 from solver.encodings.categories import (
     indicator,
@@ -19,19 +18,20 @@ from solver.encodings.categories import (
     indicators_but_last,
     multiway,
 )
-from solver.encodings.cuts import (
+from solver.encodings.mdlp import mdlp_cuts
+from solver.encodings.thresholds import (
     Distribution,
     all_cuts,
     quantile_cuts,
     scale_of,
     threshold_tests,
 )
-from solver.encodings.mdlp import mdlp_cuts
 from solver.errors import InputError, UnsupportedError
-from solver.nodetests import NodeTest
-from solver.scales import Scale
-from solver.values import override, sort_categories
-from solver.weights import WholeWeights
+from solver.features.columns import ColumnSpec, Override, infer_columns, text_names
+from solver.features.node_tests import NodeTest
+from solver.features.ordered_values import Scale
+from solver.features.values import override, sort_categories
+from solver.objective.weights import WholeWeights
 
 __all__ = [
     "ENCODINGS",
@@ -126,7 +126,7 @@ def fit_columns(
     Raises
     ------
     InputError
-        As :func:`solver.columns.infer_columns`, or if there are no features.
+        As :func:`solver.features.columns.infer_columns`, or if there are no features.
     UnsupportedError
         If a column is a number or a date and the encoding does not cut these.
     """
@@ -169,7 +169,7 @@ def fit_encoder(
     n_classes : int
         0 for regression, where all of ``target`` is 0.
     columns : mapping, optional
-        Overrides of how columns are read, see :func:`solver.columns.infer_columns`; or the
+        Overrides of how columns are read, see :func:`solver.features.columns.infer_columns`; or the
         result of :func:`fit_columns`.
     weights : WholeWeights, optional
         Positive weight of every row; ``quantiles`` and ``mdlp`` count it as that many rows.

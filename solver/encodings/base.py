@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.columns import FEW_VALUES, ColumnSpec, text_names
-from solver.encodings.cuts import Distribution
+from solver.encodings.thresholds import Distribution
 from solver.errors import InputError
-from solver.nodetests import NodeTest
-from solver.scales import Scale
-from solver.values import Category, show_value
+from solver.features.columns import FEW_VALUES, ColumnSpec, text_names
+from solver.features.node_tests import NodeTest
+from solver.features.ordered_values import Scale
+from solver.features.values import Category, show_value
 
 MAX_CELLS = 2**30
 """Largest matrix, rows × features, that is made (4 GiB)."""
@@ -121,7 +121,7 @@ class Encoder:
     options : dict
         All its options, defaults included.
     tests : tuple
-        One a feature; a :class:`solver.scales.Scale` for numbers that are kept.
+        One a feature; a :class:`solver.features.ordered_values.Scale` for numbers that are kept.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
@@ -138,7 +138,7 @@ class Encoder:
         """The code of every test on every row, an array of shape (rows, features).
 
         This is for the rows that a problem is made of. Other rows go through
-        :meth:`solver.tree.Tree.predict`, which can stop inside a tree at a category that a
+        :meth:`solver.trees.tree.Tree.predict`, which can stop inside a tree at a category that a
         multiway test does not know; here such a category has no code and is an error.
 
         Raises

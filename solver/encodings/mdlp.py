@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.encodings.cuts import Distribution
+from solver.encodings.thresholds import Distribution
 
 _TOLERANCE = 1e-9
 """Below this, a difference of entropies is rounding, and cuts count as equally good."""

@@ -18,17 +18,17 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from solver.catalogue import regularization_path, solve
-from solver.columns import ColumnSpec, Override
-from solver.digits import at_least, count
 from solver.encodings import fit_encoder
 from solver.errors import InputError
-from solver.exact import as_lambda
+from solver.features.columns import ColumnSpec, Override
+from solver.features.number_format import at_least, count
 from solver.limits import Limits
-from solver.path import Path
-from solver.problem import Problem
+from solver.objective.exact import as_lambda
+from solver.objective.weights import WholeWeights, whole_weights
+from solver.path.path import Path
+from solver.problem.problem import Problem
 from solver.solution import Status
-from solver.tree import Task
-from solver.weights import WholeWeights, whole_weights
+from solver.trees.tree import Task
 
 _AUTO = ("quantiles", {"k": 8})
 

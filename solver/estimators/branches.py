@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from solver.columns import Override
 from solver.estimators.tasks import SparseTreeClassifier
+from solver.features.columns import Override
 
 
 class BranchesClassifier(SparseTreeClassifier):

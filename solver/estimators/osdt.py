@@ -7,9 +7,9 @@ from fractions import Fraction
 from types import NoneType
 from typing import Any, ClassVar
 
-from solver.columns import Override
 from solver.errors import InputError
 from solver.estimators.tasks import SparseTreeClassifier
+from solver.features.columns import Override
 from solver.osdt.engine import BOUNDS
 
 

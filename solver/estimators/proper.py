@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from solver.columns import Override
 from solver.errors import InputError
 from solver.estimators.tasks import SparseTreeClassifier
+from solver.features.columns import Override
 
 
 class ProperTreeClassifier(SparseTreeClassifier):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from solver.columns import Override
 from solver.estimators.base import SparseTree
 from solver.estimators.tasks import SparseTreeClassifier, SparseTreeRegressor
+from solver.features.columns import Override
 
 
 class _QuantBnB(SparseTree):

@@ -12,13 +12,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from solver.columns import is_missing
-from solver.digits import count
 from solver.errors import InputError
 from solver.estimators.base import SparseTree, values_of
-from solver.labels import read_labels
-from solver.tree import Task
-from solver.values import as_floats, key_of, lost_number
+from solver.features.columns import is_missing
+from solver.features.number_format import count
+from solver.features.values import as_floats, key_of, lost_number
+from solver.problem.target import read_labels
+from solver.trees.tree import Task
 
 
 class SparseTreeClassifier(ClassifierMixin, SparseTree):

@@ -1,5 +1,5 @@
 """OSDT: branch and bound over sets of leaves."""
 
-from solver.osdt.osdt import Osdt
+from solver.osdt.solver import Osdt
 
 __all__ = ["Osdt"]

@@ -1,8 +1,9 @@
 """The bounds of the thesis, each a function of its own.
 
-Costs are integers, see :class:`solver.exact.Prices`: ``error`` for a unit of weight in error,
-``split`` for a split, which is one more than λ in these units. So of two trees of equal objective
-the one of fewer splits costs less, and "no better" may be read as "costs as much or more".
+Costs are integers, see :class:`solver.objective.exact.Prices`: ``error`` for a unit of weight in
+error, ``split`` for a split, which is one more than λ in these units. So of two trees of equal
+objective the one of fewer splits costs less, and "no better" may be read as "costs as much or
+more".
 
 With more than two classes and with row weights all of them hold as they stand once "captured"
 and "correctly classified" are read as weights, and the label of a leaf as the class of greatest
@@ -15,7 +16,7 @@ Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), chapter 3.
 
 from __future__ import annotations
 
-from solver.jit import inlined
+from solver.kernels.jit import inlined
 from solver.osdt.state import INFINITE, Rules
 
 

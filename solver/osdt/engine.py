@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.exact import Prices
-from solver.growing import ROOM, check_search, grown_length, lengths_of, load_arrays
-from solver.jit import ensure_compiled
+from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+from solver.engine.tree_constraints import Scope
+from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
+from solver.objective.exact import Prices
 from solver.osdt import kernels
-from solver.osdt.policies import POLICIES
+from solver.osdt.scheduling import POLICIES
 from solver.osdt.state import (
     BEST,
     BEST_EVALUATED,
@@ -52,9 +53,8 @@ from solver.osdt.state import (
     new_trees,
     tabulate,
 )
-from solver.problem import Problem
-from solver.scope import Scope
-from solver.tree import Shape
+from solver.problem.problem import Problem
+from solver.trees.tree import Shape
 
 _SHORT_QUEUE = 50_000
 _MOST_PAIRED_WORDS = 2**23

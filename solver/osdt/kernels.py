@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.jit import inlined, kernel, outlined
+from solver.kernels.jit import inlined, kernel, outlined
 from solver.osdt.bounds import too_dear
-from solver.osdt.leaves import ZERO, count, expand_leaf, find_leaf, limit_of
-from solver.osdt.policies import priority
+from solver.osdt.leaf_cache import ZERO, count, expand_leaf, find_leaf, limit_of
+from solver.osdt.scheduling import priority
 from solver.osdt.state import (
     BASE,
     BEST,
@@ -36,7 +36,7 @@ from solver.osdt.state import (
     Table,
     Trees,
 )
-from solver.osdt.trees import admit, bucket_of, enter, leaf_key, pop, push
+from solver.osdt.tree_cache import admit, bucket_of, enter, leaf_key, pop, push
 
 RUNNING, PROVEN, FULL = range(3)
 

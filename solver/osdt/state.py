@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.problem import Problem
+from solver.problem.problem import Problem
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 INFINITE = 2**61
-"""No cost reaches it (see :class:`solver.exact.Prices`), and two of them do not overflow."""
+"""No cost reaches it (see :class:`solver.objective.exact.Prices`), and two of them do not overflow."""
 
 POPPED_BOUND = -1
 """In the place of the bound of a tree that has left the queue."""
 
 
 class Rules(NamedTuple):
-    """The numbers that a search obeys; costs are those of :class:`solver.exact.Prices`.
+    """The numbers that a search obeys; costs are those of :class:`solver.objective.exact.Prices`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Rules(NamedTuple):
     bucket : int
         Width of the classes of lower bounds that the queue is counted by.
     policy : int
-        Number of the scheduling policy in :data:`solver.osdt.policies.POLICIES`.
+        Number of the scheduling policy in :data:`solver.osdt.scheduling.POLICIES`.
     hierarchical, lookahead, ... : bool
         The bounds, one switch each: see :mod:`solver.osdt.bounds`.
     """

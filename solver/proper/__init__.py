@@ -1,5 +1,5 @@
 """Proper decision trees: optimal trees of any splitting rules."""
 
-from solver.proper.proper import Proper
+from solver.proper.solver import Proper
 
 __all__ = ["Proper"]

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.jit import ensure_compiled
-from solver.proper import sides
-from solver.proper.masksets import Ints, MaskSet, Words, new_set, rehash, set_bytes
-from solver.proper.sides import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
+from solver.kernels.jit import ensure_compiled
+from solver.proper import orientation
+from solver.proper.mask_sets import Ints, MaskSet, Words, new_set, rehash, set_bytes
+from solver.proper.orientation import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
 
 Mask = NDArray[np.bool_]
 
@@ -160,7 +160,7 @@ class Dichotomies(Finder):
     Raises
     ------
     InputError
-        If the points span more dimensions than :data:`solver.proper.sides.MOST_DIMENSIONS`.
+        If the points span more dimensions than :data:`solver.proper.orientation.MOST_DIMENSIONS`.
     """
 
     def __init__(
@@ -176,10 +176,10 @@ class Dichotomies(Finder):
         self.names = np.arange(self.points) if names is None else names
         self.coordinates = spanning(coordinates)
         self.dimensions = self.coordinates.shape[1]
-        if self.dimensions > sides.MOST_DIMENSIONS:
+        if self.dimensions > orientation.MOST_DIMENSIONS:
             raise InputError(
                 f"hyperplanes in {self.dimensions} dimensions are too many for solver 'proper'; "
-                f"choose columns or a degree that give at most {sides.MOST_DIMENSIONS}"
+                f"choose columns or a degree that give at most {orientation.MOST_DIMENSIONS}"
             )
         self.ended = self.dimensions == 0
         self.seen = new_set(self.words, 1 if self.dimensions < 2 else 16)
@@ -188,8 +188,8 @@ class Dichotomies(Finder):
             self._order = sorted(range(self.points), key=line.__getitem__)
             self._below = np.zeros(self.points, bool)
         elif self.dimensions > 1:
-            self.cloud = sides.new_cloud(self.coordinates)
-            self.walk = sides.new_walk(self.cloud, self.words)
+            self.cloud = orientation.new_cloud(self.coordinates)
+            self.walk = orientation.new_walk(self.cloud, self.words)
             self.compile_seconds += self._compile()
         self._pending: Words | None = None
         self._inner: Dichotomies | None = None
@@ -197,7 +197,7 @@ class Dichotomies(Finder):
 
     def _compile(self) -> float:
         arrays = self.cloud, self.walk, self.found, self.seen, self.full
-        return ensure_compiled(sides.walk_on, *arrays, 0)
+        return ensure_compiled(orientation.walk_on, *arrays, 0)
 
     @property
     def bytes(self) -> int:
@@ -223,12 +223,12 @@ class Dichotomies(Finder):
         if self.dimensions == 1:
             return self._cut_the_line(steps)
         walk = self.walk
-        outcome = sides.walk_on(self.cloud, walk, self.found, self.seen, self.full, steps)
+        outcome = orientation.walk_on(self.cloud, walk, self.found, self.seen, self.full, steps)
         self.done = int(walk.place[DONE])
         self.ended = outcome == ENDED or bool(walk.place[FRESH] < 0)
         # What Python does takes as long as many steps, so the slice ends with it.
         if outcome == UNSURE:
-            walk.side[:] = sides.exact_sides(self.coordinates, walk.chosen)
+            walk.side[:] = orientation.exact_sides(self.coordinates, walk.chosen)
             walk.place[KNOWN] = 1
         if outcome == DEGENERATE:
             self.ended = False

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import search as slices
-from solver.exact import Prices
-from solver.jit import ensure_compiled
-from solver.problem import Problem
-from solver.proper import search
+from solver.engine import driver as slices
+from solver.engine.tree_constraints import Scope
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
-from solver.proper.masksets import Words
+from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS
+from solver.proper.mask_sets import Words
 from solver.proper.points import Points
-from solver.proper.search import EVALUATED, HITS, LOOKUPS, REGIONS
-from solver.proper.separate import Parting
+from solver.proper.separating_tests import Parting
 from solver.proper.state import (
     AT,
     BEST,
@@ -40,9 +41,8 @@ from solver.proper.state import (
     new_memo,
     new_scratch,
 )
-from solver.scope import Scope
 from solver.shards import Shard
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 FAMILIES = "axis", "hyperplane", "polynomial", "mixed"
 
@@ -134,8 +134,8 @@ class ProperEngine:
         few = np.zeros((0, self.words), np.uint64)
         top = np.zeros(1, np.int64)
         one = self.rules, self.rows, levels, scratch
-        return ensure_compiled(search.load, *one, few, 0, 1) + ensure_compiled(
-            search.step, *one, memo, top, 0
+        return ensure_compiled(kernels.load, *one, few, 0, 1) + ensure_compiled(
+            kernels.step, *one, memo, top, 0
         )
 
     def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
@@ -164,17 +164,17 @@ class ProperEngine:
                 self.levels.frame[0, LIMIT] = cost
 
     def step(self, iterations: int, enough: int) -> int:
-        """See :class:`solver.search.Engine`; an iteration evaluates a rule, or finds some."""
+        """See :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
         if self.proven >= self.achieved:
             return slices.PROVEN
         if self.finder is not None:
             return self._find_rules(iterations)
         if self.levels is None:
             return slices.FULL
-        outcome = search.step(
+        outcome = kernels.step(
             self.rules, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
         )
-        if outcome == search.ENDED:
+        if outcome == kernels.ENDED:
             frame = self.levels.frame[0]
             self._proven, self._ties = int(min(frame[COST], frame[FLOOR])), False
             return slices.PROVEN
@@ -196,7 +196,7 @@ class ProperEngine:
         return slices.RUNNING
 
     def grow(self, limit: int | None) -> bool:
-        """See :class:`solver.search.Engine`."""
+        """See :class:`solver.engine.driver.Engine`."""
         if self.finder is not None:
             return self.finder.grow(limit)
         room = max(len(self._masks), 1)
@@ -212,7 +212,7 @@ class ProperEngine:
         frame[SPLITS], frame[DEPTH] = self.splits, self.depth
         frame[LIMIT] = INFINITE if self.given is None else self.given[0]
         self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
-        search.load(
+        kernels.load(
             self.rules, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
             self.shard.number,
         )  # fmt: skip

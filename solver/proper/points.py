@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.problem import Problem
-from solver.scales import CutTests
+from solver.features.ordered_values import CutTests
+from solver.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

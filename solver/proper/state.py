@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.proper.masksets import Ints, MaskSet, Words, new_set, set_bytes
+from solver.proper.mask_sets import Ints, MaskSet, Words, new_set, set_bytes
 
 INFINITE = 2**61
 
@@ -18,7 +18,7 @@ class Rules(NamedTuple):
     Parameters
     ----------
     error, split : int
-        Prices, see :class:`solver.exact.Prices`.
+        Prices, see :class:`solver.objective.exact.Prices`.
     min_leaf : int
         Smallest weight of a leaf.
     surplus : int

@@ -1,5 +1,5 @@
 """Quant-BnB: branch and bound over intervals of thresholds."""
 
-from solver.quantbnb.quantbnb import QuantBnB
+from solver.quantbnb.solver import QuantBnB
 
 __all__ = ["QuantBnB"]

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import search as slices
+from solver.engine import driver as slices
+from solver.engine.growable_arrays import check_search
+from solver.engine.tree_constraints import Scope
 from solver.errors import InputError
-from solver.exact import Prices
-from solver.growing import check_search
-from solver.jit import ensure_compiled
-from solver.quantbnb import search, table
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices
+from solver.quantbnb import kernels, sorted_table
 from solver.quantbnb.state import (
     BOUND,
     CHILD,
@@ -41,8 +42,7 @@ from solver.quantbnb.state import (
     part_sizes,
     sweep_sizes,
 )
-from solver.scope import Scope
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 DEEPEST = 16
 
@@ -50,9 +50,9 @@ _POINTS = 64
 _FILLED = 2**21  # ranks that are gathered in a slice
 _ROWS = 2**12  # that are looked at together
 _OUTCOMES = {
-    search.GOES_ON: slices.RUNNING,
-    search.ENDED: slices.PROVEN,
-    search.FULL: slices.FULL,
+    kernels.GOES_ON: slices.RUNNING,
+    kernels.ENDED: slices.PROVEN,
+    kernels.FULL: slices.FULL,
 }
 
 
@@ -123,11 +123,11 @@ class QuantEngine:
             self._progress[3:] = leaf, 1
         self.table: Table | None = None
         self._filled = 0
-        self.sizes = table.sizes_of(self.arities, self.classes, self.weights)
-        wide = bool(self.arities) and table.rank_type(self.arities) is np.int32
-        self._fill = table.fill_wide if wide else table.fill
-        self._step = search.step_wide if wide else search.step
-        self._divide = search.restore_parts_wide if wide else search.restore_parts
+        self.sizes = sorted_table.sizes_of(self.arities, self.classes, self.weights)
+        wide = bool(self.arities) and sorted_table.rank_type(self.arities) is np.int32
+        self._fill = sorted_table.fill_wide if wide else sorted_table.fill
+        self._step = kernels.step_wide if wide else kernels.step
+        self._divide = kernels.restore_parts_wide if wide else kernels.restore_parts
         self.compile_seconds = 0.0 if depth == 0 else self._compile()
         if state is not None:
             self._restore(state)
@@ -149,7 +149,7 @@ class QuantEngine:
     def _compile(self) -> float:
         """Compile the kernels for arrays of the types that the search will have."""
         small = [1, padded_length(1), 1, 1]
-        mine = table.new_table([max(self.arities)], small)
+        mine = sorted_table.new_table([max(self.arities)], small)
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
         codes, order = np.zeros((1, 1), mine.ranks.dtype), np.zeros(1, np.int32)
@@ -161,7 +161,7 @@ class QuantEngine:
         )
 
     def step(self, iterations: int, enough: int) -> int:
-        """See :class:`solver.search.Engine`; an iteration evaluates a threshold."""
+        """See :class:`solver.engine.driver.Engine`; an iteration evaluates a threshold."""
         if self._ended:
             return slices.PROVEN
         if self.table is None:
@@ -174,7 +174,7 @@ class QuantEngine:
             iterations, enough,
         )  # fmt: skip
         self._progress[:3] = self.scratch.evaluations
-        self._progress[4] = outcome == search.ENDED
+        self._progress[4] = outcome == kernels.ENDED
         return _OUTCOMES[outcome]
 
     def _fill_some(self) -> None:
@@ -250,9 +250,9 @@ class QuantEngine:
         one = sum(8 * math.prod(shape) for shape in part_sizes(self.sizes))
         scratch = 8 * sum(sweep_sizes(self.sizes))
         cells = len(self.rows) * len(self.arities)
-        columns = cells * np.dtype(table.rank_type(self.arities)).itemsize
+        columns = cells * np.dtype(sorted_table.rank_type(self.arities)).itemsize
         parts = self._floors * one
-        return table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
+        return sorted_table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
@@ -277,7 +277,7 @@ class QuantEngine:
         return sum(8 * math.prod(shape) for shape in shapes) if points else 0
 
     def _make_table(self) -> None:
-        self.table = table.new_table(self.arities, self.sizes)
+        self.table = sorted_table.new_table(self.arities, self.sizes)
         self.parts = new_parts(self.sizes, self._floors)
         self.scratch: Sweep = new_sweep(self.sizes)
         self.scratch.evaluations[:] = self._progress[:3]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.exact import Prices
-from solver.problem import Problem
+from solver.engine.driver import Greedy
+from solver.engine.tree_constraints import Scope
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
 from solver.quantbnb.state import Ints
-from solver.scope import Scope
-from solver.search import Greedy
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 _SPARSE = 8  # as many codes a row make it worth while to leave out those that are not there
 

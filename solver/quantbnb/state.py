@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.quantbnb.lanes import BLOCK, GROUP
+from solver.quantbnb.simd import BLOCK, GROUP
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.jit import inlined, outlined, popcount, trailing_zeros
-from solver.quantbnb.lanes import BLOCK, GROUP, refine, sweep, word_below
+from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
+from solver.quantbnb.simd import BLOCK, GROUP, refine, sweep, word_below
 from solver.quantbnb.state import Ints, Part, Rules, Sweep, Table
 
 ONE = np.uint64(1)

@@ -12,9 +12,9 @@ from pydantic import Field, field_validator, model_validator
 
 from solver.errors import InputError
 from sweep.clusters.base import Cluster
-from sweep.clusters.checks import PrivateKey
-from sweep.hosts import check_workers
-from sweep.yamlfile import Strict, problem
+from sweep.clusters.validators import PrivateKey
+from sweep.clusters.worker_admission import check_workers
+from sweep.spec.yaml_reader import Strict, problem
 
 
 class Certificates(Strict):

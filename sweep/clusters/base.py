@@ -11,8 +11,8 @@ from distributed import Client
 from pydantic import Field, field_validator
 
 from solver.errors import InputError
-from sweep.clusters.settings import ALLOWED, NEEDED, flatten, is_allowed
-from sweep.yamlfile import Strict, problem, unknown
+from sweep.clusters.dask_settings import ALLOWED, NEEDED, flatten, is_allowed
+from sweep.spec.yaml_reader import Strict, problem, unknown
 
 
 class Cluster(Strict, ABC):

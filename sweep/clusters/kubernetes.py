@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from solver.errors import InputError
 from sweep.clusters.base import Cluster, needs
-from sweep.clusters.checks import Memory
-from sweep.yamlfile import problem
+from sweep.clusters.validators import Memory
+from sweep.spec.yaml_reader import problem
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")

@@ -16,7 +16,7 @@ from sweep.clusters.kubernetes import Kubernetes
 from sweep.clusters.local import Local
 from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
-from sweep.yamlfile import read_yaml, validate
+from sweep.spec.yaml_reader import read_yaml, validate
 
 KINDS: Mapping[str, type[Cluster]] = {
     "local": Local,

@@ -11,14 +11,14 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 from pydantic import Field
 
-from solver.digits import count
 from solver.errors import InputError
+from solver.features.number_format import count
 from sweep.clusters.base import Cluster
-from sweep.clusters.checks import Memory
-from sweep.clusters.guard import NO_GUARD, check_main, watched_main
-from sweep.clusters.runkeys import security_in_memory
-from sweep.clusters.settings import flatten
-from sweep.worker import LocalWorker
+from sweep.clusters.dask_settings import flatten
+from sweep.clusters.main_guard import NO_GUARD, check_main, watched_main
+from sweep.clusters.run_keys import security_in_memory
+from sweep.clusters.validators import Memory
+from sweep.worker.process import LocalWorker
 
 _NEVER = "365d"
 

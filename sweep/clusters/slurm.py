@@ -12,12 +12,12 @@ from typing import Any, Literal
 from distributed import Client
 from pydantic import Field, field_validator, model_validator
 
-from solver.digits import count
 from solver.errors import InputError
+from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
-from sweep.clusters.checks import HostName, Memory, PythonPath, SafePath, Word
-from sweep.clusters.leave import LEAVE_AT
-from sweep.yamlfile import Strict, problem, unknown
+from sweep.clusters.retirement import LEAVE_AT
+from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
+from sweep.spec.yaml_reader import Strict, problem, unknown
 
 OPTIONS = (
     "begin", "clusters", "comment", "constraint", "cpu-freq", "deadline", "distribution",

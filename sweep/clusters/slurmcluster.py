@@ -19,9 +19,9 @@ from distributed import Client, Security
 from distributed.core import Status
 
 from solver.errors import InputError
-from sweep.clusters.leave import LeaveInTime
-from sweep.clusters.runkeys import security_in
-from sweep.clusters.settings import nest
+from sweep.clusters.dask_settings import nest
+from sweep.clusters.retirement import LeaveInTime
+from sweep.clusters.run_keys import security_in
 from sweep.clusters.slurm import Slurm
 
 _ASK_SECONDS = 30.0

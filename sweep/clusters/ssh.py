@@ -11,10 +11,10 @@ from typing import Any, Literal
 from distributed import Client
 from pydantic import Field, field_validator
 
-from solver.digits import count
+from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
-from sweep.clusters.checks import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
-from sweep.yamlfile import Strict, problem
+from sweep.clusters.validators import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
+from sweep.spec.yaml_reader import Strict, problem
 
 
 class Host(Strict):
@@ -128,7 +128,7 @@ class Ssh(Cluster):
     def command(self, host: Host) -> str:
         """What is run on a host."""
         python = host.python or self.python or sys.executable
-        return f"exec {shlex.quote(python)} -P -m sweep.clusters.node"
+        return f"exec {shlex.quote(python)} -P -m sweep.clusters.ssh_node"
 
     def order(self, name: str, host: Host) -> dict[str, Any]:
         """What workers on a host are told, but for the scheduler's address and the keys."""

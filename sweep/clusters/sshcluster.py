@@ -17,9 +17,9 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 
 from solver.errors import InputError
-from sweep.clusters.node import BEAT_SECONDS
-from sweep.clusters.runkeys import security_in_memory
+from sweep.clusters.run_keys import security_in_memory
 from sweep.clusters.ssh import Host, Ssh
+from sweep.clusters.ssh_node import BEAT_SECONDS
 
 _KEEPALIVE = {"keepalive_interval": 30, "keepalive_count_max": 10}
 _END_SECONDS = 8.0

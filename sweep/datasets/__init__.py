@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
-from solver.values import override
+from solver.features.values import override
 from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
 from sweep.datasets.files import read_file
 from sweep.datasets.openml import cache_directory, read_openml

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.tree import Task
+from solver.trees.tree import Task
 from sweep.datasets.rules import CAR, NURSERY, car_rule, nursery_rule
 
 TARGET = "target"

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 
-from solver.columns import ColumnSpec, infer_columns
 from solver.errors import InputError
+from solver.features.columns import ColumnSpec, infer_columns
 from sweep.datasets.table import Dataset
 
 _VERSION = 1

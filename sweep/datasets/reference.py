@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from solver.errors import InputError
-from solver.unicode import is_storable
+from solver.features.unicode import is_storable
 from sweep.datasets.builtin import BUILTINS
 from sweep.datasets.files import READERS, ending_of
 from sweep.datasets.openml import PREFIX
@@ -135,7 +135,7 @@ class DatasetRef(BaseModel):
         return self.model_copy(update={"path": path})
 
     def overrides(self) -> dict[str, Any]:
-        """The overrides as :func:`solver.columns.infer_columns` takes them."""
+        """The overrides as :func:`solver.features.columns.infer_columns` takes them."""
         return {
             name: wish if isinstance(wish, str) else wish.model_dump(exclude_defaults=True)
             for name, wish in self.columns.items()

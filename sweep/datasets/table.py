@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.columns import ColumnSpec, check_overrides, text_names
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
-from solver.labels import read_labels, read_targets
-from solver.tree import Task
-from solver.values import Category
+from solver.features.columns import ColumnSpec, check_overrides, text_names
+from solver.features.values import Category
+from solver.problem.target import read_labels, read_targets
+from solver.trees.tree import Task
 from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
@@ -37,7 +37,7 @@ class Dataset:
     targets : tuple of str
         Names of the target columns; of classification a single one.
     columns : dict
-        Overrides of how columns are read, for :meth:`solver.problem.Problem.from_table`.
+        Overrides of how columns are read, for :meth:`solver.problem.problem.Problem.from_table`.
     digest : str
         SHA-256 of the content, see :func:`table_digest`.
     task : {"classification", "regression"}
@@ -189,7 +189,7 @@ class Dataset:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The sorted labels, none for regression; errors as :func:`solver.labels.read_labels`."""
+        """The sorted labels, none for regression; errors as :func:`solver.problem.target.read_labels`."""
         return self.labels[0]
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from solver.unicode import check_storable
+from solver.features.unicode import check_storable
 from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 from sweep.storage.disk import DiskFolder
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bigstore, readers
-from sweep.results import read_results
-from sweep.status import sweep_status
-from sweep.verify import verify_sweep
+from sweep.store.results import read_results
+from sweep.store.status import sweep_status
+from sweep.verify.verify import verify_sweep
 
 SMALL = bigstore.Shape(2, 60, ("onehot",), "[branches, cart]", 2, folds=2)
 

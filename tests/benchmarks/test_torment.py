@@ -13,12 +13,12 @@ import pytest
 
 from benchmarks.torment.check import Damage, Ledger, compare, results
 from benchmarks.torment.sabotage import sabotage
-from sweep import store as stores
-from sweep.parts import Parts
-from sweep.plan import make_plan
-from sweep.planfile import survey
-from sweep.rows import as_finished
-from sweep.schema import SCHEMA
+from sweep.plan.plan import make_plan
+from sweep.rows.rows import as_finished
+from sweep.rows.schema import SCHEMA
+from sweep.store import store as stores
+from sweep.store.part_files import Parts
+from sweep.store.plan_file import survey
 from tests.sweep import rowmaker
 
 

@@ -18,11 +18,11 @@ from click.testing import CliRunner
 import solver
 from pipelines.cli import treesweep
 from solver import InputError, Limits, Problem, Tree, get_solver
-from sweep import tasks
 from sweep.datasets import read_file
-from sweep.plan import Plan, make_plan
-from sweep.rows import Cell
-from sweep.spec import parse_spec
+from sweep.plan.plan import Plan, make_plan
+from sweep.rows.rows import Cell
+from sweep.spec.spec import parse_spec
+from sweep.worker import tasks
 from tests.contract.judge import Claim
 from tests.contract.oracle import Oracle
 from tests.contract.tables import Question, Table, exact_lambda

@@ -17,9 +17,9 @@ from typing import Any
 
 from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, load_cluster
-from sweep.engine import resume_sweep, run_sweep
 from sweep.events import Progress, Silent
-from sweep.spec import load_spec
+from sweep.graph.engine import resume_sweep, run_sweep
+from sweep.spec.spec import load_spec
 
 _spec = importlib.util.spec_from_file_location("faulty", Path(__file__).with_name("faulty.py"))
 assert _spec

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import pandas as pd
 import psutil
 
-from sweep.results import read_results
+from sweep.store.results import read_results
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.torment import roles
-from sweep import parts
-from sweep import store as stores
+from sweep.store import part_files
+from sweep.store import store as stores
 
 CALLS = ("replace", "rename", "link", "symlink", "unlink", "fsync", "mkdir", "rmdir")
 """What changes a folder for good; between two of them nothing can be half done."""
@@ -22,7 +22,7 @@ def drive(spec: Path, out: Path, where: str, at: int, journal: Path, log: Path) 
     kills itself before the `at`-th call that changes something in `out`."""
     stores.FLUSH_SECONDS = stores.FLUSH_COST = 0.0
     stores.MANY_PARTS = 2
-    stores.GRACE = parts.GRACE = 0.0
+    stores.GRACE = part_files.GRACE = 0.0
     numbers = itertools.count(1)
 
     def deadly(call: Callable[..., Any]) -> Callable[..., Any]:

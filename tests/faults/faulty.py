@@ -23,19 +23,20 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from solver import search
 from solver.base import Option, Snapshot, Solver, Traits, Watch
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.catalogue import SOLVERS
+from solver.engine import driver
 from solver.errors import InputError
-from solver.exact import objective
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.objective.exact import objective
+from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
-from solver.tree import Tree
-from sweep import rows, tasks
+from solver.trees.tree import Tree
+from sweep.rows import rows
+from sweep.worker import tasks
 
 SCRATCH = "TREESWEEP_TEST_SCRATCH"
 """Names a folder in which solvers leave marks for tests."""
@@ -511,7 +512,7 @@ def _slow_down(seconds: float) -> None:
         return step(engine, iterations, enough)
 
     ThresholdEngine.step = slowly  # type: ignore[method-assign]
-    search._next_budget = lambda done, seconds: 40
+    driver._next_budget = lambda done, seconds: 40
 
 
 if os.environ.get(SLOW):

@@ -17,9 +17,9 @@ import solver
 import sweep
 from solver.base import Series
 from solver.branches import Branches
-from solver.pathsearch import find_path
+from solver.path.path_search import find_path
 from sweep.datasets import load_dataset
-from sweep.status import sweep_status
+from sweep.store.status import sweep_status
 from tests.faults.driving import TOGETHER, Drive, wait_for_done, wait_until, workers
 
 pytestmark = pytest.mark.faults

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from sweep.parts import Parts
-from sweep.results import read_results
 from sweep.storage import open_folder
+from sweep.store.part_files import Parts
+from sweep.store.results import read_results
 from tests.pipelines.commands import refused, run
 
 SPEC = """\

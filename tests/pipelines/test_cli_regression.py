@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import solver
-from pipelines.resumable import search_identity
-from solver.exact import as_lambda
+from pipelines.tables.resumable import search_identity
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.objective.exact import as_lambda
+from solver.problem.problem import Problem
 from tests.pipelines.commands import refused, run
 
 HOW = ["--task", "regression", "--encoding", "continuous", "--solver", "quantbnb"]

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.results import read_results
+from sweep.store.results import read_results
 from tests.pipelines.commands import SCRIPT, refused, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

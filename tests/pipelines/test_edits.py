@@ -14,18 +14,20 @@ import pandas as pd
 import pytest
 import yaml
 
-from pipelines.report.results import Results, load_results
+from pipelines.report.data.results import Results, load_results
 from pipelines.report.write import gather
-from sweep import parts, rows, tasks
-from sweep import store as stores
-from sweep.plan import Plan, Task, make_plan
-from sweep.planfile import survey
-from sweep.results import read_results
-from sweep.rows import Checkpoint, as_finished
-from sweep.spec import SweepFile, parse_spec
-from sweep.status import sweep_status
-from sweep.store import Store
-from sweep.verify import verify_sweep
+from sweep.plan.plan import Plan, Task, make_plan
+from sweep.rows import rows
+from sweep.rows.rows import Checkpoint, as_finished
+from sweep.spec.spec import SweepFile, parse_spec
+from sweep.store import part_files
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
+from sweep.store.results import read_results
+from sweep.store.status import sweep_status
+from sweep.store.store import Store
+from sweep.verify.verify import verify_sweep
+from sweep.worker import tasks
 from tests.sweep.rowmaker import cell_of
 
 VARYING = [
@@ -77,7 +79,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is synced, and old generations of rows go at once: nobody else reads them."""
     monkeypatch.setattr("sweep.storage.disk._sync", lambda path: None)
-    monkeypatch.setattr(parts, "GRACE", 0.0)
+    monkeypatch.setattr(part_files, "GRACE", 0.0)
     monkeypatch.setattr(stores, "GRACE", 0.0)
 
 

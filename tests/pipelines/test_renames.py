@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.results import load_results
+from pipelines.report.data.results import load_results
 from pipelines.report.write import gather, write_report
 from solver.errors import InputError
 from sweep.clusters import Local
-from sweep.engine import run_sweep
-from sweep.results import read_results
-from sweep.rows import Checkpoint
-from sweep.spec import parse_spec
-from sweep.status import sweep_status
-from sweep.store import create, stored_sweep
-from sweep.verify import verify_sweep
+from sweep.graph.engine import run_sweep
+from sweep.rows.rows import Checkpoint
+from sweep.spec.spec import parse_spec
+from sweep.store.results import read_results
+from sweep.store.status import sweep_status
+from sweep.store.store import create, stored_sweep
+from sweep.verify.verify import verify_sweep
 from tests.sweep.rowmaker import run_here
 
 SPEC = """\

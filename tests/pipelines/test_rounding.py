@@ -11,8 +11,8 @@ import pytest
 
 import solver
 from pipelines.cli.single import _proof, _quality
-from pipelines.progress import describe
-from pipelines.report import formats
+from pipelines.progress.display import describe
+from pipelines.report.data import formats
 from sweep.events import Progress
 from tests.pipelines.commands import run
 
@@ -43,7 +43,7 @@ def test_one_error_is_no_full_accuracy(found: solver.Solution) -> None:
 
 
 def test_predict_tells_one_error_among_many(found: solver.Solution, tmp_path: Path) -> None:
-    from pipelines.predict import save_tree
+    from pipelines.tables.predict import save_tree
 
     save_tree(found.tree, tmp_path / "tree.json")
     n = 30_000

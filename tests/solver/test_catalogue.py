@@ -15,21 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver import (
-    SOLVERS,
-    InputError,
-    Limits,
-    Problem,
-    Solution,
-    Status,
-    Tree,
-    UnsupportedError,
-    search,
-)
+from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
 from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
+from solver.engine import driver
 from solver.osdt.engine import BOUNDS
-from solver.pathsearch import find_path
-from solver.scorer import score
+from solver.path.path_search import find_path
+from solver.verify.scorer import score
 from tests.strategies import (
     Table,
     binary_tables,
@@ -238,7 +229,7 @@ class TestContract:
             for lam in (Fraction(0), Fraction(1, 50)):
                 fast = kind(**options).solve(table.problem(), lam, free(kind))
                 with monkeypatch.context() as patch:
-                    patch.setattr(search, "_SLICE_SECONDS", -1.0)
+                    patch.setattr(driver, "_SLICE_SECONDS", -1.0)
                     slow = kind(**options).solve(table.problem(), lam, free(kind))
                 assert slow.tree == fast.tree
 

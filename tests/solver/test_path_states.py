@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver import InputError, Limits, Path, Problem, Status, get_solver, regularization_path
 from solver.base import Series, Snapshot, Watch
 from solver.errors import StateError
-from solver.pathsearch import find_path
+from solver.path.path_search import find_path
 from tests.strategies import Table, binary_tables, prices, structural_limits, tables
 
 State = dict[str, NDArray[Any]]
@@ -103,7 +103,7 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Lets a search be seen, and stopped, after every so many iterations."""
 
     def cut(iterations: int) -> None:
-        monkeypatch.setattr("solver.search._next_budget", lambda *_: iterations)
+        monkeypatch.setattr("solver.engine.driver._next_budget", lambda *_: iterations)
 
     return cut
 
@@ -178,7 +178,7 @@ def drawn(data: st.DataObject) -> tuple[Problem, Fraction, dict[str, Any]]:
 def test_goes_on_from_any_state_whatever_the_limits(data: st.DataObject) -> None:
     problem, lam, more = drawn(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solver.search._next_budget", lambda *_: 1)
+        patch.setattr("solver.engine.driver._next_budget", lambda *_: 1)
         whole, states = states_of(problem, lam, **more)
         assert summary(whole) == summary(regularization_path(problem, lam, **more))
         if states:
@@ -192,7 +192,7 @@ def test_goes_on_from_any_state_whatever_the_limits(data: st.DataObject) -> None
 def test_goes_on_after_any_stop_whatever_the_limits(data: st.DataObject) -> None:
     problem, lam, more = drawn(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solver.search._next_budget", lambda *_: 1)
+        patch.setattr("solver.engine.driver._next_budget", lambda *_: 1)
         whole = regularization_path(problem, lam, **more)
         asks = data.draw(st.integers(1, 30))
         path, state = stopped_after(asks, problem, lam, None, **more)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Tree, solve
-from solver.export import export_dot, export_svg, export_text, plot_tree
+from solver.trees.export import export_dot, export_svg, export_text, plot_tree
 from tests import printed
 
 EXTREME = ("large", "huge gaps", "denormal", "zeros", "powers")

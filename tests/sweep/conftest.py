@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sweep import tasks
-from sweep.rows import Cell
+from sweep.rows.rows import Cell
+from sweep.worker import tasks
 from tests.faults.driving import Processes
 
 HERE = Path(__file__).parent

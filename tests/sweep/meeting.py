@@ -16,12 +16,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from solver.base import Watch
-from solver.cart import Cart
+from solver.baselines.cart import Cart
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.problem.problem import Problem
 from solver.solution import Solution
-from solver.tree import Tree
+from solver.trees.tree import Tree
 
 PLACE = "TREESWEEP_TEST_MEETING"
 """Names a folder for the marks of those who have come."""

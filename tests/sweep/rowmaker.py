@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from solver.catalogue import SOLVERS
-from sweep import store as stores
-from sweep import tasks
-from sweep.plan import Task, make_plan
-from sweep.planfile import survey
-from sweep.rows import Cell, as_finished
-from sweep.spec import SweepFile, parse_spec
+from sweep.plan.plan import Task, make_plan
+from sweep.rows.rows import Cell, as_finished
+from sweep.spec.spec import SweepFile, parse_spec
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
+from sweep.worker import tasks
 
 SPEC = """\
 name: small

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from sweep.blackbox import BlackBox, Record, forget_run, read_record
-from sweep.inquests import Handed, judge
+from sweep.graph.failure_attribution import Handed, judge
+from sweep.worker.current_task import BlackBox, Record, forget_run, read_record
 
 ADDRESS = "tcp://127.0.0.1:4321"
 
 DYING = """
 import os, signal, sys
 from types import SimpleNamespace
-from sweep.blackbox import BlackBox
+from sweep.worker.current_task import BlackBox
 box = BlackBox()
 box.open(SimpleNamespace(local_directory=sys.argv[1], address=sys.argv[2]), "run")
 for place in range(1000):

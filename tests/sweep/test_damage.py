@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from sweep import proofs
-from sweep import store as stores
-from sweep.plan import make_plan
-from sweep.planfile import read_plan, survey
-from sweep.results import read_results
-from sweep.rows import Checkpoint, as_finished
-from sweep.statefile import read_state, write_state
+from sweep.plan.plan import make_plan
+from sweep.rows.rows import Checkpoint, as_finished
 from sweep.storage import open_folder
-from sweep.verify import verify_sweep
+from sweep.store import certificates
+from sweep.store import store as stores
+from sweep.store.plan_file import read_plan, survey
+from sweep.store.results import read_results
+from sweep.store.state_file import read_state, write_state
+from sweep.verify.verify import verify_sweep
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
@@ -83,7 +83,7 @@ def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(
         "state": state,
     }
     folder = open_folder(out)
-    proof, _ = proofs.read_certificate(folder, rows[0]["proof"])
+    proof, _ = certificates.read_certificate(folder, rows[0]["proof"])
     arrays, about = read_state(state, {"a": "b"})
 
     def check(kind: str) -> None:
@@ -94,7 +94,7 @@ def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(
         elif kind == "sweep":
             assert stores.stored_sweep(out).text == sweep.text
         elif kind == "proof":
-            columns, _ = proofs.read_certificate(folder, rows[0]["proof"])
+            columns, _ = certificates.read_certificate(folder, rows[0]["proof"])
             assert all(list(columns[name]) == list(proof[name]) for name in proof)
         elif kind == "checkpoint":
             if stores.read_checkpoint(folder, "checkpoints/a.parquet") is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from solver.errors import InputError
-from sweep.plan import make_plan
-from sweep.spec import parse_spec
-from sweep.tasks import load
+from sweep.plan.plan import make_plan
+from sweep.spec.spec import parse_spec
+from sweep.worker.tasks import load
 
 SPEC = """
 name: own-axes

@@ -6,8 +6,8 @@ import pytest
 
 from solver.errors import InputError
 from sweep.datasets import load_dataset, parse_reference
-from sweep.plan import make_plan
-from sweep.spec import parse_spec
+from sweep.plan.plan import make_plan
+from sweep.spec.spec import parse_spec
 
 SPEC = """
 name: sizes

@@ -1,4 +1,4 @@
-"""Tests of sweep/status.py and sweep/verify.py."""
+"""Tests of sweep/store/status.py and sweep/verify/verify.py."""
 # ruff: noqa: E501  a message is easier to read on one line
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from solver.errors import InputError
-from sweep import store as stores
-from sweep.plan import make_plan
-from sweep.planfile import survey
-from sweep.rows import Checkpoint, as_finished
-from sweep.schema import SCHEMA
-from sweep.spec import parse_spec
-from sweep.status import age, sweep_status
-from sweep.verify import verify_sweep
+from sweep.plan.plan import make_plan
+from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.schema import SCHEMA
+from sweep.spec.spec import parse_spec
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
+from sweep.store.status import age, sweep_status
+from sweep.verify.verify import verify_sweep
 
 Row = dict[str, Any]
 

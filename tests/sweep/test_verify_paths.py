@@ -1,4 +1,4 @@
-"""Tests of sweep/checkpaths.py and sweep/checkproofs.py: what a check finds in a store."""
+"""Tests of sweep/verify/paths.py and sweep/verify/certificates.py: what a check finds in a store."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.proofs import read_certificate, relative_path
-from sweep.schema import SCHEMA
-from sweep.spec import parse_spec
+from sweep.rows.schema import SCHEMA
+from sweep.spec.spec import parse_spec
 from sweep.storage import open_folder
-from sweep.verify import Verification, verify_sweep
+from sweep.store.certificates import read_certificate, relative_path
+from sweep.verify.verify import Verification, verify_sweep
 
 Row = dict[str, Any]
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from solver.base import Solver, Traits, Watch
 from solver.catalogue import SOLVERS
-from solver.exact import objective
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.objective.exact import objective
+from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from solver.tree import Tree
+from solver.trees.tree import Tree
 from tests.sweep.meeting import meet
 
 MARKS = "TREESWEEP_TEST_MARKS"

@@ -8,9 +8,9 @@ sum over children becomes a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.paper.layout import Layout
-from solver.branches.paper.pool import INFINITE, Ints, Pool, Rules, Scratch
-from solver.jit import inlined
+from solver.branches.paper.bit_vectors import Layout
+from solver.branches.paper.state import INFINITE, Ints, Pool, Rules, Scratch
+from solver.kernels.jit import inlined
 
 
 @inlined

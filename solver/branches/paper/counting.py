@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.paper.layout import Layout
-from solver.branches.paper.pool import Scratch
-from solver.jit import inlined, popcount
+from solver.branches.paper.bit_vectors import Layout
+from solver.branches.paper.state import Scratch
+from solver.kernels.jit import inlined, popcount
 
 
 @inlined

@@ -8,9 +8,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from solver.branches.paper import kernels
-from solver.branches.paper.layout import Layout, lay_out
+from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.memo import rehash
-from solver.branches.paper.pool import (
+from solver.branches.paper.state import (
     ACTIONS,
     CHILDREN,
     ITERATIONS,
@@ -26,11 +26,11 @@ from solver.branches.paper.pool import (
     new_scratch,
     resize,
 )
-from solver.exact import Prices
-from solver.jit import ensure_compiled
-from solver.problem import Problem
-from solver.scope import Scope
-from solver.tree import Shape
+from solver.engine.tree_constraints import Scope
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.trees.tree import Shape
 
 
 class PaperEngine:

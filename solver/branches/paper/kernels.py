@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from solver.branches.paper.bit_vectors import Layout
 from solver.branches.paper.bounds import child_bounds, first_bounds, refresh, settle, share_out
 from solver.branches.paper.counting import count_children, pack, weigh
-from solver.branches.paper.layout import Layout
 from solver.branches.paper.memo import insert_literal, link, remove_literal
-from solver.branches.paper.pool import (
+from solver.branches.paper.state import (
     ACTIONS,
     CHILDREN,
     ITERATIONS,
@@ -16,7 +16,7 @@ from solver.branches.paper.pool import (
     Rules,
     Scratch,
 )
-from solver.jit import inlined, kernel
+from solver.kernels.jit import inlined, kernel
 
 RUNNING, PROVEN, FULL = range(3)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.paper.pool import LITERALS, NODES, Pool, Rules, Scratch
-from solver.jit import inlined, kernel
+from solver.branches.paper.state import LITERALS, NODES, Pool, Rules, Scratch
+from solver.kernels.jit import inlined, kernel
 
 
 @inlined

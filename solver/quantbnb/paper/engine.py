@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.exact import Prices, SquaredPrices
-from solver.jit import ensure_compiled
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices, SquaredPrices
 from solver.quantbnb.paper import kernels
+from solver.quantbnb.paper.any_depth import PaperSearch
 from solver.quantbnb.paper.layout import (
     BOUNDS,
     BOXES,
@@ -24,10 +25,9 @@ from solver.quantbnb.paper.layout import (
     all_boxes,
     new_answers,
 )
-from solver.quantbnb.paper.search import PaperSearch
 from solver.quantbnb.paper.shallow import Found
 from solver.quantbnb.paper.trees import Priced, priced
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 RUNNING, PROVEN, FULL = range(3)
 _EXACT = 2**53
@@ -167,7 +167,7 @@ class PaperEngine:
         return self._best.shape
 
     def step(self, iterations: int, enough: float) -> int:
-        """Go on for so many iterations; see :meth:`solver.search.Engine.step`."""
+        """Go on for so many iterations; see :meth:`solver.engine.driver.Engine.step`."""
         if self._ended or self.achieved <= enough:
             return PROVEN
         self.search.refresh(iterations)

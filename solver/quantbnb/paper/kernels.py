@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from solver.jit import inlined, kernel
+from solver.kernels.jit import inlined, kernel
 from solver.quantbnb.paper.layout import (
     BOXES,
     EFFORT,

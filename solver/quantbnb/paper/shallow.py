@@ -25,7 +25,7 @@ from solver.quantbnb.paper.layout import (
     new_scratch,
 )
 from solver.quantbnb.paper.narrowing import least_after, narrowed
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 _CHUNK_BYTES = 2**22
 _SLICE_EFFORT = 2**21  # rows looked at: about 20 ms

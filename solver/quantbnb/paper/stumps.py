@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from solver.jit import inlined, outlined
+from solver.kernels.jit import inlined, outlined
 from solver.quantbnb.paper.layout import Ints, Rules, Scratch, Table
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.quantbnb.paper.layout import Table
-from solver.tree import Shape
+from solver.trees.tree import Shape
 
 
 class Priced(NamedTuple):

@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 
 import solver
-from solver.exact import as_lambda
-from sweep import folds
-from sweep.schema import COLUMNS, SCHEMA
+from solver.objective.exact import as_lambda
+from sweep.rows.schema import COLUMNS, SCHEMA
+from sweep.spec import folds
 
 NAMES = [column.name for column in COLUMNS]
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -216,7 +216,7 @@ def sweep_rows(
 
 
 def as_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as :func:`sweep.results.read_results` gives them, types and nulls included."""
+    """Rows as :func:`sweep.store.results.read_results` gives them, types and nulls included."""
     plain = [{name: row.get(name) for name in NAMES} for row in rows]
     return pa.Table.from_pylist(plain, schema=SCHEMA).to_pandas()
 
@@ -224,8 +224,8 @@ def as_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 def as_plan(
     rows: Sequence[dict[str, Any]], impossible: Sequence[dict[str, Any]] = ()
 ) -> pd.DataFrame:
-    """A plan of the tasks of these rows, as :func:`sweep.planfile.read_plan` gives it."""
-    from sweep.planfile import SCHEMA as PLAN_SCHEMA
+    """A plan of the tasks of these rows, as :func:`sweep.store.plan_file.read_plan` gives it."""
+    from sweep.store.plan_file import SCHEMA as PLAN_SCHEMA
 
     tasks = [
         {n: row.get(n) for n in PLAN_SCHEMA.names}

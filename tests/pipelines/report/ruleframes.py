@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from solver.problem import Problem
-from solver.surfaces import HyperplaneTest, PolynomialTest
-from solver.tree import Shape, Tree
-from sweep import folds
+from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
+from solver.problem.problem import Problem
+from solver.trees.tree import Shape, Tree
 from sweep.datasets import Dataset, load_dataset
 from sweep.datasets.reference import DatasetRef, parse_reference
-from sweep.encode import encode
+from sweep.spec import folds
+from sweep.worker.encode import encode
 from tests.pipelines.report.frames import run_row
 
 PETALS = ("petal length (cm)", "petal width (cm)")

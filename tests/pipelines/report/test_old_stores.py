@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.report.results import load_results
+from pipelines.report.data.results import load_results
 from pipelines.report.write import write_report
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

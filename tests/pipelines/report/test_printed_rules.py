@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.album import Album
-from pipelines.report.changes import splits_of
-from pipelines.report.folder import ReportFolder
-from pipelines.report.paths import make_paths
-from pipelines.report.results import label_results
-from pipelines.report.sheets import tree_table
-from pipelines.report.trees import tree_card
+from pipelines.report.analysis.paths import make_paths
+from pipelines.report.analysis.tree_changes import splits_of
+from pipelines.report.charts.figures import Album
+from pipelines.report.charts.folder import ReportFolder
+from pipelines.report.data.results import label_results
+from pipelines.report.pages.csv_tables import tree_table
+from pipelines.report.pages.trees import tree_card
 from solver import Tree
 from tests import printed
 from tests.pipelines.report.frames import as_frame, run_row

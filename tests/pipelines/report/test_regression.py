@@ -12,24 +12,24 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from pipelines.report.checks import find_disagreements
-from pipelines.report.comparison import add_excess, rank
-from pipelines.report.paths import make_paths
-from pipelines.report.quality import test_words as words_of_test
-from pipelines.report.results import Results, load_results
-from pipelines.report.scaling import find_scalings
-from pipelines.report.sketch import sketch_dataset, sketch_path
-from pipelines.report.stairs import at_breakpoints, read_stairs
-from pipelines.report.treeruns import signature
+from pipelines.report.analysis.checks import find_disagreements
+from pipelines.report.analysis.comparison import add_excess, rank
+from pipelines.report.analysis.path_trees import signature
+from pipelines.report.analysis.paths import make_paths
+from pipelines.report.analysis.scaling import find_scalings
+from pipelines.report.charts.small_charts import sketch_dataset, sketch_path
+from pipelines.report.data.metrics import test_words as words_of_test
+from pipelines.report.data.path_steps import at_breakpoints, read_stairs
+from pipelines.report.data.results import Results, load_results
+from pipelines.report.summary import print_summary
 from pipelines.report.write import write_report
-from pipelines.summary import print_summary
-from solver.digits import significant
-from solver.tree import Tree
+from solver.features.number_format import significant
+from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
-from sweep.engine import run_sweep
-from sweep.results import read_results
-from sweep.spec import parse_spec
-from sweep.status import sweep_status
+from sweep.graph.engine import run_sweep
+from sweep.spec.spec import parse_spec
+from sweep.store.results import read_results
+from sweep.store.status import sweep_status
 
 SPEC = """
 name: both

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.report import paths
-from pipelines.report.results import Results, label_results, load_results
+from pipelines.report.analysis import paths
+from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import gather
-from sweep.spec import parse_spec
+from sweep.spec.spec import parse_spec
 from tests.pipelines.report.frames import as_frame, as_plan, run_row
 from tests.sweep.rowmaker import run_here
 

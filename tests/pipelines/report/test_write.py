@@ -10,12 +10,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report import folder, material, sections, write_report
-from pipelines.report.results import label_results
+from pipelines.report import write_report
+from pipelines.report.analysis import report_data as material
+from pipelines.report.charts import folder
+from pipelines.report.data.results import label_results
+from pipelines.report.pages import sections
 from pipelines.report.write import gather, write_material
 from solver.errors import InputError
-from sweep.engine import run_sweep
-from sweep.spec import parse_spec
+from sweep.graph.engine import run_sweep
+from sweep.spec.spec import parse_spec
 from tests.pipelines.report.frames import (
     as_frame,
     as_plan,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver.branches.rules import OPTIONS
+from solver.branches.params import OPTIONS
 from tests.strategies import Table, prices, structural_limits, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))

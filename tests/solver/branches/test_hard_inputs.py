@@ -10,12 +10,12 @@ import solver
 from solver.base import Watch
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
-from solver.branches.greedy import GREEDY
-from solver.branches.state import HAS_JOINT, N_COLUMNS
-from solver.branches.table import tabulate
+from solver.branches.kernels.state import HAS_JOINT, N_COLUMNS
+from solver.engine.driver import Search
+from solver.engine.greedy import GREEDY
+from solver.kernels.bit_table import tabulate
 from solver.limits import Limits
-from solver.problem import Problem
-from solver.search import Search
+from solver.problem.problem import Problem
 from tests import naive
 
 

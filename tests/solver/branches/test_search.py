@@ -8,14 +8,14 @@ import pytest
 
 import solver
 from solver.base import Watch
-from solver.branches.branches import Branches
 from solver.branches.engine import ThresholdEngine
-from solver.branches.greedy import GREEDY
+from solver.branches.solver import Branches
+from solver.engine.driver import Search
+from solver.engine.greedy import GREEDY
 from solver.limits import Limits
-from solver.problem import Problem
-from solver.scorer import score
-from solver.search import Search
-from solver.tree import shape_of
+from solver.problem.problem import Problem
+from solver.trees.tree import shape_of
+from solver.verify.scorer import score
 from tests import naive
 
 
@@ -219,10 +219,10 @@ def noisy(seed: int) -> Problem:
 def test_the_clock_does_not_choose_the_trees_of_a_path(monkeypatch, seed):
     problem, lam = noisy(seed), Fraction(1, 200)
     # A greedy tree is made when a search takes long: never here, then in every search.
-    monkeypatch.setattr("solver.search._next_budget", lambda done, _: 4 * max(done, 1))
-    monkeypatch.setattr("solver.search._SLICE_SECONDS", 1e9)
+    monkeypatch.setattr("solver.engine.driver._next_budget", lambda done, _: 4 * max(done, 1))
+    monkeypatch.setattr("solver.engine.driver._SLICE_SECONDS", 1e9)
     path = solver.regularization_path(problem, lam)
-    monkeypatch.setattr("solver.search._SLICE_SECONDS", -1.0)
+    monkeypatch.setattr("solver.engine.driver._SLICE_SECONDS", -1.0)
     late = solver.regularization_path(problem, lam)
     assert (late.steps, late.iterations) == (path.steps, path.iterations)
 
@@ -231,7 +231,7 @@ def test_the_clock_does_not_choose_the_trees_of_a_path(monkeypatch, seed):
 def test_watching_a_path_does_not_change_it(monkeypatch, seed):
     problem, lam, seen = noisy(seed), Fraction(1, 200), []
     path = solver.regularization_path(problem, lam)
-    monkeypatch.setattr("solver.search._next_budget", lambda done, seconds: 5)
+    monkeypatch.setattr("solver.engine.driver._next_budget", lambda done, seconds: 5)
     watch = Watch(snapshot=seen.append, interval=0.0)
     watched = solver.regularization_path(problem, lam, watch=watch)
     assert (watched.steps, watched.iterations) == (path.steps, path.iterations)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.columns import ColumnSpec
 from solver.encodings import ENCODINGS, Encoder, fit_columns, fit_encoder, get_encoding
 from solver.encodings import base as encodings_base
 from solver.errors import InputError, UnsupportedError
-from solver.nodetests import parse_test
+from solver.features.columns import ColumnSpec
+from solver.features.node_tests import parse_test
 
 COLOURS = pd.DataFrame({"colour": ["red", None, "blue", "red"], "big": [True, False, True, True]})
 MIXED = pd.DataFrame(

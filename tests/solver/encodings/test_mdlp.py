@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from solver.encodings import fit_encoder
-from solver.encodings.cuts import Distribution
 from solver.encodings.mdlp import mdlp_cuts
-from solver.problem import Problem
+from solver.encodings.thresholds import Distribution
+from solver.problem.problem import Problem
 
 # The reference of R's arulesCBA, discretizeDF.supervised(Species ~ ., iris), which runs the
 # package discretization: cut points, and rows in each range.

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from solver.encodings import fit_encoder
-from solver.labels import read_labels
-from solver.problem import Problem
+from solver.problem.problem import Problem
+from solver.problem.target import read_labels
 
 ENCODING_OF = {
     "o": "categorical",

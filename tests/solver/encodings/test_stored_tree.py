@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from solver.problem import Problem
-from solver.scorer import score, score_rows
-from solver.tree import Tree
+from solver.problem.problem import Problem
+from solver.trees.tree import Tree
+from solver.verify.scorer import score, score_rows
 
 TABLE = pd.DataFrame(
     {

@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
 from solver import InputError, Limits, Problem, ProperTreeClassifier, QuantBnBClassifier, Status
-from solver.surfaces import HyperplaneTest
-from solver.tree import Tree
+from solver.features.oblique_tests import HyperplaneTest
+from solver.trees.tree import Tree
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
 PETALS = IRIS_X.iloc[50:, 2:]

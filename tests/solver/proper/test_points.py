@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from solver.problem import Problem
+from solver.problem.problem import Problem
 from solver.proper.points import Points
 
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from solver.engine.driver import FULL, PROVEN
+from solver.engine.tree_constraints import Scope
 from solver.errors import InputError
-from solver.exact import Prices
+from solver.objective.exact import Prices
 from solver.quantbnb import engine as module
 from solver.quantbnb.engine import QuantEngine
-from solver.scope import Scope
-from solver.search import FULL, PROVEN
-from solver.tree import Shape
+from solver.trees.tree import Shape
 from tests.naive import least_numeric_cost
 
 Ints = NDArray[np.int64]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solver.exact import Prices
+from solver.engine.tree_constraints import Scope
 from solver.limits import Limits
-from solver.problem import Problem
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
 from solver.quantbnb import greedy
 from solver.quantbnb.greedy import greedy_tree
-from solver.scope import Scope
-from solver.tree import Tree
+from solver.trees.tree import Tree
 
 
 def problem(rows: int = 300, spread: int = 1) -> Problem:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from solver.errors import InputError
-from sweep.certificates import make_certificates
 from sweep.clusters import Address, Local, cores, load_cluster, local, open_cluster
 from sweep.clusters.load import KINDS
+from sweep.clusters.tls import make_certificates
 
 ROOT = Path(__file__).parents[3]
 

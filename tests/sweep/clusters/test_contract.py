@@ -21,12 +21,12 @@ from distributed import Client, Scheduler, Worker
 
 from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, open_cluster, reach_cluster
-from sweep.clusters.settings import NEEDED
+from sweep.clusters.dask_settings import NEEDED
 from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
-from sweep.engine import run_sweep
-from sweep.results import read_results
-from sweep.schema import SCHEMA
+from sweep.graph.engine import run_sweep
+from sweep.rows.schema import SCHEMA
+from sweep.store.results import read_results
 from tests.faults.driving import alike
 
 ROOT = Path(__file__).parents[3]

@@ -15,8 +15,8 @@ import yaml
 
 from solver.errors import InputError
 from sweep.clusters import load_cluster
+from sweep.clusters.dask_settings import NEEDED
 from sweep.clusters.kubernetes import Kubernetes, environment
-from sweep.clusters.settings import NEEDED
 
 LEAST = "image: example.org/treesweep:1.0\nworkers: 3\nmemory: 4GiB\n"
 CRD = "operator/deployment/helm/dask-kubernetes-operator/crds/daskcluster.yaml"

@@ -17,13 +17,13 @@ from distributed import Client
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster
 from sweep.clusters.base import needs
-from sweep.clusters.runkeys import security_in, security_in_memory
+from sweep.clusters.run_keys import security_in, security_in_memory
 from sweep.clusters.ssh import Ssh
 from tests.faults.driving import MANY, Drive, alike, wait_for_done
 from tests.ports import free_port
 from tests.sweep.clusters import sshd
 
-NODE = "exec {} -P -m sweep.clusters.node"
+NODE = "exec {} -P -m sweep.clusters.ssh_node"
 
 
 def write(folder: Path, text: str) -> Path:
@@ -151,7 +151,7 @@ def nodes_of(servers: sshd.Servers) -> list[psutil.Process]:
     for server in servers.processes.values():
         for process in psutil.Process(server.pid).children(recursive=True):
             with suppress(psutil.Error):
-                if "sweep.clusters.node" in process.cmdline():
+                if "sweep.clusters.ssh_node" in process.cmdline():
                     found.append(process)
     return found
 

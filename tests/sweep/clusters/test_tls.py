@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from solver.errors import InputError
-from sweep.certificates import make_certificates
 from sweep.clusters import load_cluster, open_cluster
+from sweep.clusters.tls import make_certificates
 from tests.sweep.lab import Lab, n_workers, wait_until
 
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.columns import infer_columns
 from solver.errors import InputError
-from solver.problem import Problem
+from solver.features.columns import infer_columns
+from solver.problem.problem import Problem
 from sweep.datasets import BUILTINS, Dataset, load_dataset
 from sweep.datasets.packing import pack, unpack
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from solver.problem import Problem
+from solver.problem.problem import Problem
 from sweep.datasets import Dataset, table_digest
 
 FRAME = pd.DataFrame(

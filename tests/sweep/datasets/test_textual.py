@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.columns import ColumnSpec, infer_columns
+from solver.features.columns import ColumnSpec, infer_columns
 from sweep.datasets.textual import parse_text
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.paper.kernels import FULL, PROVEN, RUNNING
-from solver.branches.paper.pool import resize
-from solver.exact import Prices, objective
+from solver.branches.paper.state import resize
+from solver.engine.tree_constraints import Scope
 from solver.limits import Limits
-from solver.problem import Problem
-from solver.scope import Scope
+from solver.objective.exact import Prices, objective
+from solver.problem.problem import Problem
 from tests.strategies import prices, structural_limits, tables
 
 THOROUGH = settings(

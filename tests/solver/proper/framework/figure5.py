@@ -12,9 +12,9 @@ from itertools import combinations, count
 from random import Random
 
 from solver.proper.framework.ancestry import ancestry
-from solver.proper.framework.generators import gen_dts
 from solver.proper.framework.rules import Plane, Rule
 from solver.proper.recursion import Tree, leaves
+from solver.theory.proper_framework.generators import gen_dts
 
 Place = tuple[int, int]
 

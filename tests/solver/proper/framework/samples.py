@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from solver.proper.framework.geometry import members
-from solver.proper.framework.optimum import additive
 from solver.proper.framework.rules import Rule, gen_rules
 from solver.proper.recursion import Objective
+from solver.theory.proper_framework.optimum import additive
 from tests.solver.proper.framework.clouds import point_sets
 
 

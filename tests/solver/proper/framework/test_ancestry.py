@@ -10,9 +10,9 @@ from solver.proper.framework.ancestry import (
     by_matrix,
     splits,
 )
-from solver.proper.framework.generators import gen_dts
 from solver.proper.framework.rules import Axis, Rule
 from solver.proper.recursion import Leaf, Node
+from solver.theory.proper_framework.generators import gen_dts
 from tests.solver.proper.framework.samples import samples
 
 

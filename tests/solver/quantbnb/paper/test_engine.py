@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver.errors import InputError
-from solver.exact import Prices, SquaredPrices
+from solver.objective.exact import Prices, SquaredPrices
 from solver.quantbnb.paper.engine import FULL, PROVEN, RUNNING, PaperEngine
 from solver.quantbnb.paper.layout import BOUNDS, EFFORT, tabulate_classes, tabulate_squares
 from tests import naive

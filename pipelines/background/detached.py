@@ -1,0 +1,177 @@
+"""Drivers that outlive the terminal they were started from, and ending them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from solver.errors import InputError
+from sweep.storage import is_remote, open_folder
+from sweep.store.lease import claims, is_live, read_life
+from sweep.store.process_identity import began
+
+_POLL = 0.2
+_LAST_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver that is at work on a sweep's folder.
+
+    Parameters
+    ----------
+    pid : int
+    name : str
+        Which process it is, and where.
+    began : str, optional
+        When it began, in the kernel's own count, if it is a process of this machine.
+    """
+
+    pid: int
+    name: str
+    began: str | None = None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is a process of this machine."""
+        return self.began is not None
+
+
+def find_driver(place: str) -> Driver | None:
+    """The driver that is at work on a sweep's folder, if one is."""
+    folder = open_folder(place)
+    for claim in claims(folder):
+        if claim.held and claim.is_near and claim.is_alive:
+            return Driver(claim.pid, claim.name, claim.began)
+    life = read_life(folder)
+    if life is None or not is_live(folder):
+        return None
+    return Driver(life.pid, life.name)
+
+
+def log_for(place: str, name: str) -> Path:
+    """Where the driver of a folder writes what it has to say.
+
+    That is in the folder, or, where that is no folder of this machine, in the user's own.
+    """
+    if not is_remote(place):
+        return Path(place) / "driver.log"
+    state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "treesweep"
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return state / f"{name}.log"
+
+
+def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Run ``treesweep`` in a session of its own, without a terminal.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        What follows ``treesweep`` on the command line.
+    log : Path
+        Takes all that it prints; appended to, readable by this user only.
+    """
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return subprocess.Popen(
+            # -P: or modules of the current folder, whoever's that is, would come first.
+            [sys.executable, "-P", "-m", "pipelines.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=handle,
+            stderr=handle,
+            start_new_session=True,  # no hang-up and no Ctrl-C of a terminal reaches it
+            env=_environment(),
+        )
+    finally:
+        os.close(handle)
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, in which the driver finds the same code."""
+    here = str(Path(__file__).resolve().parent.parent)
+    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [here, *(path for path in others if path and path != here)]
+    inherited = {k: v for k, v in os.environ.items() if k != "DASK_INTERNAL_INHERIT_CONFIG"}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patience: float) -> bool:
+    """Wait until a driver is at work on its folder, or has ended.
+
+    Returns
+    -------
+    bool
+        Whether it is at work, or still getting ready when the patience is over.
+
+    Raises
+    ------
+    InputError
+        If it has ended, and not because the sweep has.
+    """
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        code = process.poll()
+        if code is not None:
+            if code not in (0, 1):
+                raise InputError(f"the driver has ended: {last_line(log)} (its log: {log})")
+            return False
+        driver = find_driver(place)
+        if driver is not None and driver.pid == process.pid:
+            return True
+        time.sleep(_POLL)
+    return True
+
+
+def last_line(log: Path) -> str:
+    """The last line of a driver's log."""
+    with log.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LAST_BYTES))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("treesweep: error: ") if lines else "it said nothing"
+
+
+def stop_driver(place: str) -> Driver:
+    """Ask the driver of a folder to end, as Ctrl-C does.
+
+    Returns
+    -------
+    Driver
+        Which was asked.
+
+    Raises
+    ------
+    InputError
+        If no driver is at work, or it is another machine's or another user's.
+    """
+    driver = find_driver(place)
+    if driver is None:
+        raise InputError(f"no driver is at work on {place}; nothing is to be stopped")
+    if not driver.is_near:
+        raise InputError(
+            f"the driver of {place} is {driver.name}; run 'treesweep stop {place}' there"
+        )
+    try:
+        os.kill(driver.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        raise InputError(f"no driver is at work on {place}; nothing is to be stopped") from None
+    except PermissionError:
+        raise InputError(f"the driver of {place}, {driver.name}, is another user's") from None
+    return driver
+
+
+def await_end(driver: Driver, patience: float) -> bool:
+    """Wait until a driver of this machine is gone, which it is some time after it has given its
+    folder back; False if the patience is over."""
+    deadline = time.monotonic() + patience
+    while began(driver.pid) == driver.began:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL)
+    return True

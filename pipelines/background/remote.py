@@ -1,0 +1,156 @@
+"""Starting a sweep's driver on the machine of a worker, so that this one may sleep."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Worker
+
+from pipelines.background.detached import find_driver, last_line, log_for, start_driver
+from solver.errors import InputError
+from sweep.datasets import cache_directory
+from sweep.storage import open_folder
+
+_POLL = 0.5
+
+_started: dict[int, subprocess.Popen[bytes]] = {}
+"""On a worker: the drivers that were started there."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A driver on a worker's machine.
+
+    Parameters
+    ----------
+    address : str
+        The worker's.
+    host : str
+    pid : int
+    log : str
+        Where it writes, on its machine.
+    """
+
+    address: str
+    host: str
+    pid: int
+    log: str
+
+
+def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launched:
+    """Have a worker start the driver of a sweep's folder.
+
+    Parameters
+    ----------
+    client : Client
+    place : str
+        The folder, which must hold the sweep and be within reach of the worker.
+    name : str
+        The sweep's.
+    files : sequence of str
+        Datasets that the driver must find.
+
+    Raises
+    ------
+    InputError
+        If there is no worker, or the folder or a file cannot be reached from there.
+    """
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    if not workers:
+        raise InputError("the cluster has no worker that could start the driver; start one")
+    address = min(workers)
+    folder, probe = open_folder(place), f".probe-{uuid.uuid4().hex}"
+    folder.write(probe, probe.encode())
+    try:
+        answers = client.run(start_here, place, name, probe, list(files), workers=[address])
+    finally:
+        folder.remove(probe)
+    answer = answers[address]
+    if "refused" in answer:
+        raise InputError(f"worker {address} cannot start the driver: {answer['refused']}")
+    return Launched(address, **answer)
+
+
+def await_launched(client: Client, launched: Launched, place: str, patience: float) -> bool:
+    """Wait until a driver is at work or has ended; as :func:`pipelines.background.detached.await_driver`."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        code, line = client.run(look_here, launched.pid, launched.log, workers=[launched.address])[
+            launched.address
+        ]
+        if code is not None:
+            if code not in (0, 1):
+                raise InputError(
+                    f"the driver has ended: {line} ({launched.log} on {launched.host})"
+                )
+            return False
+        if find_driver(place) is not None:
+            return True
+        time.sleep(_POLL)
+    return True
+
+
+def start_here(
+    place: str, name: str, probe: str, files: list[str], dask_worker: Worker
+) -> dict[str, Any]:
+    """Start the driver; called on the worker. What is ``refused`` says why it is not."""
+    try:
+        found = open_folder(place).read(probe)
+    except (OSError, InputError):
+        found = b""
+    if found != probe.encode():
+        return {
+            "refused": f"{place} is another folder there; choose one on a shared disk, or s3://"
+        }
+    missing = [file for file in files if not Path(file).exists()]
+    if missing:
+        return {"refused": f"there is no file {missing[0]!r} there; put it on a shared disk"}
+    try:
+        config = _cluster_file(dask_worker)
+        log = log_for(place, name)
+        process = start_driver(["resume", place, "--cluster", str(config)], log)
+    except (OSError, InputError) as error:
+        return {"refused": " ".join(str(error).split())[:200]}
+    _started[process.pid] = process
+    return {"host": socket.gethostname(), "pid": process.pid, "log": str(log)}
+
+
+def look_here(pid: int, log: str) -> tuple[int | None, str]:
+    """How a driver ended, and the last line that it wrote; called on the worker."""
+    process = _started.get(pid)
+    code = -1 if process is None else process.poll()
+    return code, "" if code is None else last_line(Path(log))
+
+
+def _cluster_file(worker: Worker) -> Path:
+    """A ``cluster.yaml`` that leads to the worker's own scheduler, with the worker's own files.
+
+    Raises
+    ------
+    InputError
+        If the worker's certificates are not in files.
+    """
+    config: dict[str, Any] = {"kind": "address", "address": worker.scheduler.address}
+    if config["address"].startswith("tls://"):
+        own: Any = worker.security
+        files = {"ca_file": own.tls_ca_file, "cert": own.tls_worker_cert, "key": own.tls_worker_key}
+        if any(not file or "\n" in file for file in files.values()):
+            raise InputError("its certificates are in memory only; start workers with --tls-cert")
+        config["security"] = {name: os.path.abspath(file) for name, file in files.items()}
+    else:
+        config["insecure"] = True
+    drivers = cache_directory() / "drivers"
+    drivers.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = Path(tempfile.mkdtemp(dir=drivers)) / "cluster.yaml"  # mode 700
+    path.write_text(json.dumps(config))
+    return path

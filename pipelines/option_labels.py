@@ -1,0 +1,68 @@
+"""Names of choices that differ in their options only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS
+from sweep.spec.task_options import asks_path, asks_proof, own_options
+
+_FEW = 2
+
+
+def telling_options(
+    name: str, own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The options, as ``name=value``, that tell a choice from others of its name.
+
+    These are all in which the namesakes differ. Where these are more than two, they are only
+    those that are unlike the default: a sweep that switches off one option at a time would have
+    names that nobody reads. ``["defaults"]`` then stands for none. A solver that finds a whole
+    λ-path beside runs at single λ is told by ``path``, one asked for proofs by ``proof`` where
+    nothing else differs.
+
+    Parameters
+    ----------
+    name : str
+        Of a solver or an encoding.
+    own : mapping
+        Options of the choice, and limits of its own.
+    namesakes : sequence of mapping
+        Those of all choices of this name, itself included.
+    """
+    asked = _asked(own, namesakes)
+    own, namesakes = own_options(own), [own_options(other) for other in namesakes]
+    keys = sorted({key for other in namesakes for key in other})
+    differing = [key for key in keys if len({json.dumps(o.get(key)) for o in namesakes}) > 1]
+    shown = differing
+    if len(differing) > _FEW:
+        usual = _defaults(name)
+        shown = [k for k in differing if json.dumps(own.get(k)) != json.dumps(usual.get(k))]
+    if differing and not shown:
+        return ["defaults", *asked]
+    return [*(f"{key}={_word(own.get(key))}" for key in shown), *asked]
+
+
+def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> list[str]:
+    words = []
+    if asks_path(own) and not all(map(asks_path, namesakes)):
+        words.append("path")
+    alike = [other for other in namesakes if {**other, "proof": 0} == {**own, "proof": 0}]
+    if asks_proof(own) and not all(map(asks_proof, alike)):
+        words.append("proof")
+    return words
+
+
+def _defaults(name: str) -> dict[str, Any]:
+    if name in SOLVERS:
+        return {key: option.default for key, option in SOLVERS[name].options.items()}
+    if name in ENCODINGS:
+        return {key: option.default for key, option in ENCODINGS[name].options.items()}
+    return {}
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')

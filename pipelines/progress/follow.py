@@ -1,0 +1,31 @@
+"""Showing the progress of a sweep whose driver is another process, maybe far away."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from pipelines.progress.display import make_display
+from sweep.events import Progress
+from sweep.storage import Place, open_folder
+from sweep.store.lease import is_live, read_life
+from sweep.store.store import read_manifest
+
+_INTERVAL = 1.0
+
+
+def follow_sweep(place: Place) -> None:
+    """Show on stderr what the driver of a folder says of itself, until none is at work.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder.
+    """
+    folder = open_folder(place)
+    with make_display(read_manifest(folder)["sweep"], sys.stderr) as display:
+        while is_live(folder):
+            life = read_life(folder)
+            if life is not None and life.numbers:
+                display.progress(Progress(**life.numbers))
+            time.sleep(_INTERVAL)

@@ -1,0 +1,197 @@
+"""Who is best, and by how much: solvers and encodings side by side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipelines.report.analysis.paths import Path
+from pipelines.report.data.columns import Floats, Ints, firsts, floats, groups
+from pipelines.report.data.fraction_columns import Exact, differences, least_of
+from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
+from pipelines.report.data.results import Results
+from solver.solution import Status
+
+_CELL = ["dataset", "encoding_label", "solver_label"]
+
+_COMPARED = [
+    "key", "problem", "dataset", "encoding_label", "solver_label", "lam_key", "lam_exact",
+    "objective_exact", "gap", "tolerance",
+]  # fmt: skip
+
+
+def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with trees (few columns), with what each objective is above the best known one.
+
+    The best one is the smallest objective that any solver has for the same problem and λ; it need
+    not be proven. Added are ``excess`` (float), ``excess_exact`` (a fraction) and ``solvers``, the
+    number of solvers that the row was compared with, itself included; ``share`` is the excess as a
+    share of the rows, or of the variance of a target, so that datasets compare. Objectives of
+    regression within the tolerance of floats are equal.
+    """
+    good = rows.loc[rows["ok"], _COMPARED]
+    exact = Exact(good["objective_exact"])
+    same = groups(good, ["problem", "lam_exact"])
+    codes = exact.codes()
+    above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
+    equal = above <= np.nan_to_num(floats(good["tolerance"]))
+    above[equal], texts[equal] = 0.0, "0"
+    # How many solvers each group has: its pairs of group and solver.
+    pair = groups(good.assign(_same=same), ["_same", "solver_label"])
+    solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
+    good = good.assign(gap=open_gap(floats(good["gap"]), good))
+    good["share"] = above / _units(rows[rows["ok"]])
+    return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
+
+
+def _units(rows: pd.DataFrame) -> Floats:
+    """What objectives are measured by: all rows, or the variance of the targets of regression."""
+    numbers = (rows["task"] == REGRESSION).to_numpy(bool)
+    left = 1 - floats(rows["train_r2"])
+    variance = np.divide(floats(rows["loss"]), left, out=np.ones(len(rows)), where=left > 0)
+    return np.where(numbers & (variance > 0), variance, 1.0)
+
+
+def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
+    """One row a dataset, encoding, λ and solver: means over folds, and the distance to the best.
+
+    Parameters
+    ----------
+    paths : list of Path
+    excess : DataFrame
+        From :func:`add_excess` of ``Results.at_grid``, as an exact path is compared at every λ.
+    """
+    if not paths:
+        return pd.DataFrame()
+    table = pd.concat([path.grid for path in paths], ignore_index=True)
+    by = ["dataset", "encoding_label", "solver_label", "lam_key"]
+    small = excess[[*by, "excess", "solvers"]].astype(dict.fromkeys(by, object))
+    means = small.groupby(by).agg(
+        excess=("excess", "mean"), excess_max=("excess", "max"), compared=("solvers", "max")
+    )
+    keys = pd.MultiIndex.from_frame(table[["dataset", "encoding", "solver", "lam_key"]])
+    for column in means:
+        table[str(column)] = means[column].reindex(keys).to_numpy()
+    table["best"] = (table["excess_max"] == 0) & (table["compared"] > 1)
+    kept = [
+        "dataset", "encoding", "lam", "lam_text", "solver", "status", "runs", "failed", "expected",
+        "optimal", "heuristic", "objective", "objective_exact", "gap_max", "excess", "excess_max",
+        "best", "compared", "splits", "leaves", "task", "loss", *COLUMNS, "seconds",
+        "seconds_max", "iterations", "peak_bytes", "lam_key",
+    ]  # fmt: skip
+    return table[kept]
+
+
+def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """What each solver did, over all λ, folds and whatever is not in ``by``.
+
+    Parameters
+    ----------
+    by : list of str
+        Columns that make a row, e.g. ``["encoding_label", "solver_label"]``. Without the dataset,
+        ``excess`` is the share that :func:`add_excess` gives.
+    """
+    rows = results.rows
+    number = groups(rows, by)
+    first = rows[by].iloc[firsts(number)].astype(object).reset_index(drop=True)
+    status, ok = rows["status"], rows["ok"].to_numpy(bool)
+    limits, n = [s.value for s in Status if s.is_limit], len(first)
+
+    def count(chosen: Any) -> Ints:
+        return np.bincount(number[np.asarray(chosen, bool)], minlength=n)
+
+    frame = first.assign(
+        runs=np.bincount(number, minlength=n),
+        optimal=count(status == Status.OPTIMAL.value),
+        heuristic=count(status == Status.HEURISTIC.value),
+        limit=count(status.isin(limits)),
+        stopped=count(status == Status.STOPPED.value),
+        failed=count(~ok),
+        missing=_at(first, by, results.missing.groupby(by, observed=True).size(), 0),
+    )
+    # Costs are those of runs: an exact path is one run that is compared at many λ.
+    above = "excess" if "dataset" in by else "share"
+    best = excess[excess["solvers"] > 1]
+    compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", above]], by)
+    costs = ["seconds", "iterations", "nodes", "peak_bytes"]
+    ran = _grouped(rows.loc[ok, [*by, *costs]], by)
+    frame["gap_max"] = _at(first, by, _grouped(excess, by)["gap"].max())
+    frame["compared"] = _at(first, by, compared.size(), 0)
+    frame["best"] = _at(first, by, compared["best"].sum(), 0)
+    frame["excess"] = _at(first, by, compared[above].mean())
+    frame["excess_max"] = _at(first, by, compared[above].max())
+    for name in ("seconds", "iterations", "nodes"):
+        frame[f"{name}_median"] = _at(first, by, ran[name].median())
+        if name == "seconds":
+            frame["seconds_total"] = _at(first, by, ran[name].sum())
+    frame["peak_bytes"] = _at(first, by, ran["peak_bytes"].max())
+    return results.sort(frame).rename(
+        columns={"encoding_label": "encoding", "solver_label": "solver"}
+    )
+
+
+def _grouped(frame: pd.DataFrame, by: list[str]) -> Any:
+    """The groups that have rows."""
+    return frame.groupby(by, observed=True, sort=False)
+
+
+def _at(first: pd.DataFrame, by: list[str], found: pd.Series[Any], none: float = math.nan) -> Any:
+    """What was found for each group, in the order of the groups."""
+    if found.empty:
+        return np.full(len(first), none)
+    keys = first[by[0]] if len(by) == 1 else pd.MultiIndex.from_frame(first[by])
+    if len(by) > 1:
+        found.index = pd.MultiIndex.from_frame(found.index.to_frame().astype(object))
+    else:
+        found.index = found.index.astype(object)
+    return found.reindex(keys, fill_value=none).to_numpy()
+
+
+def proof_times(results: Results) -> pd.DataFrame:
+    """Each run of a solver that can prove, with the seconds its proof took.
+
+    ``proven`` is False and ``seconds`` missing where there is no proof: after a limit or a
+    failure. Heuristics are left out.
+    """
+    used = [*_CELL, "lam", "fold", "status", "lower_bound", "seconds"]
+    rows = results.rows[used][(results.rows["status"] != Status.HEURISTIC.value).to_numpy()]
+    proving = rows.loc[rows["lower_bound"].notna(), "solver_label"].unique()
+    rows = rows[rows["solver_label"].isin(proving)]
+    proven = rows["status"] == Status.OPTIMAL.value
+    return pd.DataFrame(
+        {
+            "dataset": rows["dataset"],
+            "encoding": rows["encoding_label"],
+            "solver": rows["solver_label"],
+            "lam": rows["lam"],
+            "fold": rows["fold"],
+            "proven": proven,
+            "seconds": rows["seconds"].where(proven),
+        }
+    ).reset_index(drop=True)
+
+
+def encoding_facts(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """For each dataset, at how many λ each encoding reaches the lowest mean objective.
+
+    Encodings are different problems; this is information, not a contest of solvers.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    if comparison.empty:
+        return facts
+    full = comparison[(comparison["runs"] == comparison["expected"]) & (comparison["runs"] > 0)]
+    for dataset, group in full.groupby("dataset", sort=False):
+        if group["encoding"].nunique() < 2:
+            continue
+        least = group.groupby(["lam_key", "encoding"], sort=False)["objective"].min().unstack()
+        least = least[least.notna().sum(axis=1) > 1]
+        if least.empty:
+            continue
+        at_best = least.le(least.min(axis=1) + 1e-12, axis=0).sum()
+        best = max(at_best.index, key=lambda name: at_best[name])
+        wins = {"encoding": best, "wins": int(at_best[best]), "lams": len(least)}
+        facts[str(dataset)] = wins
+    return facts

@@ -1,0 +1,286 @@
+"""Rule families: what trees of axis-parallel, oblique and curved splits of some size are worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pipelines.option_labels import telling_options
+from pipelines.report.data.compressed_texts import unpack
+from pipelines.report.data.metrics import REGRESSION
+from pipelines.report.data.results import Results
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.solution import Status
+from solver.trees.tree import Tree
+from sweep.datasets import Dataset, load_dataset
+from sweep.datasets.reference import DatasetRef
+from sweep.spec import folds
+from sweep.spec.task_options import own_options
+
+AXIS, HYPERPLANE, POLYNOMIAL, MIXED = "axis", "hyperplane", "polynomial", "mixed"
+RULES = (AXIS, HYPERPLANE, POLYNOMIAL, MIXED)
+"""The families, from the simplest rules on."""
+
+_OF_NUMBERS = "continuous"
+_FAMILY_OPTIONS = ("rules", "degree")
+_SOLVER = ["solver", "solver_options", "limits"]
+_USED = [
+    "dataset", "data_hash", "encoding", "encoding_label", "task", "ok", *_SOLVER, "lam_key",
+    "lam_text", "lam", "repeat", "fold", "validation", "status", "errors", "splits", "tree",
+    "train_accuracy", "test_accuracy", "seconds",
+]  # fmt: skip
+
+Load = Callable[[DatasetRef], Dataset]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A tree to draw: of its family and number of splits the one with the fewest errors.
+
+    Parameters
+    ----------
+    family : str
+        As in the table of :class:`FamilySet`.
+    rules : str
+        One of :data:`RULES`.
+    given : bool
+        Whether they were chosen: the solver has an option for them.
+    tree : Tree
+    train_accuracy : float
+    test_accuracy : float or None
+        On the rows that its own fold holds out.
+    status : str
+        How its run ended.
+    """
+
+    family: str
+    rules: str
+    given: bool
+    tree: Tree
+    train_accuracy: float
+    test_accuracy: float | None
+    status: str
+
+    @property
+    def size(self) -> int:
+        """Number of splits."""
+        return self.tree.splits
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """The rows that the drawn trees were trained and scored on.
+
+    Parameters
+    ----------
+    features : DataFrame
+        The raw columns.
+    labels : tuple
+        The distinct targets, sorted.
+    target : array of int
+        Which of them each row has.
+    held_out : array of bool
+        Rows that the trees were not trained on.
+    """
+
+    features: pd.DataFrame
+    labels: tuple[Any, ...]
+    target: NDArray[np.int64]
+    held_out: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class FamilySet:
+    """The rule families of a dataset and an encoding.
+
+    Parameters
+    ----------
+    dataset, encoding : str
+    points : DataFrame
+        One row a family, size and λ: ``family``, ``rules``, ``solver``, ``allowed`` (what bounds
+        the size, in words), ``lam_text``, ``runs``, ``proven``, ``heuristic``, and means over folds
+        of ``splits``, ``train_accuracy``, ``test_accuracy`` and ``seconds``; ``test_error`` is the
+        standard error of the second. Small trees first.
+    trees : tuple of Shown
+        Of one fold, by size and then by family.
+    fold : tuple of int or None
+        The fold that these are of, and of how many; None if all rows were trained on.
+    rows : RawRows or None
+    why : str
+        Why there are no rows; empty if there are.
+    """
+
+    dataset: str
+    encoding: str
+    points: pd.DataFrame
+    trees: tuple[Shown, ...]
+    fold: tuple[int, int] | None
+    rows: RawRows | None
+    why: str
+
+
+def find_families(
+    results: Results, references: Mapping[str, DatasetRef], load: Load = load_dataset
+) -> list[FamilySet]:
+    """All datasets whose trees on numbers ask rules of several families, or of a chosen one.
+
+    Parameters
+    ----------
+    references : mapping
+        The datasets as the sweep's file names them. Without its reference, or where it cannot be
+        read or has changed since, a dataset has no rows here.
+    load : callable
+        Reads a dataset.
+    """
+    rows = results.by_lambda
+    chosen = (rows["encoding"] == _OF_NUMBERS) & rows["ok"] & (rows["task"] != REGRESSION)
+    if not chosen.any():
+        return []
+    used = rows.loc[chosen, _USED].reset_index(drop=True)
+    used = used.assign(**_families(used))
+    found = []
+    for dataset in results.datasets:
+        for encoding in results.encodings:
+            own = used[(used["dataset"] == dataset) & (used["encoding_label"] == encoding)]
+            if len(own) and (own["given"].any() or own["rules"].nunique() > 1):
+                found.append(_family_set(own, dataset, encoding, references.get(dataset), load))
+    return found
+
+
+def _families(rows: pd.DataFrame) -> dict[str, Any]:
+    """The family of each row, its rules, and what bounds the size of its tree."""
+    triples = list(zip(*(rows[name] for name in _SOLVER), strict=True))
+    own = {}
+    for solver, options, limits in dict.fromkeys(triples):
+        asked = own_options(json.loads(options))
+        family = {name: asked.pop(name) for name in _FAMILY_OPTIONS if name in asked}
+        own[solver, options, limits] = (str(solver), family, json.loads(limits), asked)
+    labels = {}
+    for key, (solver, family, size, rest) in own.items():
+        namesakes = [other for name, _, _, other in own.values() if name == solver]
+        words = telling_options(solver, rest, namesakes)
+        rules = family.get("rules", AXIS)
+        name = str(rules)
+        if rules in (POLYNOMIAL, MIXED):
+            name += f" (degree {family.get('degree')})"
+        name = ", ".join([name, *([] if family else [solver]), *words])
+        labels[key] = (name, str(rules), "rules" in family, _allowed(size))
+    parts = ("family", "rules", "given", "allowed")
+    columns = zip(*(labels[triple] for triple in triples), strict=True)
+    return {name: list(column) for name, column in zip(parts, columns, strict=True)}
+
+
+def _allowed(size: Mapping[str, Any]) -> str:
+    words = []
+    if "splits" in size:
+        words.append(count(size["splits"], "split"))
+    if "depth" in size:
+        words.append(f"depth {size['depth']}")
+    return ", ".join(words) or "any"
+
+
+def _family_set(
+    rows: pd.DataFrame, dataset: str, encoding: str, reference: DatasetRef | None, load: Load
+) -> FamilySet:
+    texts = ["solver", "lam_key", "lam_text", "validation"]
+    rows = rows.assign(**{name: rows[name].astype(object) for name in texts})
+    trees, first, fold = _trees(rows)
+    raw, why = _raw_rows(first, reference, load)
+    return FamilySet(dataset, encoding, _points(rows), trees, fold, raw, why)
+
+
+def _points(rows: pd.DataFrame) -> pd.DataFrame:
+    table = rows.assign(
+        proven=rows["status"] == Status.OPTIMAL.value,
+        heuristic=rows["status"] == Status.HEURISTIC.value,
+    )
+    # A λ by rows, such as 2/n, is one λ though it is another number in each fold.
+    by = ["family", "rules", "solver", "allowed", "lam_key"]
+    found = table.groupby(by, sort=False, dropna=False).agg(
+        lam_text=("lam_text", "first"),
+        lam=("lam", "mean"),
+        splits=("splits", "mean"),
+        train_accuracy=("train_accuracy", "mean"),
+        test_accuracy=("test_accuracy", "mean"),
+        test_error=("test_accuracy", "sem"),
+        runs=("ok", "size"),
+        proven=("proven", "sum"),
+        heuristic=("heuristic", "sum"),
+        seconds=("seconds", "mean"),
+    )
+    found = found.reset_index().drop(columns="lam_key")
+    order = found["rules"].map({name: i for i, name in enumerate(RULES)})
+    found = found.assign(_order=order).sort_values(["splits", "_order"], kind="stable")
+    return found.drop(columns="_order").reset_index(drop=True)
+
+
+def _trees(
+    rows: pd.DataFrame,
+) -> tuple[tuple[Shown, ...], dict[str, Any], tuple[int, int] | None]:
+    """The trees of the first fold, a row of it, and the fold."""
+    order = rows[["repeat", "fold"]].astype("float64").fillna(-1).apply(tuple, axis="columns")
+    rows = rows[order == min(order)]
+    best: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in rows.sort_values(["errors", "lam"], kind="stable").to_dict("records"):
+        best.setdefault((int(row["splits"]), row["family"]), {str(k): v for k, v in row.items()})
+    families = list(dict.fromkeys(rows["family"]))
+    kept = sorted(
+        best.items(),
+        key=lambda item: (
+            item[0][0], _place(item[1]["rules"]), families.index(item[0][1]),
+        ),
+    )  # fmt: skip
+    shown = tuple(
+        Shown(
+            row["family"],
+            row["rules"],
+            bool(row["given"]),
+            Tree.from_json(unpack(row["tree"])),
+            float(row["train_accuracy"]),
+            None if pd.isna(row["test_accuracy"]) else float(row["test_accuracy"]),
+            row["status"],
+        )
+        for (splits, _), row in kept
+        if splits
+    )
+    first = kept[0][1]
+    described = json.loads(first["validation"])
+    if described is None:
+        return shown, first, None
+    return shown, first, (int(first["fold"]), int(described.get("folds", 1)))
+
+
+def _place(rules: str) -> int:
+    return RULES.index(rules) if rules in RULES else len(RULES)
+
+
+def _raw_rows(
+    row: Mapping[str, Any], reference: DatasetRef | None, load: Load
+) -> tuple[RawRows | None, str]:
+    """The rows of a run's dataset, or why there are none."""
+    if reference is None:
+        return None, "the sweep's file does not say where the data are"
+    try:
+        dataset = load(reference)
+        if dataset.digest != row["data_hash"]:
+            return None, "the data have changed since"
+        number = (None if pd.isna(row[name]) else int(row[name]) for name in ("repeat", "fold"))
+        held_out = folds.test_rows(json.loads(row["validation"]), folds.Fold(*number), dataset)
+        labels, target = dataset.labels
+        return RawRows(dataset.features, tuple(labels), target, held_out), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def family_table(sets: list[FamilySet]) -> pd.DataFrame:
+    """All sizes of all families, for a file."""
+    tables = [one.points.assign(dataset=one.dataset, encoding=one.encoding) for one in sets]
+    whole = pd.concat(tables, ignore_index=True)
+    return whole[["dataset", "encoding", *(c for c in whole if c not in ("dataset", "encoding"))]]

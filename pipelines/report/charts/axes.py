@@ -1,0 +1,199 @@
+"""Matplotlib without its global state: styled figures, a λ axis that holds 0, SVG for HTML."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
+
+from pipelines.report.charts.palette import FAINT, GRID, INK
+
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "treesweep",
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": "#A9B1BC",
+    "axes.labelcolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 5,
+    "figure.facecolor": "white",
+}
+
+_PLAIN = FuncFormatter(
+    lambda value, _: f"{value:g}" if value < 1e6 else f"{value:.0e}".replace("e+0", "e")
+)
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The report's style, for the time of drawing only."""
+    # Names may hold letters that the font lacks: browsers find another font, a PNG shows boxes.
+    fonts = logging.getLogger("matplotlib.font_manager")
+    level = fonts.level
+    with warnings.catch_warnings(), mpl.rc_context(_STYLE):
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        fonts.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            fonts.setLevel(level)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of a size in inches that pyplot does not know of."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_decades(axis: Axis) -> None:
+    """Label a logarithmic axis in plain numbers, between powers of ten as well where few are."""
+    low, high = axis.get_view_interval()
+    few = np.log10(high / low) < 2.5
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(_PLAIN)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def to_png(figure: Figure, dpi: int = 144) -> bytes:
+    """The figure as PNG."""
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure)
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as an SVG file."""
+    buffer = io.StringIO()
+    FigureCanvasSVG(figure)
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def inline_svg(svg: str, prefix: str, label: str) -> str:
+    """An SVG file as an element of an HTML page.
+
+    Ids that are referred to get a prefix, as a page may hold each only once; the others go.
+    """
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', body))
+
+    def rename(match: re.Match[str]) -> str:
+        return f' id="{prefix}-{match[1]}"' if match[1] in used else ""
+
+    body = re.sub(r' id="([^"]*)"', rename, body)
+    body = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", body)
+    body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r">\s+<", "><", body)
+    # The size follows from the viewBox and the width of the page.
+    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
+    return body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
+
+
+class LambdaAxis:
+    """Where each λ stands on a chart.
+
+    The axis is logarithmic where λ spans more than a factor of 8. λ = 0 then has a place of its
+    own at the left, behind a dotted line.
+
+    Parameters
+    ----------
+    lams : sequence of float
+        All λ of the chart.
+    log : bool
+        Whether it is logarithmic in any case; there are two λ above 0 then.
+    """
+
+    def __init__(self, lams: Sequence[float], *, log: bool = False) -> None:
+        positive = sorted({lam for lam in lams if lam > 0})
+        self.log = log or (len(positive) > 2 and positive[-1] / positive[0] > 8)
+        self.has_zero = any(lam == 0 for lam in lams)
+        self._positive = positive
+        step = 0.15 * np.log10(positive[-1] / positive[0]) if self.log else 0.0
+        self._zero = np.log10(positive[0]) - max(step, 0.25) if self.log else 0.0
+
+    @property
+    def high(self) -> float:
+        """The largest λ."""
+        return self._positive[-1]
+
+    def place(self, lams: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Positions of λ."""
+        if not self.log:
+            return np.asarray(lams, dtype=float)
+        return np.array([np.log10(lam) if lam > 0 else self._zero for lam in lams])
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Positions to name, with their names."""
+        if not self.log:
+            ends = [0.0] if self.has_zero else []
+            ends += [self._positive[0], self._positive[-1]] if self._positive else []
+            return [(lam, f"{lam:g}") for lam in dict.fromkeys(ends)]
+        ticks = _ticks(np.log10(self._positive[0]), np.log10(self._positive[-1]))
+        zero = [(self._zero, "0")] if self.has_zero else []
+        return [*zero, *((float(np.log10(tick)), f"{tick:g}") for tick in ticks)]
+
+    def prepare(self, axes: Axes) -> None:
+        """Set limits, ticks and the label of a chart's axis, small λ at the left."""
+        axes.set_xlabel("λ, price of a split" + (" (log scale)" if self.log else ""))
+        if not self.log:
+            return
+        low, high = np.log10(self._positive[0]), np.log10(self._positive[-1])
+        places, names = zip(*self.ticks(), strict=True)
+        if self.has_zero:
+            axes.axvline((self._zero + low) / 2, color=FAINT, linestyle=":", linewidth=1)
+        air = 0.04 * (high - low)
+        axes.set_xlim((self._zero if self.has_zero else low) - air, high + air)
+        axes.xaxis.set_major_locator(FixedLocator(places))
+        axes.xaxis.set_major_formatter(FixedFormatter(names))
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten between two logarithms, or as many as make a good scale."""
+    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+    found = []
+    for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
+        ticks = [s * 10.0**p for p in powers for s in steps]
+        found.append([t for t in ticks if low - 1e-9 <= np.log10(t) <= high + 1e-9])
+    fine, usual, powers_alone = found
+    if len(usual) < 3:
+        return fine
+    return usual if len(usual) <= 9 else powers_alone

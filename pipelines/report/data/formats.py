@@ -1,0 +1,178 @@
+"""Numbers as the report prints them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from solver.features.number_format import at_least, at_most, nouns
+
+NONE = "–"
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number: not None, NaN or infinite."""
+    return value is not None and math.isfinite(value)
+
+
+def objective(value: Any) -> str:
+    """An objective with six significant digits."""
+    if not is_number(value):
+        return NONE
+    return "0" if value == 0 else f"{float(value):#.6g}"
+
+
+def bound(value: Any) -> str:
+    """A lower bound with six significant digits, rounded down: no more is said than is proven."""
+    return objective(float(at_most(value, 6))) if is_number(value) else NONE
+
+
+def gap(value: Any) -> str:
+    """A gap with three significant digits, rounded up: no less is said than may be."""
+    return at_least(value, 3) if is_number(value) else NONE
+
+
+def short(value: Any) -> str:
+    """A distance between objectives: three significant digits are enough to compare."""
+    if not is_number(value):
+        return NONE
+    return "0" if value == 0 else f"{float(value):.3g}"
+
+
+def percent(value: Any, digits: int = 1) -> str:
+    """A share as a percentage; what is short of 100 % is never rounded up to it."""
+    if not is_number(value):
+        return NONE
+    text = f"{100 * float(value):.{digits}f}"
+    if value < 1 and text == f"{100:.{digits}f}":
+        text = f"{100 - 10**-digits:.{digits}f}"
+    return f"{text} %"
+
+
+def points(value: Any, digits: int = 1) -> str:
+    """A difference of two percentages."""
+    return f"{100 * float(value):.{digits}f}" if is_number(value) else NONE
+
+
+def seconds(value: Any) -> str:
+    """A search time: ``3.1 ms``, ``2.45 s``, ``3 min 20 s``."""
+    if not is_number(value):
+        return NONE
+    if value < 1:
+        return f"{1000 * value:.3g} ms" if value < 0.0995 else f"{1000 * value:.0f} ms"
+    if value < 99.95:
+        return f"{value:.3g} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def factor(value: Any) -> str:
+    """How many times: ``2.3``, ``26``, ``1 040``."""
+    if not is_number(value):
+        return NONE
+    return f"{value:.2g}" if value < 10 else whole(float(f"{value:.3g}"))
+
+
+def ratio(value: Any) -> str:
+    """A factor that may be near 1: ``1.13``, ``26.1``, ``2 134``."""
+    if not is_number(value):
+        return NONE
+    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.2g}" if value < 1 else factor(value)
+
+
+def size(value: Any) -> str:
+    """An amount of memory in binary units."""
+    if not is_number(value):
+        return NONE
+    amount = float(value)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            plain = unit == "B" or amount >= 999.5
+            return f"{amount:.0f} {unit}" if plain else f"{amount:.3g} {unit}"
+        amount /= 1024
+    return f"{amount:.3g} TiB"
+
+
+def whole(value: Any) -> str:
+    """A count with thin groups of three."""
+    return f"{round(value):,}".replace(",", "\u202f") if is_number(value) else NONE
+
+
+def mean_count(value: Any) -> str:
+    """A mean of whole numbers: without decimals where it is one."""
+    if not is_number(value):
+        return NONE
+    return whole(value) if float(value) == round(value) else f"{value:.1f}"
+
+
+def share(part: Any, total: Any) -> str:
+    """``3 of 5``."""
+    return f"{whole(part)} of {whole(total)}"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 run``, ``2 runs``, ``3 classes``."""
+    return f"{whole(number)} {nouns(number, noun)}"
+
+
+def mean_plural(number: float, noun: str) -> str:
+    """A mean of whole numbers with its noun: ``1 split``, ``1.5 splits``."""
+    return f"{mean_count(number)} {nouns(number, noun)}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    items = list(words)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def exact(value: Any) -> str:
+    """A fraction for a tooltip; nothing where it is too long to help anybody."""
+    text = "" if value is None or value != value else str(value)
+    return text if len(text) <= 60 else ""
+
+
+def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
+    """The exact mean of fractions; None if there is none or one is missing."""
+    values = [None if text is None or text != text else Fraction(text) for text in texts]
+    if not values or None in values:
+        return None
+    return sum((v for v in values if v is not None), Fraction(0)) / len(values)
+
+
+def lam_from(start: Fraction) -> str:
+    """Where an interval of λ starts, with four significant digits; never below its start."""
+    return at_least(start, 4)
+
+
+def interval(start: Fraction, end: Fraction | None) -> str:
+    """λ from a breakpoint to the next, with as many digits as it takes to tell them apart.
+
+    Both λ that are shown lie within the interval, so what holds in it holds at both. At its end
+    the tree of the interval and the next simpler one have the same objective.
+    """
+    if end is None:
+        return f"{lam_from(start)} or more"
+    for digits in range(4, 17):
+        low, high = at_least(start, digits), at_most(end, digits)
+        if Fraction(low) < Fraction(high):
+            return f"{low} to {high}"
+    return f"{start} to {end}"
+
+
+def plain_between(start: Fraction, end: Fraction | None) -> str:
+    """The λ > 0 of fewest decimals in an interval (without its end), nearest to its middle."""
+    middle = start if end is None else (start + end) / 2
+    digits = 0
+    while True:
+        scale = 10**digits
+        for number in (round(middle * scale), math.ceil(start * scale)):
+            value = Fraction(number, scale)
+            if value > 0 and start <= value and (end is None or value < end):
+                whole_part, rest = divmod(number, scale)
+                return f"{whole_part}.{rest:0{digits}}" if digits else str(number)
+        digits += 1

@@ -1,0 +1,140 @@
+"""How good trees are, in the words of their task: accuracy, or R² and RMSE of regression.
+
+Validation compares *scores*: the accuracy on held-out rows, or minus their mean squared error. Of
+several folds the RMSE is the root of their mean squared error: the least is that of the best score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipelines.report.data import formats
+from pipelines.report.data.columns import Floats, floats
+from solver.features.number_format import share, significant
+
+REGRESSION = "regression"
+
+COLUMNS = ("train_accuracy", "test_accuracy", "train_r2", "test_r2", "train_rmse", "test_rmse")
+
+
+class Shown(NamedTuple):
+    """What charts show of the quality of trees: columns, what they are, and whether in percent."""
+
+    train: str
+    test: str
+    title: str
+    percent: bool
+
+    @property
+    def name(self) -> str:
+        """The title within a sentence."""
+        return self.title if not self.percent else self.title.lower()
+
+
+def shown(table: pd.DataFrame) -> Shown:
+    """What a chart shows of the points of a path."""
+    if is_regression(table):
+        return Shown("train_r2", "test_r2", "R²", False)
+    return Shown("train_accuracy", "test_accuracy", "Accuracy", True)
+
+
+def is_regression(table: pd.DataFrame) -> bool:
+    """Whether some rows or points, all of one dataset, are of regression."""
+    return bool((table["task"] == REGRESSION).any())
+
+
+def is_tested(table: pd.DataFrame) -> bool:
+    """Whether any row or point was scored on held-out rows."""
+    return any(bool(table[name].notna().any()) for name in ("test_accuracy", "test_rmse"))
+
+
+def name_tasks(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with task and loss also where their version of the schema had none."""
+    missing = [n for n in ("task", "loss", "tolerance", *COLUMNS) if n not in rows]
+    rows = rows.assign(**dict.fromkeys(missing, np.nan))
+    numbers = (rows["task"].astype(object) == REGRESSION).to_numpy(bool)
+    names = pd.Index(["classification", REGRESSION])
+    task = pd.Categorical.from_codes(numbers.astype(np.int64), names)
+    loss = floats(rows["loss"])
+    wrong = floats(rows["errors"]) / floats(rows["total_weight"])
+    return rows.assign(task=task, loss=np.where(np.isnan(loss), wrong, loss))
+
+
+def scores(values: Mapping[str, Floats], numbers: Any) -> Floats:
+    """What validation compares, the more the better."""
+    return np.where(numbers, -(values["test_rmse"] ** 2), values["test_accuracy"])
+
+
+def open_gap(gap: Floats, rows: pd.DataFrame) -> Floats:
+    """The gaps of some rows, without those within the tolerance of regression."""
+    return np.where(gap <= np.nan_to_num(floats(rows["tolerance"])), 0.0, gap)
+
+
+def slack(score: Any) -> float:
+    """By how much scores may differ from rounding alone."""
+    return 1e-12 * float(np.max(np.abs(np.asarray(score, np.float64)), initial=0.0))
+
+
+def r2(value: Any) -> str:
+    """A share of the variance."""
+    return share(float(value), 3).replace("-", "−") if formats.is_number(value) else formats.NONE
+
+
+def rmse(value: Any) -> str:
+    """A root mean squared error with four significant digits."""
+    return significant(float(value)) if formats.is_number(value) else formats.NONE
+
+
+def rmse_error(point: Any) -> str:
+    """The standard error of a point's test RMSE: that of its square, by the slope of the root."""
+    root, error = point["test_rmse"], point["test_error"]
+    if not formats.is_number(error) or not root:
+        return ""
+    return f" ± {significant(float(error) / (2 * float(root)), 2)}"
+
+
+def test_words(point: Any) -> str:
+    """Quality on held-out rows with its standard error: ``93.1 % ± 0.4``, ``RMSE 9.1 ± 0.3, …``"""
+    if point["task"] == REGRESSION:
+        return f"RMSE {rmse(point['test_rmse'])}{rmse_error(point)}, R² {r2(point['test_r2'])}"
+    error = point["test_error"]
+    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
+    return formats.percent(point["test_accuracy"]) + spread
+
+
+def train_words(point: Any) -> str:
+    """Quality on training rows: ``97.0 %``, ``RMSE 7.2, R² 0.81``."""
+    if point["task"] == REGRESSION:
+        return f"RMSE {rmse(point['train_rmse'])}, R² {r2(point['train_r2'])}"
+    return formats.percent(point["train_accuracy"])
+
+
+def train_sentence(point: Any) -> str:
+    """What a tree gets right of its training rows, without a stop."""
+    if point["task"] == REGRESSION:
+        return (
+            f"It explains {formats.percent(point['train_r2'])} of the variance of the training "
+            f"rows (RMSE {rmse(point['train_rmse'])})"
+        )
+    return f"It gets {formats.percent(point['train_accuracy'])} of the training rows right"
+
+
+def root(values: Floats) -> Floats:
+    """Roots of means of squares; missing ones stay so."""
+    return np.sqrt(np.maximum(values, 0.0))
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or None."""
+    return float(value) if formats.is_number(value) else None
+
+
+def mean(values: list[Any]) -> float | None:
+    """The mean of the numbers among some values; None without any."""
+    known = [float(value) for value in values if formats.is_number(value)]
+    return math.fsum(known) / len(known) if known else None

@@ -1,0 +1,150 @@
+"""What people read instead of options and fractions: labels of encodings, solvers and λ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipelines.option_labels import telling_options
+from pipelines.report.data import path_steps
+from pipelines.report.data.columns import firsts, groups, labelled, spread
+from solver.solution import Status
+from sweep.plan.task_keys import BUDGETS, allowed_trees
+from sweep.spec.lambda_axis import SAME
+
+_PROBLEM = [
+    "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
+]  # fmt: skip
+
+
+def _options(text: Any) -> dict[str, Any]:
+    return dict(json.loads(text)) if isinstance(text, str) and text else {}
+
+
+def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
+    """Each name with the options that tell it from its namesakes."""
+    labels = []
+    for name, own in zip(names, options, strict=True):
+        namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
+        words = telling_options(name, own, namesakes)
+        labels.append(f"{name} ({', '.join(words)})" if words else name)
+    return labels
+
+
+def _distinct(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
+    """The combinations of values, in the order in which they come."""
+    found = frame[columns].iloc[firsts(groups(frame, columns))].astype(object)
+    return [*found.itertuples(index=False, name=None)]
+
+
+def label_encodings(frame: pd.DataFrame) -> dict[tuple[Any, Any], str]:
+    """The label of each encoding with its options."""
+    pairs = _distinct(frame, ["encoding", "encoding_options"])
+    labels = _telling([str(name) for name, _ in pairs], [_options(text) for _, text in pairs])
+    return {(name, text): label for (name, text), label in zip(pairs, labels, strict=True)}
+
+
+def label_solvers(
+    tasks: pd.DataFrame, missing: pd.DataFrame, planned: bool
+) -> dict[tuple[Any, Any, Any], str]:
+    """Labels by solver, options and limits. Without a plan, budgets may be left from history."""
+    columns = ["solver", "solver_options", "limits"]
+    triples = list(dict.fromkeys(t for part in (tasks, missing) for t in _distinct(part, columns)))
+    settings = []
+    for _, options, limits in triples:
+        kept = {k: v for k, v in _options(limits).items() if planned or k not in BUDGETS}
+        settings.append({**_options(options), **kept})
+    unique = list(
+        {(t[0], json.dumps(s, sort_keys=True)): s for t, s in zip(triples, settings, strict=True)}
+        .items()
+    )  # fmt: skip
+    words = _telling([str(key[0]) for key, _ in unique], [s for _, s in unique])
+    by_setting = {key: word for (key, _), word in zip(unique, words, strict=True)}
+    return {
+        (triple[0], triple[1], triple[2]): by_setting[
+            triple[0], json.dumps(setting, sort_keys=True)
+        ]
+        for triple, setting in zip(triples, settings, strict=True)
+    }
+
+
+def label_rows(
+    frame: pd.DataFrame,
+    encodings: Mapping[tuple[Any, Any], str],
+    solvers: Mapping[tuple[Any, Any, Any], str],
+) -> pd.DataFrame:
+    """Rows or tasks with what :class:`pipelines.report.data.results.Results` adds to them."""
+    added: dict[str, Any] = {
+        "encoding_label": labelled(
+            frame, ["encoding", "encoding_options"], lambda *pair: encodings[pair]
+        ),
+        "solver_label": labelled(
+            frame, ["solver", "solver_options", "limits"], lambda *triple: solvers[triple]
+        ),
+    }
+    exact = np.asarray(labelled(frame, ["solver_options"], path_steps.asks_for_path), bool)
+    if "status" in frame:
+        good = {status.value for status in Status if status.has_tree}
+        ok = frame["status"].isin(good).to_numpy()
+        # A row without its path, whatever the reason, is one of its λ only.
+        exact &= frame["path"].notna().to_numpy() | ~ok
+        added["ok"] = ok
+        shape = frame.assign(shape=labelled(frame, ["limits", "solver_options"], _shape))
+        added["problem"] = groups(shape, [*_PROBLEM, "shape"])
+        added["tree_limits"] = labelled(frame, ["limits"], _tree_limits)
+    return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
+
+
+def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """What is one λ of the sweep, and how it is shown."""
+    names = ["lam_exact", "lam_label"]
+    distinct = _distinct(frame, names)
+    keys: list[str] = []
+    shown: dict[str, str] = {}
+    for value, label in distinct:
+        per_row = isinstance(label, str) and label.endswith("/n") and SAME not in label
+        keys.append(label if per_row else value)
+        shown.setdefault(keys[-1], label)
+    numbers = groups(frame, names)
+    whole = groups(pd.DataFrame({"lam": numbers, "exact": exact}), ["lam", "exact"])
+    texts = [
+        f"path from {shown[keys[number]]}" if is_exact else shown[keys[number]]
+        for number, is_exact in zip(numbers[firsts(whole)], exact[firsts(whole)], strict=True)
+    ]
+    return {"lam_key": spread(keys, numbers), "lam_text": spread(texts, whole)}
+
+
+def at_each_name(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows or tasks from :func:`label_rows`, with one whose λ has several names once under each.
+
+    In a fold of 10 training rows 0.1 and 1/n are one task. It is a point of both.
+    """
+    several = np.asarray(labelled(frame, ["lam_label"], _has_several), bool)
+    several &= ~frame["exact"].to_numpy(bool)
+    if not several.any():
+        return frame
+    names = [
+        str(label).split(SAME) if own else [label]
+        for label, own in zip(frame["lam_label"], several, strict=True)
+    ]
+    found = frame.iloc[np.repeat(np.arange(len(frame)), [*map(len, names)])]
+    found = found.assign(lam_label=[one for own in names for one in own]).reset_index(drop=True)
+    return found.assign(**_lambdas(found, found["exact"].to_numpy(bool)))
+
+
+def _has_several(label: Any) -> bool:
+    return isinstance(label, str) and SAME in label
+
+
+def _shape(limits: str, options: str) -> str:
+    """What says which trees are allowed."""
+    return json.dumps(allowed_trees(_options(limits), _options(options)), sort_keys=True)
+
+
+def _tree_limits(limits: str) -> str:
+    """The limits on the tree as a sweep's file has them; empty without any."""
+    return ", ".join(f"{k}: {v}" for k, v in allowed_trees(_options(limits), {}).items())

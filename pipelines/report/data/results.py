@@ -1,0 +1,239 @@
+"""What a report is about: the rows of a sweep, named for people, and what its plan lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pipelines.report.data import metrics, path_steps
+from pipelines.report.data.columns import floats
+from pipelines.report.data.names import at_each_name, label_encodings, label_rows, label_solvers
+from pipelines.report.data.tables import read_plan_columns, read_rows
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS
+from sweep.storage import open_folder
+from sweep.store.row_precedence import RUN_COLUMNS, of_tasks, rows_of_tasks
+from sweep.store.store import read_manifest
+
+NO_VALIDATION = "null"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a sweep and what is missing.
+
+    Parameters
+    ----------
+    name : str
+        The sweep's.
+    rows : DataFrame
+        One row a planned task that has been run, with the store's columns and
+
+        * ``encoding_label``, ``solver_label``: the name, with those options that tell it apart,
+        * ``lam_key``: equal for what is one λ of the sweep; ``2/n`` is one λ over all folds,
+        * ``lam_text``: λ as it is shown,
+        * ``problem``: equal where objectives can be compared exactly, apart from λ,
+        * ``task``, ``loss``: those of the store, also where its version had none,
+        * ``ok``: whether the run gave a tree,
+        * ``exact``: whether it is the run of a path cell, which stands for all λ from its own up.
+    missing : DataFrame
+        Planned tasks without a row, under the same names.
+    impossible : DataFrame
+        ``dataset``, ``encoding_label``, ``solver_label``, ``reason``, ``tasks``.
+    planned : bool
+        Whether the store says what was planned.
+    unplanned : int
+        Stored rows that belong to no task of the plan: another λ, limit or version of the data.
+    datasets, encodings, solvers : tuple of str
+        All names, in the order of the sweep's file.
+    """
+
+    name: str
+    rows: pd.DataFrame
+    missing: pd.DataFrame
+    impossible: pd.DataFrame
+    planned: bool
+    unplanned: int
+    datasets: tuple[str, ...]
+    encodings: tuple[str, ...]
+    solvers: tuple[str, ...]
+
+    @property
+    def n_ok(self) -> int:
+        """Number of rows with a tree."""
+        return int(self.rows["ok"].sum())
+
+    @property
+    def n_failed(self) -> int:
+        """Number of rows without one."""
+        return len(self.rows) - self.n_ok
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows without a tree."""
+        return self.rows[~self.rows["ok"]]
+
+    @cached_property
+    def at_grid(self) -> pd.DataFrame:
+        """The rows for comparisons at equal λ: those of path cells at the λ of the others."""
+        return path_steps.at_grid(self.by_lambda, self.missing_by_lambda)
+
+    @cached_property
+    def by_lambda(self) -> pd.DataFrame:
+        """The rows for what is grouped by ``lam_key``, see
+        :func:`pipelines.report.data.names.at_each_name`."""
+        return at_each_name(self.rows)
+
+    @cached_property
+    def missing_by_lambda(self) -> pd.DataFrame:
+        """The same of the planned tasks without a row."""
+        return at_each_name(self.missing)
+
+    @property
+    def n_impossible(self) -> int:
+        """Number of cells that cannot be run."""
+        return int(self.impossible["tasks"].sum())
+
+    @property
+    def validated(self) -> bool:
+        """Whether any run was scored on held-out rows."""
+        return metrics.is_tested(self.rows)
+
+    def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table in the order of the sweep's file, λ from large to small."""
+        return frame.iloc[self.order(frame)].reset_index(drop=True)
+
+    def order(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """The places of a table's rows in the order of :meth:`sort`."""
+        ranks = {
+            "dataset": {name: i for i, name in enumerate(self.datasets)},
+            "encoding_label": {name: i for i, name in enumerate(self.encodings)},
+            "solver_label": {name: i for i, name in enumerate(self.solvers)},
+        }
+        by = [c for c in ("dataset", "encoding_label", "lam", "solver_label") if c in frame]
+        by += [c for c in ("repeat", "fold") if c in frame]
+        keys = [
+            floats(frame[name].astype(object).map(ranks[name])) if name in ranks
+            else floats(frame[name]) * (-1 if name == "lam" else 1)
+            for name in by
+        ]  # fmt: skip
+        return np.lexsort(keys[::-1])
+
+
+def load_results(store: str | Path) -> Results:
+    """Read a sweep's folder, finished or not.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, has no plan yet, or a file in it is damaged.
+    """
+    name = read_manifest(open_folder(store))["sweep"]
+    plan = read_plan_columns(store)
+    return label_results(read_rows(store), plan, name)
+
+
+def label_results(
+    rows: pd.DataFrame, plan: pd.DataFrame | None, sweep: str | None = None
+) -> Results:
+    """Name rows for people and compare them with the plan.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows as they are stored; without a plan those of :func:`sweep.store.results.read_results`.
+    plan : DataFrame or None
+        From :func:`sweep.store.plan_file.read_plan`. Its tasks say which rows count and what these
+        are called.
+    sweep : str, optional
+        The sweep's name; by default that of the rows.
+    """
+    unplanned = 0
+    name = sweep or (str(rows["sweep"].iloc[-1]) if len(rows) else "sweep")
+    rows = rows.assign(**{name: None for name in path_steps.COLUMNS if name not in rows})
+    rows = metrics.name_tasks(rows)
+    if plan is None:
+        wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
+        impossible = pd.DataFrame(columns=["dataset", "encoding", "encoding_options", "solver",
+                                           "reason", "tasks"])  # fmt: skip
+    else:
+        wanted = plan[plan["key"].notna()]
+        impossible = plan[plan["key"].isna()]
+        place, unplanned = _match(rows, wanted)
+        known = place >= 0
+        missing, place = wanted[~known], place[known]
+        columns = dict(rows.items())
+        del rows  # Each column goes as its tasks are taken from it: both may be large.
+        tasks = pd.DataFrame(
+            {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
+            copy=False,
+        )
+        tasks = of_tasks(tasks, wanted[known], name)
+    everything = tasks if plan is None else plan
+    solvers = label_solvers(tasks, missing, plan is not None)
+    encodings = label_encodings(everything)
+    tasks, missing = (label_rows(part, encodings, solvers) for part in (tasks, missing))
+    pairs = zip(impossible["encoding"], impossible["encoding_options"], strict=True)
+    impossible = impossible.assign(
+        encoding_label=[encodings[pair] for pair in pairs], solver_label=impossible["solver"]
+    )[["dataset", "encoding_label", "solver_label", "reason", "tasks"]]
+    if plan is None:
+        orders: list[Mapping[str, Any] | None] = [{}, ENCODINGS, SOLVERS]
+        ordered = tasks
+    else:
+        orders = [None, None, None]
+        ordered = label_rows(wanted, encodings, solvers)
+    parts = [ordered, impossible]
+    return Results(
+        name=name,
+        rows=tasks.reset_index(drop=True),
+        missing=missing.reset_index(drop=True),
+        impossible=impossible.reset_index(drop=True),
+        planned=plan is not None,
+        unplanned=unplanned,
+        datasets=_names(_all(parts, "dataset"), orders[0]),
+        encodings=_names(_all(parts, "encoding_label"), orders[1]),
+        solvers=_names(_all(parts, "solver_label"), orders[2]),
+    )
+
+
+def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
+    """The number of the row of each planned task, −1 if it has none; and the number of stored
+    keys that belong to no task."""
+    runs = pa.table([_column(rows[name]) for name in RUN_COLUMNS], RUN_COLUMNS)
+    answers = ("key", "answered_by")
+    tasks = pa.table([_column(wanted[name]) for name in answers], answers)
+    planned = pa.chunked_array([chunk for name in answers for chunk in tasks[name].chunks])
+    is_planned = pc.is_in(runs["key"].unique(), value_set=planned)
+    unplanned = len(is_planned) - (pc.sum(is_planned).as_py() or 0)
+    return rows_of_tasks(tasks, runs), unplanned
+
+
+def _column(values: pd.Series[Any]) -> pa.ChunkedArray:
+    """A column of texts or of numbers, without categories."""
+    found = pa.array(values, from_pandas=True)
+    whole = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+    return whole.cast(pa.int64() if pa.types.is_integer(found.type) else pa.string())
+
+
+def _all(parts: list[pd.DataFrame], column: str) -> pd.Series[Any]:
+    distinct = [part[column].drop_duplicates().astype(object) for part in parts]
+    return pd.concat(distinct, ignore_index=True)
+
+
+def _names(values: pd.Series[Any], catalogue: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Each name once: as they come, or in the order of a catalogue and then of the alphabet."""
+    names = [str(name) for name in dict.fromkeys(values.dropna())]
+    if catalogue is None:
+        return tuple(names)
+    rank = {name: i for i, name in enumerate(catalogue)}
+    return tuple(sorted(names, key=lambda n: (rank.get(n.split(" (")[0], len(rank)), n)))

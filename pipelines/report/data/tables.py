@@ -1,0 +1,75 @@
+"""A sweep's rows and plan as the report reads them: texts that repeat are stored once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from pipelines.report.data.compressed_texts import pack_column
+from sweep.rows.schema import SCHEMA
+from sweep.storage import Place, open_folder
+from sweep.store.part_files import Parts
+from sweep.store.plan_file import plan_tables
+from sweep.store.store import read_manifest
+
+_UNIQUE = (
+    "key", "answered_by", "objective_exact", "lower_bound_exact", "gap_exact", "proof",
+)  # fmt: skip
+"""Texts that hardly repeat."""
+
+_LONG = ("tree", "extra")
+"""Texts that are packed as well, see :mod:`pipelines.report.data.compressed_texts`."""
+
+_READ = [name for name in SCHEMA.names if name != "trace"]
+
+
+def read_rows(store: Place) -> pd.DataFrame:
+    """All rows of a store without their traces, in the order in which they were stored.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or a part file is damaged.
+    """
+    folder = open_folder(store)
+    read_manifest(folder)
+    table = Parts(folder).read(_READ, _short).unify_dictionaries()
+    pa.default_memory_pool().release_unused()
+    frame = _as_frame(table)
+    return frame.assign(trace=None)[list(SCHEMA.names)]
+
+
+def read_plan_columns(store: Place) -> pd.DataFrame:
+    """The plan of a sweep; errors as :func:`sweep.store.plan_file.read_plan`."""
+    tables = [_short(table) for table in plan_tables(store)]
+    return _as_frame(pa.concat_tables(tables).unify_dictionaries())
+
+
+def _short(table: pa.Table) -> pa.Table:
+    """The table with every text that repeats stored once."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string() and field.name not in _UNIQUE:
+            column = table[field.name]
+            short = pack_column(column) if field.name in _LONG else column.dictionary_encode()
+            table = table.set_column(place, field.name, short)
+    return table
+
+
+def _as_frame(table: pa.Table) -> pd.DataFrame:
+    """As pandas holds it, one column after the other: both need not fit into memory."""
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in table.column_names:
+        columns[name] = _column(table[name])
+        table = table.drop_columns([name])
+    return pd.DataFrame(columns, copy=False)
+
+
+def _column(column: pa.ChunkedArray) -> pd.Series[Any]:
+    if not pa.types.is_list(column.type):
+        found: pd.Series[Any] = column.to_pandas()
+        return found
+    if column.null_count == len(column):
+        return pd.Series([None] * len(column), dtype=object)
+    return pd.Series(column.to_pandas(), dtype=object)

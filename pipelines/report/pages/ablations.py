@@ -1,0 +1,140 @@
+"""The page of ablations: for each problem the option sets of a solver beside the first one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.report.analysis.ablations import Ablation, Ablations, Execution, OptionSet, ratio
+from pipelines.report.charts.ablations import ratio_chart
+from pipelines.report.charts.figures import Album
+from pipelines.report.charts.traces import MOST_RUNS, trace_chart
+from pipelines.report.data import formats
+from pipelines.report.data.option_sets import SWITCHES
+
+PAGE = "ablations.html"
+
+MOST_SHOWN = 20
+"""So many cells are on the page; the table has all."""
+
+_WORDS = {
+    "trees_evaluated": "trees evaluated",
+    "iterations": "iterations",
+    "nodes": "nodes",
+}
+
+
+def ablation_sections(ablations: Ablations, album: Album) -> list[dict[str, Any]]:
+    """What the page shows of each cell: of very many those that took longest, in their order."""
+    cells = ablations.cells
+    longest = sorted(cells, key=_cost, reverse=True)[:MOST_SHOWN]
+    return [_section(i, cell, album) for i, cell in enumerate(c for c in cells if c in longest)]
+
+
+def _cost(cell: Ablation) -> float:
+    return math.fsum(s for one in cell.sets if math.isfinite(s := one.measures["seconds"]))
+
+
+def _section(number: int, cell: Ablation, album: Album) -> dict[str, Any]:
+    name = f"{cell.solver} on {cell.dataset}, {cell.encoding}, λ = {cell.lam_text}"
+    return {
+        "id": f"ablation-{number + 1}",
+        "name": name,
+        "first": cell.sets[0].variant.label,
+        "groups": [_group(cell, kind, name, album) for kind in cell.kinds],
+    }
+
+
+def _group(cell: Ablation, kind: str, name: str, album: Album) -> dict[str, Any]:
+    """A table of option sets that differ from the first in one thing, and its charts."""
+    sets = cell.of_kind(kind)
+    # A search that counts trees tells its work by these, any other by its passes.
+    work = "iterations"
+    if any(math.isfinite(own.measures["trees_evaluated"]) for own in sets):
+        work = "trees_evaluated"
+    to_best = ("seconds_to_optimum", "trees_to_optimum")
+    words = (cell.dataset, cell.encoding, cell.lam_text, cell.solver, kind)
+    measures = [("seconds", "time"), (work, _WORDS[work])]
+    bars = ratio_chart(sets, measures)
+    label = f"{name}: {_title(kind)}"
+    return {
+        "title": _title(kind),
+        "work": _WORDS[work],
+        "reached": [any(math.isfinite(own.measures[key]) for own in sets) for key in to_best],
+        "rows": [_row(own, sets[0], work) for own in sets],
+        "chart": None if bars is None else album.chart(bars, label, "ablation", *words),
+        **_executions(sets, label, words, album),
+    }
+
+
+def _title(kind: str) -> str:
+    return {SWITCHES: "One switch at a time"}.get(kind, kind.capitalize())
+
+
+def _row(own: OptionSet, first: OptionSet, work: str) -> dict[str, Any]:
+    measures = own.measures
+    bound = ">" if own.limited else ""
+    row: dict[str, Any] = {
+        "label": own.variant.label,
+        "solver": own.solver,
+        "is_first": own is first,
+        "status": _status(own),
+        "good": set(own.statuses) == {"optimal"},
+        "bad": bool({"error", "killed"} & set(own.statuses)),
+        "runs": own.runs,
+    }
+    for key, value, show in (
+        ("seconds", measures["seconds"], formats.seconds),
+        ("work", measures[work], formats.mean_count),
+        ("nodes", measures["nodes"], formats.mean_count),
+        ("memory", measures["peak_bytes"], formats.size),
+    ):
+        there = math.isfinite(value) and not (key == "memory" and value == 0)
+        row[key] = f"{bound}{show(value)}" if there else formats.NONE
+    for key, name in (("seconds_ratio", "seconds"), ("work_ratio", work)):
+        sign, factor = ratio(own, first, name)
+        row[key] = "" if own is first else f"{sign}{formats.ratio(factor)}×"
+        if not math.isfinite(factor):
+            row[key] = formats.NONE if own is not first else ""
+    row["seconds_to_optimum"] = formats.seconds(measures["seconds_to_optimum"])
+    row["trees_to_optimum"] = formats.mean_count(measures["trees_to_optimum"])
+    return row
+
+
+def _status(own: OptionSet) -> str:
+    words = [(number, status.replace("_", " ")) for status, number in own.statuses.items()]
+    if len(words) == 1:
+        return words[0][1]
+    return ", ".join(f"{number} {status}" for number, status in words)
+
+
+def _executions(
+    sets: Sequence[OptionSet], label: str, words: tuple[str, ...], album: Album
+) -> dict[str, Any]:
+    """The traces on top of each other, and what the bounds pruned."""
+    runs = {own.variant.label: own.execution for own in sets if own.execution is not None}
+    if not runs:
+        return {"trace": None, "pruned": None, "left_out": 0}
+    drawn = dict([*runs.items()][:MOST_RUNS])
+    return {
+        "trace": album.chart(trace_chart(drawn), f"{label}: execution traces", "trace", *words),
+        "pruned": pruned_table(runs),
+        "left_out": len(runs) - len(drawn),
+    }
+
+
+def pruned_table(runs: dict[str, Execution]) -> dict[str, Any] | None:
+    """What each bound pruned in each run, and the sum; None if no run says so."""
+    bounds = list(dict.fromkeys(name for run in runs.values() for name in run.pruned))
+    if not bounds:
+        return None
+    rows = [
+        {
+            "label": label,
+            "counts": [formats.whole(run.pruned.get(name, math.nan)) for name in bounds],
+            "total": formats.whole(math.fsum(v for v in run.pruned.values() if math.isfinite(v))),
+        }
+        for label, run in runs.items()
+    ]
+    return {"bounds": [name.replace("_", " ") for name in bounds], "rows": rows}

@@ -1,0 +1,192 @@
+"""The tables that go into files: everything the page shows, and all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.report.analysis.path_trees import PathTree
+from pipelines.report.analysis.paths import Path
+from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.data.metrics import COLUMNS
+from pipelines.report.data.path_steps import Stairs
+from pipelines.report.data.results import Results
+from solver.trees.export import export_text
+from solver.trees.tree import Tree
+
+MOST_TREES = 20_000
+"""So many trees along paths are in the table."""
+
+MOST_WORDS = 1000
+"""So many λ of a tree are named."""
+
+_TREE_COLUMNS = [
+    "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
+    "total_weight", *COLUMNS, "splits", "leaves", "depth", "rules", "tree",
+]  # fmt: skip
+
+
+def run_tables(
+    results: Results, excess: pd.DataFrame, most: int = 100_000
+) -> Iterator[pd.DataFrame]:
+    """Every run, with what its objective is above the best one of the same problem, in tables of
+    at most so many rows."""
+    dropped = [
+        "trace", "tree", "path", "path_points", "extra", "ok", "exact", "problem", "lam_key",
+        "lam_text",
+    ]  # fmt: skip
+    rows = results.rows.drop(columns=dropped)
+    above = excess.drop_duplicates("key")
+    place = pc.index_in(_texts(rows["key"]), value_set=_texts(above["key"]))
+    for name in ("excess", "excess_exact"):
+        values = pa.array(above[name], from_pandas=True)
+        rows[name] = values.take(place).to_pandas().set_axis(rows.index)
+    order = results.order(rows)
+    for start in range(0, max(len(rows), 1), most):
+        yield rows.iloc[order[start : start + most]].reset_index(drop=True)
+
+
+def _texts(column: pd.Series[Any]) -> pa.Array:
+    found = pa.array(column, from_pandas=True)
+    whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return whole.cast(pa.string())
+
+
+def path_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """All points of all paths."""
+    tables = [path.table.drop(columns="lam_key") for path in paths]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"dataset": []})
+
+
+def step_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """The steps of every exact path, each fold's on its own."""
+    records = []
+    for path in paths:
+        for one in (*path.stairs, *([path.whole] if path.whole else [])):
+            for i, step in enumerate(one.steps):
+                facts = step._asdict()
+                facts.pop("test_loss")
+                tree = facts.pop("tree")
+                start, end = facts.pop("start"), facts.pop("end")
+                records.append(
+                    {
+                        "dataset": path.dataset,
+                        "encoding": path.encoding,
+                        "solver": path.solver,
+                        "repeat": one.row["repeat"],
+                        "fold": one.fold,
+                        "lam": float(start),
+                        "lam_exact": str(start),
+                        "lam_end": math.inf if end is None else float(end),
+                        "lam_end_exact": None if end is None else str(end),
+                        **facts,
+                        "total_weight": one.total_weight,
+                        **_quality(one, i),
+                        "rules": export_text(Tree.from_json(tree)),
+                        "tree": tree,
+                    }
+                )
+    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+
+
+def _quality(one: Stairs, step: int) -> dict[str, Any]:
+    """What the tree of a step is worth; ``errors`` of regression are in the tree."""
+    row = one.row_at(one.steps[step].start)
+    return {name: row[name] for name in ("errors", "loss", *COLUMNS)}
+
+
+def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFrame:
+    """For each path what validation picks, and which of them is the answer for its dataset."""
+    taken = {id(answer.path): answer for answer in answers if answer.path is not None}
+    records = []
+    for path in paths:
+        record: dict[str, object] = {
+            "dataset": path.dataset,
+            "encoding": path.encoding,
+            "solver": path.solver,
+        }
+        for name, key in (("minimum", path.minimum), ("one_se", path.one_se)):
+            point = None if key is None else path.point(key)
+            for column in (
+                "lam_text",
+                "lam_start_exact",
+                "lam_end_exact",
+                "test_accuracy",
+                "test_r2",
+                "test_rmse",
+                "test_error",
+                "leaves",
+                "splits",
+            ):
+                record[f"{name}_{column}"] = None if point is None else point[column]
+        own = taken.get(id(path))
+        record["answer"] = own is not None
+        record["answer_lam"] = own.point["lam_text"] if own and own.point is not None else None
+        record["answer_text"] = own.headline if own else None
+        records.append(record)
+    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+
+
+def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
+    """The trees along all paths, as rules and as JSON; of very many those of the largest λ."""
+    records = []
+    most = max(MOST_TREES // max(len(paths), 1), 1)
+    for path in paths:
+        for tree in path.trees[:most]:
+            records.append(_tree_record(path, tree, ""))
+        for key, trees in path.fold_trees.items():
+            chosen = str(path.point(key)["chosen"])
+            records += [_tree_record(path, tree, chosen) for tree in trees]
+    return pd.DataFrame(records, columns=_TREE_COLUMNS)
+
+
+def _in_short(words: Sequence[str]) -> str:
+    """All words, or the first and the last of very many."""
+    if len(words) <= MOST_WORDS:
+        return ", ".join(words)
+    return f"{', '.join(words[:10])}, … ({len(words)}), {words[-1]}"
+
+
+def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
+    return {
+        "dataset": path.dataset,
+        "encoding": path.encoding,
+        "solver": path.solver,
+        "lams": _in_short(tree.lams),
+        "chosen": chosen,
+        "fold": tree.fold,
+        "found_in": _in_short([f"{n}/{of}" for n, of in zip(tree.runs, tree.of, strict=True)]),
+        "proven": tree.proven,
+        "errors": tree.errors,
+        "total_weight": tree.total_weight,
+        **{name: tree.quality[name] for name in COLUMNS},
+        "splits": tree.tree.splits,
+        "leaves": tree.tree.leaves,
+        "depth": tree.tree.depth,
+        "rules": export_text(tree.tree),
+        "tree": tree.tree.to_json(),
+    }
+
+
+def missing_table(results: Results) -> pd.DataFrame:
+    """Planned tasks without a run."""
+    columns = ["dataset", "encoding_label", "solver_label", "lam", "lam_text", "repeat", "fold"]
+    return results.sort(results.missing)[columns].rename(
+        columns={"encoding_label": "encoding", "solver_label": "solver"}
+    )
+
+
+def failure_table(results: Results) -> pd.DataFrame:
+    """Runs without a tree, with the full text of the error."""
+    columns = [
+        "key", "dataset", "encoding_label", "solver_label", "lam_exact", "lam_text", "repeat",
+        "fold", "status", "attempt", "error",
+    ]  # fmt: skip
+    return results.sort(results.failed)[columns].rename(
+        columns={"encoding_label": "encoding", "solver_label": "solver"}
+    )

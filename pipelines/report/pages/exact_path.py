@@ -1,0 +1,161 @@
+"""What the page shows of an exact λ-path: its breakpoints, its trees, and what validation picks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.report.analysis.path_trees import PathTree
+from pipelines.report.analysis.paths import Path
+from pipelines.report.analysis.recommendation import splits_words
+from pipelines.report.analysis.tree_changes import Change, find_change
+from pipelines.report.charts.figures import Album
+from pipelines.report.data import formats
+from pipelines.report.data.metrics import REGRESSION, is_regression, r2, rmse, test_words
+from pipelines.report.pages.trees import tree_card
+
+_MOST_CHANGES = 6
+"""So many changed splits are named for each tree; the pictures have all."""
+
+
+def exact_section(path: Path, album: Album, most: int, drawn: bool) -> dict[str, Any]:
+    """The parts of an exact path's section, from large λ to small, with so many trees at most."""
+    return {
+        "summary": _summary(path),
+        "certificates": _certificates(path),
+        "validation": _validation(path),
+        # Breakpoints of regression are fractions of a hundred digits; the files have them.
+        "exactly": not is_regression(path.table),
+        "steps": [_step(row) for row in path.table.to_dict("records")],
+        "gallery": gallery(path, path.trees[:most], album, drawn),
+        "proves": path.proves,
+        "of_whole": path.whole is not None or len(path.stairs) == 1,
+    }
+
+
+def _summary(path: Path) -> str:
+    """How long the path is, what is proven and what it cost."""
+    table = path.table
+    intervals, paths = len(table), len(path.stairs)
+    proven = int((table["optimal"] == table["runs"]).sum())
+    low = formats.lam_from(path.lam_min)
+    if paths == 1:
+        words = [f"Every λ from {low} up, not a grid: {formats.plural(intervals, 'tree')}"]
+    else:
+        words = [
+            f"Every λ from {low} up, not a grid: the paths of {paths} folds, cut into "
+            f"{formats.plural(intervals, 'interval')} at the breakpoints of all of them"
+        ]
+    if not path.proves:
+        words.append("a heuristic's, so nothing is proven")
+    elif proven == intervals:
+        words.append("all proven optimal, at every λ")
+    else:
+        gap = formats.gap(table["gap_max"].max())
+        words.append(f"{formats.share(proven, intervals)} proven, elsewhere a gap of at most {gap}")
+    seconds = [float(one.row["seconds"]) for one in path.stairs]
+    each = "" if paths == 1 else f" for all {paths} paths"
+    return f"{'; '.join(words)}. {formats.seconds(math.fsum(seconds))} of search{each}."
+
+
+def _certificates(path: Path) -> str:
+    """Whether others can check what is proven, and how; empty if they cannot."""
+    files = sum(isinstance(one.row["proof"], str) for one in path.stairs)
+    if not files:
+        return ""
+    what = "Its certificate is" if len(path.stairs) == 1 else (
+        f"Certificates of {formats.share(files, len(path.stairs))} paths are"
+    )  # fmt: skip
+    return f"{what} in the sweep's folder proofs; anybody can check what is proven with"
+
+
+def _validation(path: Path) -> list[str]:
+    """What cross-validation says, in sentences."""
+    if path.minimum is None:
+        return []
+    best = path.point(path.minimum)
+    folds = int(best["runs"])
+    found = [
+        f"Least {'mean ' if folds > 1 else ''}loss on held-out rows: {_held_out(best)}, for every "
+        f"λ of the interval {best['lam_text']}."
+    ]
+    if path.one_se is not None:
+        simple = path.point(path.one_se)
+        same = path.one_se == path.minimum
+        found.append(
+            f"One-standard-error rule: the largest λ with a mean of at most "
+            f"{_loss_words(best, best['test_error'] - best['test_score'])} are those of "
+            f"{'the same interval' if same else 'the interval ' + str(simple['lam_text'])}"
+            + (
+                "." if same else
+                f": {_loss_words(simple, -simple['test_score'])} with "
+                f"{splits_words(simple)} instead of "
+                f"{formats.mean_count(best['splits'])}."
+            )
+        )  # fmt: skip
+    return found
+
+
+def _held_out(point: Any) -> str:
+    """The loss on held-out rows with its standard error."""
+    if point["task"] == REGRESSION:
+        return test_words(point)
+    error = point["test_error"]
+    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
+    return f"{_loss_words(point, -point['test_score'])}{spread}"
+
+
+def _loss_words(point: Any, loss: float) -> str:
+    """A loss on held-out rows, given minus a score: a share of rows, or an RMSE."""
+    if point["task"] == REGRESSION:
+        return f"RMSE {rmse(math.sqrt(loss))}"
+    return formats.percent(1 + loss)
+
+
+def _step(row: dict[Any, Any]) -> dict[str, Any]:
+    start, end = row["lam_start_exact"], row["lam_end_exact"]
+    return {str(key): value for key, value in row.items()} | {
+        "exact_interval": f"{start} ≤ λ" + (f" < {end}" if isinstance(end, str) else ""),
+        "train_loss": (
+            f"RMSE {rmse(row['train_rmse'])}, R² {r2(row['train_r2'])}"
+            if row["task"] == REGRESSION
+            else formats.percent(row["loss"])
+        ),
+        "test": test_words(row),
+        "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),
+    }
+
+
+def gallery(
+    path: Path, trees: Sequence[PathTree], album: Album, drawn: bool = True
+) -> list[dict[str, Any]]:
+    """The trees from large λ to small, each with what it asks that the one before did not."""
+    cards = []
+    for i, tree in enumerate(trees):
+        card = tree_card(tree, path, album, drawn)
+        change = find_change(trees[i - 1].tree, tree.tree) if i else None
+        cards.append(card | {"change": None if change is None else change_words(change)})
+    return cards
+
+
+def change_words(change: Change) -> dict[str, Any]:
+    """A change as lines of a sign, a question and a place, and in short."""
+    lines = [
+        {"sign": sign, "asks": split.asks, "place": split.place}
+        for sign, splits in (("−", change.removed), ("+", change.added), ("↷", change.moved))
+        for split in splits
+    ]
+    parts = [
+        f"{len(splits)} {word}"
+        for word, splits in (
+            ("added", change.added), ("removed", change.removed), ("moved", change.moved),
+        )
+        if splits
+    ]  # fmt: skip
+    kept = f"{change.kept} kept"
+    return {
+        "lines": lines[:_MOST_CHANGES],
+        "more": max(len(lines) - _MOST_CHANGES, 0),
+        "short": ", ".join([*parts, kept]) if parts else "same splits, other predictions",
+    }

@@ -1,0 +1,115 @@
+"""Published training accuracies of optimal trees, beside our own results."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+from solver.errors import InputError
+from solver.solution import Status
+
+_COLUMN = re.compile(r"depth(\d+)_accuracy_percent")
+_ALL_CUTS = ("continuous", "thresholds")
+
+
+def is_accuracies(table: pd.DataFrame) -> bool:
+    """Whether a published table is one of accuracies by depth."""
+    return any(_COLUMN.fullmatch(name) for name in table.columns)
+
+
+def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Table 6 of the Quant-BnB paper with our results beside it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Text, with columns ``dataset`` and ``depth2_accuracy_percent`` (likewise of other depths).
+    results : DataFrame
+        From :func:`sweep.store.results.read_results`. Runs count that trained on all rows, or on
+        those that the dataset calls its training rows, within this depth.
+
+    Returns
+    -------
+    DataFrame
+        One row for each dataset and depth. ``our_percent`` is that of the best tree on all cuts
+        (encodings ``continuous`` and ``thresholds``), ``mdlp_percent`` on the cuts of MDLP,
+        ``cart_percent`` that of CART on all cuts. ``verdict`` is ``same`` (proven, and equal to
+        the last printed digit), ``better``, ``no worse`` (equal, but not proven), ``worse``, or
+        ``not run``.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be used.
+    """
+    if "dataset" not in table.columns:
+        raise InputError("the published table has no column 'dataset'")
+    depths = {name: int(m[1]) for name in table.columns if (m := _COLUMN.fullmatch(name))}
+    runs = _usable(results)
+    return pd.DataFrame(
+        [
+            _compare(row["dataset"], depth, row[name], runs)
+            for row in table.to_dict("records")
+            for name, depth in depths.items()
+            if row[name]
+        ]
+    )
+
+
+def _usable(results: pd.DataFrame) -> pd.DataFrame:
+    """The runs on all training rows that have a tree, with the depth they were limited to."""
+    # No map of a column: one of few values is read as categories, and stays one.
+    given = [(json.loads(text) or {}).get("kind") == "given" for text in results["validation"]]
+    whole = results["fold"].isna() | pd.Series(given, results.index, dtype=bool)
+    runs = results[whole & results["errors"].notna()]
+    depths = [json.loads(limits).get("depth") for limits in runs["limits"]]
+    return runs.assign(depth_limit=pd.array(depths, dtype="Int64"))
+
+
+def _compare(dataset: str, depth: int, printed: str, runs: pd.DataFrame) -> dict[str, Any]:
+    own = runs[(runs["dataset"] == dataset) & (runs["depth_limit"] == depth)]
+    on_all_cuts = own["encoding"].isin(_ALL_CUTS)
+    is_cart = own["solver"] == "cart"
+    searched = own[on_all_cuts & own["objective"].notna() & own["lower_bound"].notna()]
+    record: dict[str, Any] = {
+        "dataset": dataset,
+        "depth": depth,
+        "published_percent": printed,
+        "our_percent": None,
+        "our_seconds": None,
+        "our_proven": None,
+        "our_options": None,
+        "mdlp_percent": _best_percent(own[(own["encoding"] == "mdlp") & ~is_cart]),
+        "cart_percent": _best_percent(own[on_all_cuts & is_cart]),
+        "verdict": "not run",
+    }
+    if searched.empty:
+        return record
+    ranked = searched.assign(proven=searched["status"] == Status.OPTIMAL.value)
+    best = ranked.sort_values(
+        ["train_accuracy", "proven", "seconds"], ascending=[False, False, True]
+    ).iloc[0]
+    digits = len(printed.partition(".")[2])
+    percent = 100 * (1 - Fraction(int(best["errors"]), int(best["total_weight"])))
+    return record | {
+        "our_percent": f"{float(percent):.{digits + 2}f}",
+        "our_seconds": float(best["seconds"]),
+        "our_proven": bool(best["proven"]),
+        "our_options": best["solver_options"],
+        "verdict": _verdict(percent, Fraction(printed), digits, bool(best["proven"])),
+    }
+
+
+def _best_percent(runs: pd.DataFrame) -> float | None:
+    return None if runs.empty else 100 * float(runs["train_accuracy"].max())
+
+
+def _verdict(ours: Fraction, theirs: Fraction, digits: int, proven: bool) -> str:
+    """The published figure is rounded to its printed digits; ours may lie half a digit off."""
+    if abs(ours - theirs) <= Fraction(1, 2 * 10**digits):
+        return "same" if proven else "no worse"
+    return "better" if ours > theirs else "worse"

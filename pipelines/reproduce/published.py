@@ -1,0 +1,157 @@
+"""Published tables beside our own results."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipelines.reproduce.accuracies import compare_accuracies, is_accuracies
+from solver.errors import InputError
+from solver.objective.exact import as_lambda
+from solver.solution import Status
+
+ENCODINGS = {
+    "o": "categorical",
+    "full": "onehot",
+    "f": "onehot-drop-first",
+    "l": "onehot-drop-last",
+}
+"""The published names of the encodings and ours."""
+
+_NEEDED = ["dataset", "encoding", "lambda", "h_lambda", "iterations", "seconds", "proven_optimal"]
+
+
+def read_published(path: str | Path) -> pd.DataFrame:
+    """Read a published table; numbers stay text, as every digit counts.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or lacks a column.
+    """
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the published table {path}: {error}") from None
+    if is_accuracies(table):
+        return table
+    lacking = [name for name in _NEEDED if name not in table.columns]
+    if lacking:
+        raise InputError(f"the published table {path} has no column {lacking[0]!r}")
+    return table
+
+
+def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
+    """A published table with our results beside it: of the BRANCHES or of the Quant-BnB paper.
+
+    See :func:`reproduce_branches` and :func:`pipelines.reproduce.accuracies.compare_accuracies`;
+    the columns of the table say which of the two it is.
+
+    Raises
+    ------
+    InputError
+        If the published table cannot be used.
+    """
+    table = read_published(published_csv)
+    if is_accuracies(table):
+        return compare_accuracies(table, results)
+    return reproduce_branches(results, published_csv)
+
+
+def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
+    """The table of the BRANCHES paper with our results beside it.
+
+    Only here objectives are printed as the paper does: H_λ = 1 − objective, maximised.
+
+    Parameters
+    ----------
+    results : DataFrame
+        From :func:`sweep.store.results.read_results`. Runs of ``branches`` on the whole table
+        count; of several modes the one with the best objective, and then the fastest, is taken.
+    published_csv : str or Path
+        Columns ``dataset``, ``encoding`` (``o``, ``full``, ``f``, ``l`` or one of our names),
+        ``lambda``, ``h_lambda``, ``iterations``, ``seconds``, ``proven_optimal``.
+
+    Returns
+    -------
+    DataFrame
+        One row a published one. ``verdict`` is ``same`` (proven, and equal to the last printed
+        digit), ``better``, ``no worse`` (not proven by one of the two, and not below), ``worse``,
+        or ``not run``. ``speed_up`` is given where ours is proven; where the published run hit its
+        limit it is a lower bound.
+
+    Raises
+    ------
+    InputError
+        If the published table cannot be used.
+    """
+    table = read_published(published_csv)
+    ours = results[
+        (results["solver"] == "branches")
+        & results["fold"].isna()
+        & results["objective_exact"].notna()
+    ]
+    return pd.DataFrame([_compare(row, ours) for row in table.to_dict("records")])
+
+
+def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
+    encoding = ENCODINGS.get(row["encoding"], row["encoding"])
+    lam = str(as_lambda(row["lambda"]))
+    # The published monks are the training files; a set of the bare name is the whole truth table.
+    train = f"{row['dataset']}-train"
+    name = train if (ours["dataset"] == train).any() else row["dataset"]
+    same = ours[
+        (ours["dataset"] == name) & (ours["encoding"] == encoding) & (ours["lam_exact"] == lam)
+    ]
+    record: dict[str, Any] = {
+        "dataset": row["dataset"],
+        "encoding": row["encoding"],
+        "lambda": row["lambda"],
+        "published_h": row["h_lambda"],
+        "published_iterations": int(row["iterations"]),
+        "published_seconds": float(row["seconds"]),
+        "published_proven": row["proven_optimal"] == "yes",
+        "our_h": None,
+        "our_objective_exact": None,
+        "our_iterations": None,
+        "our_seconds": None,
+        "our_proven": None,
+        "our_options": None,
+        "speed_up": None,
+        "iteration_ratio": None,
+        "verdict": "not run",
+    }
+    if same.empty:
+        return record
+    exact = same["objective_exact"].map(Fraction)
+    best = same[exact == exact.min()].sort_values("seconds").iloc[0]
+    h = 1 - Fraction(best["objective_exact"])
+    # Six digits are printed, zeros at the end left out.
+    digits = max(len(str(row["h_lambda"]).partition(".")[2]), 6)
+    proven = best["status"] == Status.OPTIMAL.value
+    seconds, iterations = float(best["seconds"]), int(best["iterations"])
+    return record | {
+        "our_h": f"{float(round(h, 6)):g}",
+        "our_objective_exact": best["objective_exact"],
+        "our_iterations": iterations,
+        "our_seconds": seconds,
+        "our_proven": proven,
+        "our_options": best["solver_options"],
+        "speed_up": record["published_seconds"] / seconds if proven and seconds > 0 else None,
+        "iteration_ratio": iterations / record["published_iterations"],
+        "verdict": _verdict(h, Fraction(row["h_lambda"]), digits, proven, record),
+    }
+
+
+def _verdict(
+    ours: Fraction, theirs: Fraction, digits: int, proven: bool, record: dict[str, Any]
+) -> str:
+    """The published figure is rounded to its printed digits, so ours is rounded alike."""
+    half = Fraction(1, 2 * 10**digits)
+    equal = abs(ours - theirs) <= half
+    if equal:
+        return "same" if proven and record["published_proven"] else "no worse"
+    return "better" if ours > theirs else "worse"

@@ -1,0 +1,69 @@
+"""A λ-path as a folder of files: the path, and each of its trees for ``treesweep predict``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path as Folder
+from typing import Any
+
+from pipelines.tables.predict import save_tree, write_text
+from solver.errors import InputError
+from solver.features.number_format import nouns
+from solver.path.path import Path, Step
+
+PATH_FILE = "path.json"
+_OURS = re.compile(r"path\.json|\d+-splits?\.json")
+
+
+def check_folder(folder: Folder) -> None:
+    """Refuse a folder that a path cannot be written to, before any work is done for it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made or written to, or holds anything but an earlier path.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"cannot write the path to {folder}: it is a file; name a folder")
+    if folder.is_dir():
+        others = sorted(p.name for p in folder.iterdir() if not _OURS.fullmatch(p.name))
+        if others:
+            raise InputError(
+                f"cannot write the path to {folder}: it holds other files ({others[0]}); "
+                "name a new folder"
+            )
+    elif not folder.parent.is_dir():
+        raise InputError(f"cannot write the path to {folder}: there is no folder {folder.parent}")
+    writable = folder if folder.is_dir() else folder.parent
+    if not os.access(writable, os.W_OK):
+        raise InputError(f"cannot write the path to {folder}: the folder {writable} is read-only")
+
+
+def name_tree(step: Step) -> str:
+    """The file of a step's tree. No two steps have as many splits."""
+    return f"{step.splits}-{nouns(step.splits, 'split')}.json"
+
+
+def save_path(path: Path, folder: Folder, about: Mapping[str, Any]) -> None:
+    """Write ``path.json`` and a tree a step; an earlier path in the folder is replaced.
+
+    Parameters
+    ----------
+    path : Path
+    folder : pathlib.Path
+        See :func:`check_folder`. It is made if need be.
+    about : mapping
+        What stands before the path's own fields in ``path.json``.
+    """
+    folder.mkdir(exist_ok=True)
+    names = {name_tree(step) for step in path.steps}
+    for step in path.steps:
+        save_tree(step.tree, folder / name_tree(step))
+    text = json.dumps({**about, **path.to_dict()}, ensure_ascii=False, indent=1)
+    write_text(text + "\n", folder / PATH_FILE)
+    for file in folder.iterdir():
+        if _OURS.fullmatch(file.name) and file.name not in {PATH_FILE, *names}:
+            file.unlink()

@@ -1,0 +1,198 @@
+"""Predictions of a stored tree on a raw table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from solver.errors import InputError
+from solver.features.columns import ColumnSpec
+from solver.problem.target import MISSING, UNKNOWN, find_labels
+from solver.trees.tree import Tree
+from sweep.rows.metrics import held_out_quality
+
+
+class Accuracy(NamedTuple):
+    """How many of the rows with a label a tree gets right.
+
+    Parameters
+    ----------
+    right : int
+    known : int
+        Rows with a label.
+    foreign : int
+        Of these, rows with a label that is no class of the tree; it gets them wrong.
+    """
+
+    right: int
+    known: int
+    foreign: int = 0
+
+
+class Fit(NamedTuple):
+    """How well a tree predicts the numbers of a column on the rows where they are known.
+
+    Parameters
+    ----------
+    r2 : float or None
+        None where all these rows have one number.
+    rmse : float
+        In the column's unit.
+    """
+
+    column: str
+    r2: float | None
+    rmse: float
+    known: int
+
+
+def load_tree(path: Path) -> Tree:
+    """Read a tree from what ``solve --save`` or ``solve --json`` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is no tree, or is damaged.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no file {path}; 'treesweep solve --save' writes a tree"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a tree: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{path} is not a treesweep tree; 'treesweep solve --save' writes one")
+    if isinstance(data.get("tree"), dict):
+        data = data["tree"]
+    try:
+        return Tree.from_dict(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def save_tree(tree: Tree, path: Path) -> None:
+    """Write a tree as JSON; a file of that name is replaced as a whole or not at all."""
+    write_text(json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) + "\n", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text; a file of that name is replaced as a whole or not at all."""
+    with _replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write predictions as Parquet if the name ends so, else as CSV; whole or not at all."""
+    with _replacing(path) as part:
+        if path.suffix == ".parquet":
+            table.to_parquet(part, index=False)
+        else:
+            table.to_csv(part, index=False)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before any work is done for it.
+
+    Raises
+    ------
+    InputError
+        If its folder is missing or read-only, or it is a folder itself.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {folder}")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {path}: the folder {folder} is read-only")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` that takes its place when all has gone well."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd.DataFrame:
+    """The predicted label of each row, in the order of the rows, or its number.
+
+    With several outputs there is a column ``prediction(name)`` for each.
+
+    Parameters
+    ----------
+    tree : Tree
+    frame : pandas.DataFrame
+        Raw rows with at least the columns that the tree reads.
+    proba : bool
+        Add a column ``p(label)`` a class: its frequency among the training rows that end where
+        the row does.
+
+    Raises
+    ------
+    InputError
+        If a column that the tree reads is missing or cannot be read, or regression is asked for
+        frequencies.
+    """
+    if proba and tree.outputs:
+        raise InputError("the tree predicts numbers, which have no frequencies; leave out --proba")
+    if len(tree.outputs) > 1:
+        names = [f"prediction({name})" for name in tree.outputs]
+        return pd.DataFrame(tree.predict(frame), columns=names)
+    table = pd.DataFrame({"prediction": tree.predict(frame)})
+    if proba:
+        shares = tree.predict_proba(frame)
+        for position, label in enumerate(tree.classes):
+            table[f"p({label})"] = shares[:, position]
+    return table
+
+
+def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fit]:
+    """Compare predicted numbers with those targets that the table has.
+
+    Raises
+    ------
+    InputError
+        If a target holds no numbers.
+    """
+    fits = []
+    for position, name in enumerate(tree.outputs):
+        if name not in frame.columns:
+            continue
+        truth = ColumnSpec("number").read(frame[name])
+        known = np.isfinite(truth)
+        if known.any():
+            guesses = table.iloc[:, position].to_numpy(np.float64)
+            pair = guesses[known, None], truth[known, None]
+            found = held_out_quality(*pair, "regression")
+            fits.append(Fit(name, found["test_r2"], found["test_rmse"], int(known.sum())))
+    return fits
+
+
+def measure_accuracy(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> Accuracy | None:
+    """Compare predictions with the target; None if the table has no target.
+
+    Raises
+    ------
+    InputError
+        If the target cannot be read.
+    """
+    if tree.target not in frame.columns:
+        return None
+    truth = find_labels(frame[tree.target], tree.classes)
+    guesses = find_labels(table["prediction"], tree.classes)
+    right, known = int(np.sum(truth == guesses)), int(np.sum(truth != MISSING))
+    return Accuracy(right, known, int(np.sum(truth == UNKNOWN)))

@@ -1,0 +1,227 @@
+"""One table: what ``treesweep solve`` and ``treesweep path`` do, without the printing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from pipelines.tables.resumable import StateFile, search_identity
+from solver.base import Snapshot, Solver, Watch
+from solver.catalogue import get_solver
+from solver.encodings import get_encoding
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.objective.exact import as_lambda
+from solver.objective.weights import whole_weights
+from solver.path.path import Path as LamPath
+from solver.path.path_search import find_path
+from solver.problem.problem import Problem
+from solver.solution import Solution
+from solver.trees.tree import Task, Tree
+from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
+
+
+@dataclass(frozen=True)
+class Request:
+    """A table, how to encode it, and what to find.
+
+    Parameters
+    ----------
+    data : str
+        A file, the name of a built-in dataset, or ``openml:ID``.
+    lam : str
+        λ, see :func:`solver.objective.exact.as_lambda`; ``k/n`` is k over the number of rows. Of a
+        path, the smallest one.
+    target : str or sequence of str, optional
+        Needed where the data do not know it. Regression may have several.
+    task : {"classification", "regression"}, optional
+        By default what a built-in dataset is for, else classification.
+    columns : mapping
+        How columns are read, by name.
+    separator : str, optional
+        What parts the fields of a text file.
+    weights : str, optional
+        Column of row weights.
+    limits : mapping
+        By the names of :class:`solver.limits.Limits`; None is no limit.
+    state : Path, optional
+        A file that a search without a proof is written to, and goes on from if it is there. The
+        limit of seconds holds for this call, the Solution's figures are those of all calls. Not
+        for paths.
+    """
+
+    data: str
+    lam: str
+    target: str | Sequence[str] | None = None
+    task: Task | None = None
+    encoding: str = "onehot"
+    encoding_options: Mapping[str, Any] = field(default_factory=dict)
+    solver: str = "branches"
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
+    weights: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    state: Path | None = None
+
+
+class Answer(NamedTuple):
+    """What came of a request.
+
+    Parameters
+    ----------
+    complaint : str or None
+        Why the state of the search could not be kept.
+    """
+
+    problem: Problem
+    solution: Solution
+    complaint: str | None = None
+
+
+def solve_request(
+    request: Request,
+    stop: Callable[[], bool] = lambda: False,
+    follow: Callable[[Snapshot], None] | None = None,
+) -> Answer:
+    """Load, encode and solve. What does not need the data is checked before they are read.
+
+    Parameters
+    ----------
+    request : Request
+    stop : callable
+        Asked during the search; when it returns True the search ends with what it has.
+    follow : callable, optional
+        Told twice a second how far the search is.
+
+    Raises
+    ------
+    InputError
+        If anything in the request is wrong or does not fit.
+    """
+    limits, solver = _check(request)
+    if request.state is not None and not solver.resumes:
+        raise InputError(
+            f"solver {request.solver!r} with these options cannot go on from a state; leave out "
+            "--state"
+        )
+    problem = make_problem(request)
+    lam = read_lambda(request.lam, problem.n_rows)
+    problem = problem.fitted(lam, limits.splits)
+    if request.state is None:
+        watch = Watch(stop=stop, snapshot=follow, interval=0.5)
+        return Answer(problem, solver.solve(problem, lam, limits, watch=watch))
+    kept = StateFile(request.state, search_identity(problem, lam, solver, limits))
+    start, watch = kept.tree(), kept.watch(stop, follow)
+    found = solver.solve(problem, lam, limits, start=start, watch=watch, state=kept.take_state())
+    return Answer(problem, kept.end(found), kept.complaint)
+
+
+class PathAnswer(NamedTuple):
+    """What came of a request for a path."""
+
+    problem: Problem
+    path: LamPath
+
+
+def find_path_request(
+    request: Request,
+    stop: Callable[[], bool] = lambda: False,
+    follow: Callable[[Snapshot], None] | None = None,
+) -> PathAnswer:
+    """Load, encode and find the λ-path; parameters and errors as :func:`solve_request`."""
+    limits, solver = _check(request)
+    problem = make_problem(request)
+    lam_min = read_lambda(request.lam, problem.n_rows)
+    problem = problem.fitted(lam_min, limits.splits)
+    watch = Watch(stop=stop, snapshot=follow, interval=0.5)
+    return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, watch))
+
+
+def _check(request: Request) -> tuple[Limits, Solver]:
+    """What can be refused before the data are read."""
+    limits = Limits(**request.limits)
+    solver = get_solver(request.solver)(**request.solver_options)
+    solver.check_limits(limits)
+    get_encoding(request.encoding).check_options(request.encoding_options)
+    read_lambda(request.lam, 1)
+    return limits, solver
+
+
+def read_lambda(text: str, n_rows: int) -> Fraction:
+    """λ as an exact fraction; ``2/n`` is two rows' worth of a table of so many rows."""
+    k, slash, n = text.strip().partition("/")
+    if slash and n.strip() == "n":
+        return as_lambda(k) / n_rows
+    return as_lambda(text)
+
+
+def make_problem(request: Request) -> Problem:
+    """Load and encode; errors as :func:`solve_request`."""
+    fields: dict[str, Any] = {"columns": dict(request.columns)}
+    if request.task is not None:
+        fields["task"] = request.task
+    if request.target is not None:
+        named = isinstance(request.target, str)
+        fields["target"] = request.target if named else list(request.target)
+    if request.separator is not None:
+        fields["separator"] = request.separator
+    dataset = load_dataset(request.data, **fields)
+    frame, weights = _take_weights(dataset, request.weights)
+    return Problem.from_table(
+        frame,
+        dataset.targets,
+        request.encoding,
+        task=dataset.task,
+        weights=weights,
+        columns=dataset.columns,
+        **request.encoding_options,
+    )
+
+
+def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any]:
+    frame = dataset.frame
+    if name is None:
+        return frame, None
+    if name not in frame.columns or name in dataset.targets:
+        known = ", ".join(c for c in frame.columns if c not in dataset.targets)
+        raise InputError(
+            f"dataset {dataset.name!r} has no column {name!r} for the weights; it has: {known}"
+        )
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column.dtype) and column.hasnans:
+        column = column.astype("float64")
+    weights = column.to_numpy()
+    try:
+        whole_weights(weights)
+    except InputError as error:
+        raise InputError(f"column {name!r}: {error}") from None
+    return frame.drop(columns=[name]), weights
+
+
+def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
+    """A table for a tree to predict on; it need not have a target.
+
+    Parameters
+    ----------
+    data : str
+        As for :class:`Request`.
+    separator : str, optional
+        What parts the fields of a text file.
+    tree : Tree
+        It knows how its columns are read, so that those of a text file are left as text.
+
+    Raises
+    ------
+    InputError
+        If there is no such table or it cannot be read.
+    """
+    reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
+    if reference.path is not None:
+        return read_file(reference.path.expanduser(), reference.separator, tree.texts)
+    return load_dataset(reference).frame

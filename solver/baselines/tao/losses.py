@@ -1,0 +1,96 @@
+"""What a prediction costs each row, and which one is best for some of them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+class Losses(Protocol):
+    """Costs of rows, in the unit of ``tree.errors``."""
+
+    tolerance: float
+    """By how much a sum of costs must be smaller to be smaller."""
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        """Weight of every row."""
+
+    def fit(self, rows: Rows) -> tuple[Any, Any]:
+        """The best prediction for some rows, and what it costs them together."""
+
+    def costs(self, rows: Rows, prediction: Any) -> NDArray[Any]:
+        """What a prediction costs each of these rows."""
+
+    def total(self, costs: NDArray[Any]) -> Any:
+        """The sum of costs, as a number of Python."""
+
+
+class Misclassified:
+    """The weight of the rows of other classes, in exact integers.
+
+    Parameters
+    ----------
+    counts : array of int64, shape (rows, classes)
+    """
+
+    tolerance = 0.0
+
+    def __init__(self, counts: NDArray[np.int64]) -> None:
+        self._counts = counts
+        self.weights: NDArray[np.int64] = counts.sum(axis=1)
+
+    def fit(self, rows: Rows) -> tuple[int, int]:
+        """The first of the most frequent classes, and the weight of the others."""
+        counts = self._counts[rows].sum(axis=0)
+        best = int(counts.argmax())
+        return best, int(counts.sum() - counts[best])
+
+    def costs(self, rows: Rows, prediction: int) -> NDArray[np.int64]:
+        """The weight of each row's other classes."""
+        return np.asarray(self.weights[rows] - self._counts[rows, prediction])
+
+    def total(self, costs: NDArray[np.int64]) -> int:
+        """The sum."""
+        return int(costs.sum())
+
+
+class SquaredErrors:
+    """The weighted squared distance of the outputs, in float64.
+
+    Parameters
+    ----------
+    values : array of float64, shape (rows, outputs)
+    weights : array of int64, shape (rows,)
+
+    Notes
+    -----
+    Give it targets :func:`solver.objective.squared_error.in_unit_range`. Sums of n terms of one
+    sign are wrong by at most n units in the last place, relative; the tolerance is well above that,
+    so that few moves are taken in vain. Means of very unequal weights may be less accurate: whether
+    a pass has made the tree better is for the solver to count exactly.
+    """
+
+    def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:
+        self.weights = weights
+        self._values = values
+        spread = self.fit(np.arange(len(values)))[1]
+        self.tolerance = max(1e-12, 1e-15 * len(values)) * spread
+
+    def fit(self, rows: Rows) -> tuple[NDArray[np.float64], float]:
+        """The weighted mean, and the squared distances from it."""
+        mean = np.average(self._values[rows], axis=0, weights=self.weights[rows])
+        return mean, self.total(self.costs(rows, mean))
+
+    def costs(self, rows: Rows, prediction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each row's squared distance times its weight."""
+        distances = self._values[rows] - prediction
+        return np.asarray((distances**2).sum(axis=1) * self.weights[rows])
+
+    def total(self, costs: NDArray[np.float64]) -> float:
+        """The sum."""
+        return float(costs.sum())

@@ -1,0 +1,154 @@
+"""TAO as a solver of the catalogue: CART's tree, made better node by node."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.baselines.cart import Cart
+from solver.baselines.tao.alternation import Alternation, Cut, Pricing
+from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
+from solver.limits import Limits
+from solver.objective.exact import Prices, objective
+from solver.objective.squared_error import in_unit_range
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status, TracePoint
+from solver.trees.tree import Shape, Tree, shape_of
+
+
+class Tao(Solver):
+    """Tree alternating optimisation, from the tree that CART grows within the limits.
+
+    At every split the best cut is taken for the rows that come to it and the subtrees that stand
+    below it, or the split is given up where it is not worth λ; then the next split, from the
+    leaves to the root, again and again until none changes. The objective falls all the way, so
+    that it is never above that of any pruning of CART's tree. It proves nothing: status
+    ``heuristic``, no lower bound.
+
+    Features of more than two unordered values are not taken: a split on another feature would
+    have another number of subtrees, and there is none to put in a new one's place.
+
+    References
+    ----------
+    Carreira-Perpiñán & Tavallali (2018), "Alternating optimization of decision trees, with
+    application to learning sparse oblique trees".
+    """
+
+    name: ClassVar[str] = "tao"
+    version: ClassVar[str] = f"1, {Cart.version}"
+    summary: ClassVar[str] = "CART's tree, improved node by node (TAO); no proof"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "continuous"}),
+        limits=frozenset({"depth", "min_leaf_size"}),
+        proves=False,
+        tasks=frozenset({"classification", "regression"}),
+    )
+    options: ClassVar[Mapping[str, Option]] = Cart.options
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._cart = Cart(**options)
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        began = time.perf_counter()
+
+        def is_over() -> bool:
+            late = limits.seconds is not None and time.perf_counter() - began > limits.seconds
+            return late or watch.stop()
+
+        shapes = [self._cart.grow(problem, Fraction(0), limits)]
+        if start is not None and _keeps(start, limits):
+            shapes.append(shape_of(start))
+
+        def cost(tree: Tree) -> tuple[Fraction, int]:
+            return objective(tree.errors, tree.splits, problem.total_weight, lam), tree.splits
+
+        trees: list[Tree] = []
+        passes = 0
+        for shape in shapes:
+            searched = _plant(problem, lam, limits, shape)
+            trees.append(_grow(problem, searched))
+            is_better = True
+            while is_better:
+                is_changed = searched.improve(is_over)
+                passes += 1
+                # A pass of regression counts in floats: whether the tree is better is counted
+                # anew, exactly, or a pass and the next might undo each other without end.
+                grown = _grow(problem, searched) if is_changed else trees[-1]
+                is_better = cost(grown) < cost(trees[-1])
+                if is_better:
+                    trees[-1] = grown
+                is_better &= not is_over()
+        found = min(trees, key=cost)
+        reached = objective(found.errors, found.splits, problem.total_weight, lam)
+        seconds = time.perf_counter() - began
+        return Solution(
+            tree=found,
+            status=Status.HEURISTIC,
+            lam=lam,
+            objective=reached,
+            lower_bound=None,
+            errors=found.errors,
+            total_weight=problem.total_weight,
+            seconds=seconds,
+            solver=self.name,
+            version=self.version,
+            iterations=passes,
+            trace=(TracePoint(seconds, float(reached), None),),
+            tolerance=problem.tolerance,
+        )
+
+
+@dataclass(frozen=True)
+class _FloatPrices:
+    """Of regression: ``squared error + split·splits``, in float64."""
+
+    split: float
+
+    def cost(self, errors: float, splits: int) -> float:
+        """Errors and splits together."""
+        return errors + self.split * splits
+
+
+def _grow(problem: Problem, searched: Alternation) -> Tree:
+    return problem.grow(searched.shape(lambda cut: problem.cut_number(*cut)))
+
+
+def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alternation:
+    losses: Losses
+    prices: Pricing
+    if problem.values is None:
+        losses, prices = Misclassified(problem.counts), Prices.plain(lam, problem.total_weight)
+    else:
+        weights = problem.counts[:, 0]
+        targets, k = in_unit_range(problem.values, weights)
+        losses = SquaredErrors(targets, weights)
+        prices = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
+    smallest = int(limits.min_leaf_size or 0)
+    tree = Alternation(problem.codes, problem.arities, losses, prices, smallest)
+    tree.plant(shape, lambda number: Cut(*problem.locate_cut(number)))
+    return tree
+
+
+def _keeps(tree: Tree, limits: Limits) -> bool:
+    """Whether a tree keeps the limits that are honoured."""
+    smallest = limits.min_leaf_size or 0
+    sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
+    return (limits.depth is None or tree.depth <= limits.depth) and (
+        tree.splits == 0 or all(size == 0 or size >= smallest for size in sizes)
+    )

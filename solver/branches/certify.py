@@ -1,0 +1,145 @@
+"""Writing certificates: a search that knows the optimum proves it once more, and notes how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from solver.base import Watch
+from solver.branches.engine import ThresholdEngine
+from solver.branches.kernels.ao_star import FULL, RUNNING
+from solver.branches.kernels.memo import feature_of
+from solver.branches.kernels.state import LEFT, OPENED
+from solver.engine.tree_constraints import Scope
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.kernels.bit_table import Ints, Table
+from solver.kernels.jit import kernel
+from solver.limits import Limits
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.verify.certificate import RULES, Certificate
+
+SPLITS, COUNTS, KNOWN = range(len(RULES))
+
+_SLICE = 4096
+
+
+@kernel
+def script(table: Table, events: Ints, rows: Ints, opened: Ints) -> int:
+    """Turn the events of a log into the rows of a certificate; their number.
+
+    Parameters
+    ----------
+    rows : (events + 1, 5)
+        Level, feature, code, bound and rule. Row 0 is the root's; its bound is not set.
+    opened : (events + 1,)
+        Room for the open row of every level.
+    """
+    n, level = 1, 0
+    opened[0] = 0
+    rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3], rows[0, 4] = 0, -1, -1, 0, COUNTS
+    for i in range(len(events)):
+        value, bound = events[i, 0], events[i, 1]
+        if value == LEFT:
+            rows[opened[level], 3] = bound
+            level -= 1
+            continue
+        rows[opened[level], 4] = SPLITS
+        feature = feature_of(table, value)
+        rows[n, 0], rows[n, 1], rows[n, 2] = level + 1, feature, value - table.values[feature]
+        if bound == OPENED:
+            level += 1
+            opened[level] = n
+            rows[n, 3], rows[n, 4] = 0, COUNTS
+        else:
+            rows[n, 3], rows[n, 4] = bound, KNOWN
+        n += 1
+    return n
+
+
+def certify(
+    problem: Problem,
+    claims: Sequence[tuple[Fraction, int, int]],
+    limits: Limits,
+    settings: Mapping[str, Any],
+    watch: Watch,
+) -> Certificate:
+    """Prove the optimum at one λ or several, and write the proof down.
+
+    Parameters
+    ----------
+    claims : sequence of (λ, errors, splits)
+        What an optimal tree has at each λ, as a search has proven before.
+    limits : Limits
+        The limit on depth is part of the claims; that of bytes holds for each proof.
+    settings : mapping
+        The options of :class:`solver.branches.Branches`.
+
+    Raises
+    ------
+    InputError
+        If a claim is not true, the limits are such that no certificate can be written, or it was
+        stopped.
+    """
+    if limits.splits is not None or (limits.min_leaf_size or 0) > 1:
+        raise InputError(
+            "a certificate covers a limit on depth, but none on splits or the size of leaves; "
+            "leave these or the proof out"
+        )
+    return Certificate.joined(
+        [_prove(problem, *claim, limits, settings, watch) for claim in claims]
+    )
+
+
+def _prove(
+    problem: Problem,
+    lam: Fraction,
+    errors: int,
+    splits: int,
+    limits: Limits,
+    settings: Mapping[str, Any],
+    watch: Watch,
+) -> Certificate:
+    prices = Prices.plain(lam, problem.total_weight)
+    if not prices.fits:
+        raise InputError(
+            f"λ = {lam} has too many digits for a certificate, whose bounds are 64-bit integers; "
+            "write it with fewer"
+        )
+    goal = prices.cost(errors, splits)
+    if goal <= prices.error * problem.unavoidable_errors:
+        rows = np.array([[0, -1, -1, goal, COUNTS]], np.int64)
+    else:
+        scope = Scope.of(problem, lam, Limits(depth=limits.depth))
+        engine = ThresholdEngine(problem, prices, scope, settings)
+        engine.aim(goal)
+        while (outcome := engine.step(_SLICE, -1)) in (RUNNING, FULL):
+            if outcome == FULL and not engine.grow(limits.bytes):
+                raise InputError("the proof does not fit into the memory limit")
+            if watch.stop():
+                raise InputError("the proof was stopped before its end")
+        if engine.proven < goal:
+            raise InputError(
+                f"at λ = {lam} a tree of {count(errors, 'error')} and "
+                f"{count(splits, 'split')} is not optimal: "
+                "there is no proof of it"
+            )
+        events = engine.log.events[: int(engine.log.used[0])]
+        rows = np.zeros((len(events) + 1, 5), np.int64)
+        rows = rows[: script(engine.table, events, rows, np.zeros(len(rows), np.int64))]
+        rows[0, 3] = min(engine.proven, goal)
+    level, feature, code, bound, rule = rows.T
+    return Certificate(
+        lam=[str(lam)] * len(rows),
+        level=level.astype(np.int32),
+        feature=feature.astype(np.int32),
+        code=code.astype(np.int32),
+        bound=bound.copy(),
+        rule=rule.astype(np.int8),
+        depth=limits.depth,
+        total_weight=problem.total_weight,
+    )

@@ -1,0 +1,205 @@
+"""Bounds: on a branch from its class counts, and on a split from its children.
+
+Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
+is here a lower bound on what it costs; the upper bounds kept beside are costs of known trees and
+make the search anytime. With a limit on splits every bound is a row over split budgets and the
+sum over children becomes a (min, +) convolution.
+"""
+
+from __future__ import annotations
+
+from solver.branches.kernels.state import (
+    BUDGET,
+    INFINITE,
+    N_CANDIDATES,
+    NODE,
+    Memo,
+    Rules,
+    Scratch,
+    Stack,
+)
+from solver.kernels.bit_table import Ints, Table
+from solver.kernels.jit import inlined, outlined
+
+
+@inlined
+def rank(scratch: Scratch, n_classes: int) -> int:
+    """Sort the positive ``scratch.counts``, largest first; their number."""
+    n = 0
+    for k in range(n_classes):
+        value = scratch.counts[k]
+        if value > 0:
+            i = n
+            while i > 0 and scratch.ranked[i - 1] < value:
+                scratch.ranked[i] = scratch.ranked[i - 1]
+                i -= 1
+            scratch.ranked[i] = value
+            n += 1
+    return n
+
+
+@inlined
+def first_bounds(
+    rules: Rules,
+    scratch: Scratch,
+    n_classes: int,
+    weight: int,
+    errors: int,
+    floor: int,
+    lower: Ints,
+) -> None:
+    """Lower bounds, one per split budget, of a branch with the class weights ``scratch.counts``.
+
+    Proposition 4.2: a split costs its price and purifies at best. Beyond the paper: errors on
+    equivalent points (``floor``) stay, and a tree of ``s`` splits with at most ``A`` children
+    each has at most ``s·(A − 1) + 1`` leaves and so predicts no more classes than that.
+    """
+    leaf = errors * rules.error
+    for b in range(rules.budgets):
+        lower[b] = leaf
+    if weight < 2 * rules.min_leaf or errors <= floor:
+        return
+    if not rules.class_counts:
+        for b in range(rules.budgets):
+            if b > 0 or rules.budgets == 1:
+                lower[b] = min(leaf, rules.split + rules.error * floor)
+        return
+    n = rank(scratch, n_classes)
+    kept, covered, splits, best = 0, 0, 0, leaf
+    while True:
+        splits += 1
+        if rules.budgets > 1 and splits >= rules.budgets:
+            break
+        most = min(n, splits * (rules.max_arity - 1) + 1)
+        while covered < most:
+            kept += scratch.ranked[covered]
+            covered += 1
+        best = min(best, splits * rules.split + rules.error * max(floor, weight - kept))
+        if rules.budgets > 1:
+            lower[splits] = best
+        elif covered == n:
+            lower[0] = best
+            break
+
+
+@outlined
+def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: int) -> None:
+    """Sum the bounds of several branches, a number of splits shared out among them at best.
+
+    Parameters
+    ----------
+    bounds : (values, budgets)
+        Of which rows ``first`` to ``end`` are summed; the sum of the first ``c`` of them is
+        written to ``sums[c]``.
+    """
+    for b in range(budgets):
+        sums[0, b] = 0
+    for value in range(first, end):
+        c = value - first
+        for b in range(budgets):
+            sums[c + 1, b] = INFINITE
+        for share in range(budgets):
+            for b in range(share, budgets):
+                sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + bounds[value, share])
+
+
+@inlined
+def convolve(
+    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, out: Ints
+) -> None:
+    """Sum the bounds of the children of a split, budgets shared out at best; add the split."""
+    first, end = table.values[feature], table.values[feature + 1]
+    if rules.budgets == 1:
+        total = rules.split
+        for value in range(first, end):
+            total += bounds[value, 0]
+        out[0] = total
+        return
+    convolve_budgets(rules.budgets, scratch.sums, bounds, first, end)
+    out[0] = INFINITE
+    for b in range(1, rules.budgets):
+        out[b] = rules.split + scratch.sums[end - first, b - 1]
+
+
+@inlined
+def share_out(
+    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, budget: int
+) -> None:
+    """The budgets of the children at which :func:`convolve` finds its sum."""
+    first, left = table.values[feature], budget - 1
+    for c in range(table.values[feature + 1] - first):
+        scratch.shares[c] = 0
+    if rules.budgets == 1:
+        return
+    convolve(table, rules, scratch, bounds, feature, scratch.lower)
+    for c in range(table.values[feature + 1] - first - 1, -1, -1):
+        for share in range(left + 1):
+            cost = bounds[first + c, share]
+            if scratch.sums[c + 1, left] == scratch.sums[c, left - share] + cost:
+                scratch.shares[c] = share
+                left -= share
+                break
+
+
+@inlined
+def supported(table: Table, rules: Rules, stack: Stack, d: int, feature: int) -> bool:
+    """Whether a split can pay against one of its subtrees serving all rows (support bound).
+
+    Without the split, the subtree of child ``j`` errs at worst on all rows of the others. So a
+    split is only worth its price if for every ``j`` the others gain more than it:
+    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``. What a branch gains, no subset of its rows can
+    exceed, so a split that is not worth its price here is not worth it in any branch below.
+    """
+    total, largest = 0, 0
+    for value in range(table.values[feature], table.values[feature + 1]):
+        gain = (
+            stack.child_weight[d, value] * rules.error
+            - stack.child_lower[d, value, rules.budgets - 1]
+        )
+        total += gain
+        largest = max(largest, gain)
+    return total - largest > rules.split
+
+
+@inlined
+def raise_split(
+    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int
+) -> None:
+    """Bring the lower bound of a split up to date with those of its children."""
+    convolve(table, rules, scratch, stack.child_lower[d], feature, scratch.lower)
+    low = scratch.lower[stack.head[d, BUDGET]]
+    if rules.support and not supported(table, rules, stack, d, feature):
+        low = INFINITE
+    stack.split_lower[d, feature] = max(stack.split_lower[d, feature], low)
+
+
+@inlined
+def refresh_split(
+    table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
+) -> bool:
+    """Bring all bounds of a split up to date; whether the branch has a better tree now."""
+    raise_split(table, rules, stack, scratch, d, feature)
+    convolve(table, rules, scratch, stack.child_upper[d], feature, scratch.upper)
+    node, improved = stack.head[d, NODE], False
+    for b in range(rules.budgets):
+        if scratch.upper[b] < memo.node_upper[node, b]:
+            memo.node_upper[node, b] = scratch.upper[b]
+            memo.node_best[node, b] = feature
+            improved = True
+    return improved
+
+
+@inlined
+def settle(rules: Rules, memo: Memo, stack: Stack, d: int) -> None:
+    """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
+    node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
+    low = memo.node_upper[node, budget]
+    for i in range(stack.head[d, N_CANDIDATES]):
+        low = min(low, stack.split_lower[d, stack.candidates[d, i]])
+    # What fewer splits reach costs no less; what they reach, more splits reach as well.
+    for b in range(budget + 1):
+        memo.node_lower[node, b] = max(memo.node_lower[node, b], low)
+    for b in range(1, rules.budgets):
+        if memo.node_upper[node, b - 1] < memo.node_upper[node, b]:
+            memo.node_upper[node, b] = memo.node_upper[node, b - 1]
+            memo.node_best[node, b] = memo.node_best[node, b - 1]

@@ -1,0 +1,184 @@
+"""The memo: which branch is the same problem as one that is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.branches.kernels.row_bitsets import ONE, ZERO
+from solver.branches.kernels.state import INFINITE, LITERALS, NODES, SMALL, Memo, Rules, Scratch
+from solver.kernels.bit_table import Table
+from solver.kernels.jit import inlined, kernel, outlined
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def branch_hash(
+    table: Table, rules: Rules, scratch: Scratch, row_key: np.uint64, depth: int
+) -> np.uint64:
+    """Hash of a branch: of its rows, and its depth if that is limited; or of its literals.
+
+    Parameters
+    ----------
+    row_key : uint64
+        Sum of the keys of its rows.
+    """
+    value = ZERO
+    if rules.row_memo:
+        value = row_key
+        if rules.depth < INFINITE:
+            value += np.uint64(depth + 1) * _STEP
+    else:
+        for i in range(depth):
+            value += table.literal_keys[scratch.literals[i]]
+    # Slots are chosen by the lowest bits.
+    return value ^ (value >> np.uint64(32))
+
+
+@inlined
+def feature_of(table: Table, value: int) -> int:
+    """The feature that a value belongs to."""
+    low, high = 0, len(table.values) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if table.values[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def spell_literals(table: Table, memo: Memo, scratch: Scratch, node: int) -> None:
+    """Write a node's literals as the bits that a row must have, and where it must have them."""
+    for w in range(len(scratch.care)):
+        scratch.care[w], scratch.want[w] = ZERO, ZERO
+    start = memo.node_literals[node, 0]
+    for i in range(start, start + memo.node_literals[node, 1]):
+        value = memo.literals[i]
+        f = feature_of(table, value)
+        code = value - table.values[f]
+        begin, end = table.columns[f], table.columns[f + 1]
+        if code > 0:
+            begin += code - 1
+            end = begin + 1
+            scratch.want[begin >> 6] |= ONE << np.uint64(begin & 63)
+        for column in range(begin, end):
+            scratch.care[column >> 6] |= ONE << np.uint64(column & 63)
+
+
+@inlined
+def same_hash(
+    rules: Rules, memo: Memo, n_rows: int, depth: int, value: np.uint64, node: int
+) -> bool:
+    """Whether a node may be the branch."""
+    if memo.node_hash[node] != value or memo.node_rows[node] != n_rows:
+        return False
+    return (rules.row_memo and rules.depth >= INFINITE) or memo.node_literals[node, 1] == depth
+
+
+@inlined
+def same_branch(
+    table: Table, rules: Rules, memo: Memo, scratch: Scratch, node: int, n_rows: int
+) -> bool:
+    """Whether a node of equal hash, with as many rows, is the branch: a hash is not a proof.
+
+    Rows: the branch has as many rows as the node, and every one of them obeys the literals of the
+    node, so they are the same rows. Two branches of equal rows are the same problem only if
+    equally many splits may follow, so with a depth limit their depths must agree (the trap of
+    Appendix B.1). A limit on splits needs no key: bounds are kept for every budget.
+    """
+    if rules.row_memo:
+        spell_literals(table, memo, scratch, node)
+        for i in range(n_rows):
+            for w in range(len(scratch.care)):
+                if table.bits[scratch.rows[i], w] & scratch.care[w] != scratch.want[w]:
+                    return False
+        return True
+    start, length = memo.node_literals[node, 0], memo.node_literals[node, 1]
+    for i in range(length):
+        found = False
+        for j in range(length):
+            found |= memo.literals[start + i] == scratch.literals[j]
+        if not found:
+            return False
+    return True
+
+
+@outlined
+def find(
+    table: Table,
+    rules: Rules,
+    memo: Memo,
+    scratch: Scratch,
+    n_rows: int,
+    depth: int,
+    value: np.uint64,
+) -> int:
+    """The node of ``scratch.rows`` and ``scratch.literals``; −1 if it is not known.
+
+    Parameters
+    ----------
+    value : uint64
+        Its :func:`branch_hash`.
+    """
+    last = len(memo.slots) - 1
+    slot = np.int64(value & np.uint64(last))
+    while memo.slots[slot] >= 0:
+        node = memo.slots[slot]
+        if same_hash(rules, memo, n_rows, depth, value, node) and same_branch(
+            table, rules, memo, scratch, node, n_rows
+        ):
+            return int(node)
+        slot = (slot + 1) & last
+    return -1
+
+
+@inlined
+def add(
+    rules: Rules, memo: Memo, scratch: Scratch, n_rows: int, depth: int, value: np.uint64
+) -> int:
+    """Make a node of a branch that is not known; its bounds are for the caller to set."""
+    node = memo.used[NODES]
+    memo.used[NODES] += 1
+    last = len(memo.slots) - 1
+    slot = np.int64(value & np.uint64(last))
+    while memo.slots[slot] >= 0:
+        slot = (slot + 1) & last
+    memo.slots[slot] = node
+    memo.node_hash[node] = value
+    memo.node_rows[node] = n_rows
+    start = memo.used[LITERALS]
+    memo.node_literals[node, 0] = start
+    memo.node_literals[node, 1] = depth
+    for i in range(depth):
+        memo.literals[start + i] = scratch.literals[i]
+    memo.used[LITERALS] += depth
+    for b in range(rules.budgets):
+        memo.node_lower[node, b] = 0
+        memo.node_upper[node, b] = INFINITE
+        memo.node_best[node, b] = SMALL
+    return int(node)
+
+
+@kernel
+def rehash(memo: Memo) -> None:
+    """Fill an empty table of slots with all nodes."""
+    last = len(memo.slots) - 1
+    for node in range(memo.used[NODES]):
+        slot = np.int64(memo.node_hash[node] & np.uint64(last))
+        while memo.slots[slot] >= 0:
+            slot = (slot + 1) & last
+        memo.slots[slot] = node
+
+
+@kernel
+def look_for(
+    table: Table, rules: Rules, memo: Memo, scratch: Scratch, n_rows: int, depth: int
+) -> int:
+    """As :func:`find`, for the caller outside of the search."""
+    row_key = ZERO
+    for i in range(n_rows):
+        row_key += table.keys[scratch.rows[i]]
+    value = branch_hash(table, rules, scratch, row_key, depth)
+    return find(table, rules, memo, scratch, n_rows, depth, value)

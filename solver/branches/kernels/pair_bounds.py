@@ -1,0 +1,278 @@
+"""What further splits could make of every child, from counts of pairs of features.
+
+The class weights of ``f = v and g = u`` tell, before any child is created, what the split ``g``
+would make of the child ``f = v``. So every child's best single split is known exactly, and a
+larger tree of the child is bounded through the four cells of each pair: a purification bound of
+two steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.branches.kernels.row_bitsets import ZERO, add_weights, columns_at
+from solver.branches.kernels.state import (
+    BLOCK,
+    HAS_JOINT,
+    INFINITE,
+    JOINT_AT,
+    MOST_KEPT_COLUMNS,
+    N_CLASSES,
+    N_COLUMNS,
+    Rules,
+    Scratch,
+    Stack,
+)
+from solver.kernels.bit_table import Table
+from solver.kernels.jit import inlined
+from solver.kernels.simd import (
+    lanes_add,
+    lanes_copy,
+    lanes_fill,
+    lanes_least,
+    lanes_max,
+    lanes_min,
+    lanes_narrow,
+    lanes_sub,
+)
+
+# Rows of ``scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
+# compiler prove that they do not overlap, and so use vector instructions.
+N11 = 0  # weight of one class in the cells f = 1, g = 1; 1, 0; 0, 1; 0, 0
+N10 = 1 * BLOCK
+N01 = 2 * BLOCK
+N00 = 3 * BLOCK
+WEIGHT = 4 * BLOCK  # weight of the four cells
+MOST = 8 * BLOCK  # of their largest class
+NEXT = 12 * BLOCK  # of their second largest class
+LOW = 16 * BLOCK  # bounds on their subtrees
+VALUE = 20 * BLOCK  # bounds on the children f = 1, f = 0, g = 1, g = 0
+STUMPS = 24 * BLOCK  # their single splits
+FLOOR = 28 * BLOCK  # unavoidable errors of the child in hand
+SPARE = 29 * BLOCK
+ERRORS = 30 * BLOCK  # of the four cells
+SECOND = 34 * BLOCK  # least errors of the four cells after one more split
+KEPT = 12 * BLOCK  # numbers from WEIGHT on that are kept of a pair of columns
+
+
+@inlined
+def count_cells(table: Table, stack: Stack, scratch: Scratch, d: int, i: int, begin: int) -> None:
+    """Class weights of the cells of column ``i`` with a block of columns, summed up."""
+    work = scratch.work
+    for row in range(WEIGHT, NEXT + 4 * BLOCK, BLOCK):
+        lanes_fill(work, row, 0)
+    for k in range(stack.head[d, N_CLASSES]):
+        lanes_fill(work, N11, 0)
+        for w in range(stack.segments[d, k], stack.segments[d, k + 1]):
+            word = column_word(table, stack, d, i, w)
+            if word != ZERO:
+                add_weights(table, stack, d, w, word, begin, work, N11)
+        single, total = scratch.singles[k, i], scratch.totals[k]
+        lanes_fill(work, N10, single)
+        lanes_sub(work, N10, work, N11)
+        lanes_copy(work, N01, scratch.singles[k], begin)
+        lanes_sub(work, N01, work, N11)
+        lanes_fill(work, N00, total - single)
+        lanes_sub(work, N00, work, N01)
+        for cell in range(4):
+            at = cell * BLOCK
+            lanes_add(work, WEIGHT + at, work, N11 + at)
+            lanes_copy(work, SPARE, work, N11 + at)
+            lanes_min(work, SPARE, work, MOST + at)
+            lanes_max(work, NEXT + at, work, SPARE)
+            lanes_max(work, MOST + at, work, N11 + at)
+
+
+@inlined
+def column_word(table: Table, stack: Stack, d: int, i: int, w: int) -> np.uint64:
+    """One word of a column of the frame."""
+    at = columns_at(table, stack, d) + w * stack.head[d, N_COLUMNS]
+    return np.uint64(stack.words[at + i])
+
+
+@inlined
+def bound_cell(
+    rules: Rules, scratch: Scratch, deep: bool, i: int, begin: int, code_f: int, code_g: int
+) -> None:
+    """Bound the subtree of a cell; INFINITE where no split should make such a cell.
+
+    One split more leaves in a cell at least the errors beyond its two largest classes. It leaves
+    no less than the best single split of the child that the cell is part of, but for the rows
+    that the child has beside the cell: that split would serve the child as well.
+    """
+    work, error, split = scratch.work, rules.error, rules.split
+    more = 0 if deep else INFINITE // 2
+    least = split if rules.support else -INFINITE
+    cell = 2 * (1 - code_f) + 1 - code_g
+    beside_f, beside_g = 2 * (1 - code_f) + code_g, 2 * code_f + 1 - code_g
+    of_f = scratch.single_errors[code_f, i]
+    lanes_copy(work, SPARE, scratch.single_errors[code_g], begin)
+    for j in range(BLOCK):
+        weight = work[WEIGHT + cell * BLOCK + j]
+        errors = weight - work[MOST + cell * BLOCK + j]
+        second = errors - work[NEXT + cell * BLOCK + j]
+        second = max(second, of_f - work[WEIGHT + beside_f * BLOCK + j])
+        second = max(second, work[SPARE + j] - work[WEIGHT + beside_g * BLOCK + j])
+        low = min(error * errors, split + more + min(error * second, split))
+        pays = (weight >= rules.min_leaf) & (error * weight - low > least)
+        work[LOW + cell * BLOCK + j] = low if pays else INFINITE
+        work[ERRORS + cell * BLOCK + j] = errors
+        work[SECOND + cell * BLOCK + j] = min(second, errors)
+
+
+@inlined
+def bound_child(rules: Rules, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
+    """Bound a child by each split of it into the cells ``a`` and ``b``.
+
+    Its tree has one split, or one more in one of the cells, or at least two more: both in one
+    cell, the other being a leaf; or one in each; or at least three.
+    """
+    work, error, split = scratch.work, rules.error, rules.split
+    more = 0 if deep else INFINITE // 2
+    for j in range(BLOCK):
+        low_a, low_b = work[LOW + a * BLOCK + j], work[LOW + b * BLOCK + j]
+        errors_a, errors_b = work[ERRORS + a * BLOCK + j], work[ERRORS + b * BLOCK + j]
+        second_a, second_b = work[SECOND + a * BLOCK + j], work[SECOND + b * BLOCK + j]
+        floor = work[FLOOR + j]
+        stump = split + error * (errors_a + errors_b)
+        one = 2 * split + error * max(floor, min(errors_a + second_b, second_a + errors_b))
+        two = 3 * split + error * max(floor, min(second_a + second_b, min(errors_a, errors_b)))
+        three = 4 * split + error * floor
+        value = max(min(stump, min(one, min(two, three)) + more), split + low_a + low_b)
+        pays = (low_a < INFINITE) & (low_b < INFINITE)
+        work[VALUE + child * BLOCK + j] = value if pays else INFINITE
+        work[STUMPS + child * BLOCK + j] = stump if pays else INFINITE
+
+
+@inlined
+def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
+    """Note the fewest errors of a single split of the children of a pair of columns."""
+    work, best = scratch.work, scratch.single_errors
+    for cell in range(4):
+        at = ERRORS + cell * BLOCK
+        lanes_copy(work, at, work, WEIGHT + cell * BLOCK)
+        lanes_sub(work, at, work, MOST + cell * BLOCK)
+        for j in range(n, BLOCK):
+            work[at + j] = INFINITE
+    for code in range(2):
+        # Cells 11 and 10 make f = 1, cells 11 and 01 make g = 1.
+        lanes_copy(work, SPARE, work, ERRORS + (2 - 2 * code) * BLOCK)
+        lanes_add(work, SPARE, work, ERRORS + (3 - 2 * code) * BLOCK)
+        best[code, i] = min(best[code, i], lanes_least(work, SPARE))
+        lanes_copy(work, SPARE, work, ERRORS + (1 - code) * BLOCK)
+        lanes_add(work, SPARE, work, ERRORS + (3 - code) * BLOCK)
+        lanes_min(best[code], begin, work, SPARE)
+
+
+@inlined
+def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) -> None:
+    """Mark the columns that part the branch as the first of the pair does."""
+    work = scratch.work
+    lanes_copy(work, SPARE, work, WEIGHT + BLOCK)
+    lanes_add(work, SPARE, work, WEIGHT + 2 * BLOCK)
+    lanes_copy(work, N11, work, WEIGHT)
+    lanes_add(work, N11, work, WEIGHT + 3 * BLOCK)
+    lanes_min(work, SPARE, work, N11)
+    if lanes_least(work, SPARE) > 0:
+        return
+    for j in range(n):
+        if work[SPARE + j] == 0:
+            scratch.duplicate[stack.live[d, begin + j]] = 1
+
+
+@inlined
+def count_block(
+    table: Table,
+    rules: Rules,
+    stack: Stack,
+    scratch: Scratch,
+    d: int,
+    i: int,
+    begin: int,
+    n: int,
+    at: int,
+    refined: bool,
+) -> None:
+    """Count the cells of column ``i`` and ``n`` columns from ``begin``; keep them at ``at``."""
+    work = scratch.work
+    count_cells(table, stack, scratch, d, i, begin)
+    if stack.head[d, HAS_JOINT]:
+        # What is written beyond the last column is overwritten by the next row.
+        joint_at = stack.head[d, JOINT_AT] + i * stack.head[d, N_COLUMNS] + begin
+        lanes_narrow(stack.joint, joint_at, work, WEIGHT)
+    if rules.duplicates:
+        note_duplicates(stack, scratch, d, begin, n)
+    if refined:
+        note_single_errors(scratch, i, begin, n)
+    for row in range(0, KEPT, BLOCK):
+        lanes_copy(scratch.kept, at + row, work, WEIGHT + row)
+
+
+@inlined
+def bound_block(
+    rules: Rules, scratch: Scratch, i: int, begin: int, n: int, at: int, deep: bool
+) -> None:
+    """Let column ``i`` and each of a block of columns split each other's children."""
+    last, work = len(scratch.column_of), scratch.work
+    for row in range(0, KEPT, BLOCK):
+        lanes_copy(work, WEIGHT + row, scratch.kept, at + row)
+    bound_cell(rules, scratch, deep, i, begin, 1, 1)
+    bound_cell(rules, scratch, deep, i, begin, 1, 0)
+    bound_cell(rules, scratch, deep, i, begin, 0, 1)
+    bound_cell(rules, scratch, deep, i, begin, 0, 0)
+    lanes_fill(work, FLOOR, scratch.floors_by_code[1, i])
+    bound_child(rules, scratch, deep, 0, 1, 0)
+    lanes_fill(work, FLOOR, scratch.floors_by_code[0, i])
+    bound_child(rules, scratch, deep, 2, 3, 1)
+    lanes_copy(work, FLOOR, scratch.floors_by_code[1], begin)
+    bound_child(rules, scratch, deep, 0, 2, 2)
+    lanes_copy(work, FLOOR, scratch.floors_by_code[0], begin)
+    bound_child(rules, scratch, deep, 1, 3, 3)
+    for row in range(VALUE, STUMPS + 4 * BLOCK, BLOCK):
+        for j in range(n, BLOCK):
+            work[row + j] = INFINITE
+    for code in range(2):
+        row, at = (1 - code) * BLOCK, code * last
+        lower, stump = scratch.pair_lower, scratch.stump
+        lower[at + i] = min(lower[at + i], lanes_least(work, VALUE + row))
+        stump[at + i] = min(stump[at + i], lanes_least(work, STUMPS + row))
+        lanes_min(lower, at + begin, work, VALUE + 2 * BLOCK + row)
+        lanes_min(stump, at + begin, work, STUMPS + 2 * BLOCK + row)
+
+
+@inlined
+def pair_binary(
+    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, deep: bool
+) -> None:
+    """Bound all children by pairs, where every feature has two codes.
+
+    Columns and live features then are the same, and code ``c`` of column ``j`` has its results in
+    ``scratch.pair_lower[c · columns + j]`` and ``scratch.stump`` likewise.
+    """
+    n_columns, last = stack.head[d, N_COLUMNS], len(scratch.column_of)
+    refined = n_columns <= MOST_KEPT_COLUMNS
+    for code in range(2):
+        for j in range(n_columns):
+            value = table.values[stack.live[d, j]] + code
+            scratch.pair_lower[code * last + j] = INFINITE
+            scratch.stump[code * last + j] = INFINITE
+            scratch.floors_by_code[code, j] = scratch.floors[value]
+            scratch.single_errors[code, j] = scratch.leaf[value] // rules.error if refined else -1
+    # Two passes, for the single splits of all children must be known; one where there is no room
+    # to keep the counts of all pairs.
+    at = 0
+    for i in range(n_columns):
+        for begin in range(i + 1, n_columns, BLOCK):
+            n = min(n_columns - begin, BLOCK)
+            count_block(table, rules, stack, scratch, d, i, begin, n, at, refined)
+            if refined:
+                at += KEPT
+            else:
+                bound_block(rules, scratch, i, begin, n, at, deep)
+    if not refined:
+        return
+    at = 0
+    for i in range(n_columns):
+        for begin in range(i + 1, n_columns, BLOCK):
+            bound_block(rules, scratch, i, begin, min(n_columns - begin, BLOCK), at, deep)
+            at += KEPT

@@ -1,0 +1,81 @@
+"""The smallest trees of a branch: a leaf, or one split."""
+
+from __future__ import annotations
+
+from solver.branches.kernels.row_bitsets import ONE, ZERO
+from solver.branches.kernels.state import Rules, Scratch
+from solver.kernels.bit_table import Ints, Table
+from solver.kernels.jit import kernel, outlined, trailing_zeros
+
+
+@outlined
+def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
+    """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them."""
+    n_columns = table.columns[len(table.columns) - 1]
+    for k in range(len(totals)):
+        totals[k] = 0
+        for column in range(n_columns):
+            singles[k, column] = 0
+    for i in range(n):
+        row = rows[i]
+        k, weight = table.labels[row], table.weights[row]
+        totals[k] += weight
+        for w in range(table.bits.shape[1]):
+            word = table.bits[row, w]
+            while word != ZERO:
+                singles[k, w * 64 + trailing_zeros(word)] += weight
+                word &= word - ONE
+
+
+@kernel
+def split_counts(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
+    """As :func:`count_rows`, for the caller outside of the search."""
+    count_rows(table, rows, n, totals, singles)
+
+
+@kernel
+def best_small(
+    table: Table, rules: Rules, scratch: Scratch, n: int, depth: int, budget: int
+) -> int:
+    """The first split of the least tree of at most one split of ``scratch.rows``; −1: a leaf.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    depth : int
+        Of the branch.
+    budget : int
+        Splits allowed, if they are limited.
+    """
+    total, most = 0, 0
+    for k in range(len(scratch.totals)):
+        scratch.totals[k] = 0
+    for i in range(n):
+        scratch.totals[table.labels[scratch.rows[i]]] += table.weights[scratch.rows[i]]
+    for k in range(len(scratch.totals)):
+        total += scratch.totals[k]
+        most = max(most, scratch.totals[k])
+    best, least = -1, rules.error * (total - most)
+    if least <= rules.split or depth >= rules.depth or (rules.budgets > 1 and budget == 0):
+        return -1
+    count_rows(table, scratch.rows, n, scratch.totals, scratch.singles)
+    for feature in range(len(table.values) - 1):
+        occupied, allowed, cost = 0, True, rules.split
+        for code in range(table.values[feature + 1] - table.values[feature]):
+            weight, most = 0, 0
+            for k in range(len(scratch.totals)):
+                count = scratch.totals[k]
+                if code > 0:
+                    count = scratch.singles[k, table.columns[feature] + code - 1]
+                else:
+                    for column in range(table.columns[feature], table.columns[feature + 1]):
+                        count -= scratch.singles[k, column]
+                weight += count
+                most = max(most, count)
+            occupied += weight > 0
+            allowed &= weight == 0 or weight >= rules.min_leaf
+            cost += rules.error * (weight - most)
+        if allowed and occupied >= 2 and cost < least:
+            best, least = feature, cost
+    return best

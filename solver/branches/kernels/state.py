@@ -1,0 +1,291 @@
+"""The state of a search: plain arrays that grow between slices and can be saved and loaded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.kernels.bit_table import Ints, Table, Words
+from solver.kernels.simd import LANES
+from solver.objective.exact import INFINITE as INFINITE
+
+
+class Rules(NamedTuple):
+    """The numbers that a search obeys; costs are those of :class:`solver.objective.exact.Prices`.
+
+    Parameters
+    ----------
+    error, split : int
+        Prices of one unit of weight in error, and of one split.
+    budgets : int
+        Number of split budgets that bounds are kept for: 1 without a limit on splits, else
+        limit + 1; entry ``b`` then bounds the trees of at most ``b`` splits.
+    depth : int
+        Longest path.
+    min_leaf : int
+        Smallest weight of a leaf that is not empty, in units; at least 1.
+    max_arity : int
+        Most children of a split.
+    slack : int
+        How much worse than the second best split the one that is followed may become.
+    row_memo : bool
+        Branches of equal rows are one node; else branches of equal literals.
+    child_order : int
+        LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN: which open child of a split is entered.
+    pairs, support, class_counts, similar, duplicates, equivalent, incumbent : bool
+        The ideas of the search, one switch each.
+    """
+
+    error: int
+    split: int
+    budgets: int
+    depth: int
+    min_leaf: int
+    max_arity: int
+    slack: int
+    row_memo: bool
+    child_order: int
+    pairs: bool
+    support: bool
+    class_counts: bool
+    similar: bool
+    duplicates: bool
+    equivalent: bool
+    incumbent: bool
+
+
+LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
+
+
+class Memo(NamedTuple):
+    """What is known of every branch that the search has entered (a node), and how to find it.
+
+    ``used`` counts nodes and literals in use, iterations, and frames on the stack.
+    """
+
+    node_lower: Ints  # (nodes, budgets) proven
+    node_upper: Ints  # (nodes, budgets) achieved by a known tree
+    node_best: Ints  # (nodes, budgets) feature of that tree's first split, or SMALL
+    node_hash: Words  # (nodes,)
+    node_rows: Ints  # (nodes,) number of rows of the table
+    node_literals: Ints  # (nodes, 2) first literal and number of literals
+    literals: Ints  # values that were taken, in the order of the path
+    slots: Ints  # open addressing, power of two; −1: free
+    used: Ints
+
+
+NODES, LITERALS, ITERATIONS, FRAMES = range(4)
+SMALL = -1  # a leaf or a single split, whichever costs less
+
+
+class Stack(NamedTuple):
+    """The branches from the root to the current one: one frame each.
+
+    ``head`` holds the numbers of a frame, see the constants below. What has a size of its own in
+    each frame lies in the arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after the
+    other. Features, values and columns are numbered as in the table, but the columns of
+    ``words`` and ``joint`` are those of the frame's live features only.
+    """
+
+    head: Ints  # (frames, HEAD)
+    row_key: Words  # (frames,) sum of the keys of all rows
+    segments: Ints  # (frames, classes + 1) first word of every class that is present
+    live: Ints  # (frames, features) features that can pay here or below
+    first: Ints  # (frames, features) first column of a live feature in this frame; −1: not live
+    candidates: Ints  # (frames, features) splits still to be closed
+    split_lower: Ints  # (frames, features) bound on the tree that begins with this split
+    looked: Ints  # (frames, features) whether the memo was asked for its children
+    child_lower: Ints  # (frames, values, budgets)
+    child_upper: Ints  # (frames, values, budgets)
+    child_weight: Ints  # (frames, values)
+    child_node: Ints  # (frames, values) −1: not known
+    rows: NDArray[np.int32]  # row of the table at every position; −1: none
+    words: Words  # of a frame: its positions, its planes, its columns
+    keys: Words  # key of the row at every position; 0: none
+    joint: NDArray[np.int32]  # of a frame: weight of every pair of columns i < j
+
+
+(
+    NODE,  # number of this branch in the memo
+    BUDGET,  # splits allowed
+    LIMIT,  # the search leaves when the node's bound reaches it
+    TURN,  # the current split is left when its bound reaches it
+    CURRENT,  # feature of the split that is followed; −1: none
+    CHILD,  # value of it that is on the stack above
+    TOTAL,  # weight
+    N_ROWS,
+    N_WORDS,
+    N_CLASSES,  # present
+    N_LIVE,
+    N_GROUPED,  # live features when equivalent points were looked for
+    UNAVOIDABLE,  # errors on them
+    N_COLUMNS,
+    N_CANDIDATES,
+    ROWS_AT,  # where the frame's part of an arena begins
+    WORDS_AT,
+    JOINT_AT,
+    HAS_JOINT,
+    DIVING,  # in the first descent, along the trees that cost least
+    NEXT,  # value of the current split that it descends into next
+    HEAD,
+) = range(22)
+
+
+class Scratch(NamedTuple):
+    """Room that one iteration needs; nothing in it outlives the iteration."""
+
+    block: Words  # (64,)
+    column_of: Ints  # (columns,) column of the table of a column of the frame
+    mask: Words  # (width,) the table's columns that are live
+    care: Words  # (width,)
+    want: Words  # (width,)
+    minority: Words  # (words,)
+    rows: Ints  # (rows,)
+    literals: Ints  # (frames,)
+    groups: Ints  # (5, power of two)
+    singles: Ints  # (classes, columns)
+    totals: Ints  # (classes,)
+    counts: Ints  # (classes,)
+    ranked: Ints  # (classes,)
+    column_weight: Ints  # (columns,)
+    floors: Ints  # (values,) unavoidable errors
+    leaf: Ints  # (values,)
+    duplicate: Ints  # (features,)
+    allowed: Ints  # (features,) whether no leaf is too small
+    single_errors: Ints  # (2, columns) fewest errors of a child with at most one split
+    kept: Ints  # counts of all pairs of columns, between the two passes over them
+    floors_by_code: Ints  # (2, columns) floors, where all features have two codes
+    pair_lower: Ints  # (values,) bound on a child through each further split
+    stump: Ints  # (values,) a child with its best single split
+    work: Ints  # rows of BLOCK numbers each
+    joint: Ints  # (max arity, classes, columns)
+    cells: Ints  # (max arity, max arity, classes) of one pair of features
+    cell: Ints  # (3, max arity, max arity) weight, errors, errors after one more split
+    lower: Ints  # (budgets,)
+    upper: Ints
+    sums: Ints  # (max arity + 1, budgets)
+    shares: Ints  # (max arity,)
+
+
+class Log(NamedTuple):
+    """What a search did, as far as a proof needs it; no room in it: nothing is noted.
+
+    Parameters
+    ----------
+    events : (events, 2)
+        A child that was pushed: its value, OPENED; one that needed no push: its value and what is
+        known of it; a frame that was left: LEFT and the bound of its branch.
+    used : (1,)
+        Number of events.
+    """
+
+    events: Ints
+    used: Ints
+
+
+OPENED = LEFT = -1
+
+MOST_KEPT_COLUMNS = 512
+"""Columns of a frame up to which the counts of all pairs are kept for a second pass."""
+BLOCK = LANES
+"""Columns that are counted at a time."""
+WORK_ROWS = 38
+
+
+def new_memo(budgets: int) -> Memo:
+    """An empty memo with little room."""
+    rows, ints = 1024, np.int64
+    return Memo(
+        node_lower=np.zeros((rows, budgets), ints),
+        node_upper=np.zeros((rows, budgets), ints),
+        node_best=np.zeros((rows, budgets), ints),
+        node_hash=np.zeros(rows, np.uint64),
+        node_rows=np.zeros(rows, ints),
+        node_literals=np.zeros((rows, 2), ints),
+        literals=np.zeros(rows, ints),
+        slots=np.full(4 * rows, -1, ints),
+        used=np.zeros(4, ints),
+    )
+
+
+def new_stack(table: Table, rules: Rules, n_classes: int) -> Stack:
+    """A stack with room for the root and a few frames."""
+    frames, ints = 8, np.int64
+    features, values = len(table.values) - 1, int(table.values[-1])
+    rows, words, joint = frame_sizes(table, rules, n_classes)
+    return Stack(
+        head=np.zeros((frames, HEAD), ints),
+        row_key=np.zeros(frames, np.uint64),
+        segments=np.zeros((frames, n_classes + 1), ints),
+        live=np.zeros((frames, features), ints),
+        first=np.zeros((frames, features), ints),
+        candidates=np.zeros((frames, features), ints),
+        split_lower=np.zeros((frames, features), ints),
+        looked=np.zeros((frames, features), ints),
+        child_lower=np.zeros((frames, values, rules.budgets), ints),
+        child_upper=np.zeros((frames, values, rules.budgets), ints),
+        child_weight=np.zeros((frames, values), ints),
+        child_node=np.zeros((frames, values), ints),
+        rows=np.zeros(rows, np.int32),
+        keys=np.zeros(rows, np.uint64),
+        words=np.zeros(words + BLOCK, np.uint64),
+        joint=np.zeros(joint + BLOCK, np.int32),
+    )
+
+
+def frame_sizes(table: Table, rules: Rules, n_classes: int) -> tuple[int, int, int]:
+    """The most that a frame can take of the arenas ``rows``, ``words`` and ``joint``."""
+    sizes = np.bincount(table.labels, minlength=n_classes)
+    words, columns = int(((sizes + 63) // 64).sum()), int(table.columns[-1])
+    joint = columns**2 if rules.similar else 0
+    return 64 * words, words * (1 + len(table.scales) + columns), joint
+
+
+def pair_blocks(columns: int) -> int:
+    """Blocks of columns in which all pairs of columns are counted."""
+    return sum((columns - 1 - i + BLOCK - 1) // BLOCK for i in range(columns))
+
+
+def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
+    """Room for one iteration."""
+    ints = np.int64
+    n_rows, columns, values = len(table.bits), int(table.columns[-1]), int(table.values[-1])
+    words = frame_sizes(table, rules, n_classes)[0] // 64
+    width, arity = table.bits.shape[1], rules.max_arity
+    pairs = rules.pairs and arity > 2
+    kept_blocks = max(1, pair_blocks(min(columns, MOST_KEPT_COLUMNS)))
+    return Scratch(
+        block=np.zeros(64, np.uint64),
+        column_of=np.zeros(columns, ints),
+        mask=np.zeros(width, np.uint64),
+        care=np.zeros(width, np.uint64),
+        want=np.zeros(width, np.uint64),
+        minority=np.zeros(words, np.uint64),
+        rows=np.zeros(n_rows, ints),
+        literals=np.zeros(len(table.values) + 1, ints),
+        groups=np.zeros((5, 1 << (2 * n_rows - 1).bit_length()), ints),
+        singles=np.zeros((n_classes, columns + BLOCK), ints),
+        totals=np.zeros(n_classes, ints),
+        counts=np.zeros(n_classes, ints),
+        ranked=np.zeros(n_classes, ints),
+        column_weight=np.zeros(columns + BLOCK, ints),
+        floors=np.zeros(values, ints),
+        leaf=np.zeros(values, ints),
+        allowed=np.zeros(len(table.values) - 1, ints),
+        duplicate=np.zeros(len(table.values) - 1, ints),
+        single_errors=np.zeros((2, columns + BLOCK), ints),
+        kept=np.zeros(12 * BLOCK * kept_blocks if rules.pairs and arity == 2 else 0, ints),
+        floors_by_code=np.zeros((2, columns + BLOCK), ints),
+        pair_lower=np.zeros(values + BLOCK, ints),
+        stump=np.zeros(values + BLOCK, ints),
+        work=np.zeros(WORK_ROWS * BLOCK, ints),
+        joint=np.zeros((arity, n_classes, columns + BLOCK) if pairs else (1, 1, 1), ints),
+        cells=np.zeros((arity, arity, n_classes) if pairs else (1, 1, 1), ints),
+        cell=np.zeros((3, arity, arity) if pairs else (1, 1, 1), ints),
+        lower=np.zeros(rules.budgets, ints),
+        upper=np.zeros(rules.budgets, ints),
+        sums=np.zeros((arity + 1, rules.budgets), ints),
+        shares=np.zeros(arity, ints),
+    )

@@ -1,0 +1,166 @@
+"""The state of a search: plain arrays that grow between slices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.tree_constraints import Scope
+
+Ints = NDArray[np.int64]
+
+NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
+INFINITE = 2**61
+
+_LARGEST_STEP = 32 * 2**20
+
+
+class Rules(NamedTuple):
+    """The numbers that a search obeys.
+
+    Parameters
+    ----------
+    error, split : int
+        Integer prices of one error and of one split, see :class:`solver.objective.exact.Prices`.
+    budgets, depth, min_leaf : int
+        See :class:`solver.engine.tree_constraints.Scope`.
+    """
+
+    error: int
+    split: int
+    budgets: int
+    depth: int
+    min_leaf: int
+
+
+class Pool(NamedTuple):
+    """Nodes (branches), their actions (splits), and the children of each action.
+
+    A child is a number in ``child_node`` once somebody walked into it; before that only its first
+    bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
+    """
+
+    node_lower: Ints  # (nodes, budgets) proven
+    node_upper: Ints  # (nodes, budgets) achieved by a known tree
+    node_best: Ints  # (nodes, budgets) action of that tree; −1: leaf
+    node_actions: Ints  # (nodes, 2) first action and number of actions; −1: not expanded
+    node_literals: Ints  # (nodes, 2) first literal and number of literals
+    node_hash: NDArray[np.uint64]  # (nodes,)
+    action_feature: Ints  # (actions,)
+    action_children: Ints  # (actions,) first child
+    action_lower: Ints  # (actions, budgets)
+    child_node: Ints  # (children,) −1: nobody was there
+    child_lower: Ints  # (children, budgets)
+    child_leaf: Ints  # (children,) cost as a leaf
+    child_weight: Ints  # (children,)
+    literals: Ints  # masks' rows, sorted within a node
+    memo: Ints  # open addressing, power of two; −1: free
+    used: Ints
+
+
+class Scratch(NamedTuple):
+    """Room that one iteration needs."""
+
+    bits: NDArray[np.uint64]  # rows of the current branch
+    packed: NDArray[np.uint64]  # its words that are not zero
+    packed_at: Ints
+    packed_segments: Ints
+    counts: Ints  # (max arity, classes)
+    literals: Ints  # literals of the current branch
+    path: Ints  # (depth + 1, 2): node, action
+    lower: Ints  # (budgets,)
+    upper: Ints
+    sums: Ints  # (max arity + 1, budgets)
+    shares: Ints  # (max arity,) budget of each child
+
+
+def new_pool(budgets: int) -> Pool:
+    """An empty pool with little room."""
+    rows, ints = 1024, np.int64
+    return Pool(
+        node_lower=np.zeros((rows, budgets), ints),
+        node_upper=np.zeros((rows, budgets), ints),
+        node_best=np.zeros((rows, budgets), ints),
+        node_actions=np.zeros((rows, 2), ints),
+        node_literals=np.zeros((rows, 2), ints),
+        node_hash=np.zeros(rows, np.uint64),
+        action_feature=np.zeros(rows, ints),
+        action_children=np.zeros(rows, ints),
+        action_lower=np.zeros((rows, budgets), ints),
+        child_node=np.zeros(rows, ints),
+        child_lower=np.zeros((rows, budgets), ints),
+        child_leaf=np.zeros(rows, ints),
+        child_weight=np.zeros(rows, ints),
+        literals=np.zeros(rows, ints),
+        memo=np.full(4 * rows, -1, ints),
+        used=np.zeros(5, ints),
+    )
+
+
+def new_scratch(words: int, features: int, classes: int, scope: Scope) -> Scratch:
+    """Room for one iteration."""
+    longest, ints = min(features, scope.depth) + 2, np.int64
+    return Scratch(
+        bits=np.zeros(words, np.uint64),
+        packed=np.zeros(words, np.uint64),
+        packed_at=np.zeros(words, ints),
+        packed_segments=np.zeros(classes + 1, ints),
+        counts=np.zeros((scope.max_arity, classes), ints),
+        literals=np.zeros(longest, ints),
+        path=np.zeros((longest, 2), ints),
+        lower=np.zeros(scope.budgets, ints),
+        upper=np.zeros(scope.budgets, ints),
+        sums=np.zeros((scope.max_arity + 1, scope.budgets), ints),
+        shares=np.zeros(scope.max_arity, ints),
+    )
+
+
+def grown_sizes(pool: Pool, needed: dict[str, int]) -> dict[str, int]:
+    """How many nodes, actions, children and literals to make room for.
+
+    Arrays double while they are small and then grow by ``_LARGEST_STEP`` bytes: growing in place
+    moves no data on Linux, so small steps are cheap and never overstep a time limit by much.
+    """
+    sizes = {}
+    for group, least in needed.items():
+        members = [a for name, a in pool._asdict().items() if _group(name) == group]
+        room, row = len(members[0]), sum(a[:1].nbytes for a in members)
+        step = max(least - room, min(room, _LARGEST_STEP // row))
+        sizes[group] = room + step if least > room else room
+    return sizes
+
+
+def bytes_at(pool: Pool, sizes: dict[str, int]) -> int:
+    """Memory of the pool once it is resized."""
+    rows = {name: sizes.get(_group(name), len(a)) for name, a in pool._asdict().items()}
+    rows["memo"] = _slots(pool, sizes)
+    return sum(a[:1].nbytes * rows[name] for name, a in pool._asdict().items())
+
+
+def resize(pool: Pool, sizes: dict[str, int]) -> Pool:
+    """The pool with so much room; a larger memo is a new one, which is empty."""
+    for name, array in pool._asdict().items():
+        size = sizes.get(_group(name), 0)
+        if size > len(array):
+            array.resize((size, *array.shape[1:]), refcheck=False)
+    slots = _slots(pool, sizes)
+    return pool._replace(memo=np.full(slots, -1, np.int64)) if slots > len(pool.memo) else pool
+
+
+def bytes_of(*parts: Any) -> int:
+    """Memory of all arrays of these named tuples."""
+    return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+
+
+def _group(name: str) -> str:
+    """Arrays of one group grow together: node, action, child, literals."""
+    return name.split("_")[0]
+
+
+def _slots(pool: Pool, sizes: dict[str, int]) -> int:
+    """Slots of the memo once the pool is resized: it is never more than half full."""
+    if 2 * sizes["node"] <= len(pool.memo):
+        return len(pool.memo)
+    return 1 << (4 * sizes["node"] - 1).bit_length()

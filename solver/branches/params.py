@@ -1,0 +1,102 @@
+"""The options of the full search, and what they become for its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from solver.base import Option
+from solver.branches.kernels.state import Rules
+from solver.engine.tree_constraints import Scope
+from solver.objective.exact import INFINITE, Prices
+from solver.problem.problem import Problem
+
+_MOST_COLUMNS = 4096
+_LARGEST_TABLE = 2**20
+_MOST_JOINT_COLUMNS = 1024
+_YES_NO = (True, False)
+_CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
+
+OPTIONS: Mapping[str, Option] = {
+    "slack": Option(
+        4.0,
+        "λ by which the split followed may become worse than the second best; a number ≥ 0",
+        kind=(int, float),
+        minimum=0,
+    ),
+    "memo": Option(
+        "rows", "what makes two branches one: equal rows, or equal literals", ("rows", "literals")
+    ),
+    "pairs": Option(True, "bound children by counts of pairs of features", _YES_NO),
+    "support": Option(True, "drop splits that cannot pay, here and below", _YES_NO),
+    "class_counts": Option(True, "a tree of s splits predicts few classes", _YES_NO),
+    "similar": Option(True, "move bounds between branches that share most rows", _YES_NO),
+    "children": Option(
+        "lowest-bound",
+        "which child first: that of least lower bound, of smallest gap, or (paper) of least "
+        "weight classified correctly",
+        _CHILD_ORDERS,
+    ),
+    "duplicates": Option(True, "of features that part a branch alike, keep one", _YES_NO),
+    "equivalent": Option(True, "count errors on rows that no live feature tells apart", _YES_NO),
+    "incumbent": Option(True, "first descend along the trees that cost least", _YES_NO),
+}
+
+
+def rules_of(
+    problem: Problem, prices: Prices, scope: Scope, settings: Mapping[str, Any], unit: int
+) -> Rules:
+    """The rules of a search.
+
+    Parameters
+    ----------
+    settings : mapping
+        Values of :data:`OPTIONS`.
+    unit : int
+        What a unit of weight of the table stands for.
+    """
+    pairs = settings["pairs"] and _pairs_pay(problem, scope)
+    # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
+    # small), and a tree for other rows any: these bounds compare with such trees.
+    grows = scope.min_leaf <= unit or scope.max_arity == 2
+    return Rules(
+        error=prices.error * unit,
+        split=prices.split,
+        budgets=scope.budgets,
+        depth=scope.depth,
+        min_leaf=-(-scope.min_leaf // unit),
+        max_arity=scope.max_arity,
+        slack=min(int(Fraction(str(settings["slack"])) * prices.split), INFINITE // 2),
+        row_memo=settings["memo"] == "rows",
+        child_order=_CHILD_ORDERS.index(settings["children"]),
+        pairs=pairs,
+        support=settings["support"] and grows,
+        class_counts=settings["class_counts"],
+        similar=settings["similar"]
+        and pairs
+        and scope.min_leaf <= unit
+        and _joint_fits(problem, unit),
+        duplicates=settings["duplicates"],
+        equivalent=settings["equivalent"],
+        incumbent=settings["incumbent"],
+    )
+
+
+def _pairs_pay(problem: Problem, scope: Scope) -> bool:
+    """Whether counting pairs of features is worth its time and room.
+
+    Its time grows with the square of the number of codes, what it saves does not.
+    """
+    few = int((problem.arities - 1).sum()) <= _MOST_COLUMNS
+    return few and scope.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
+
+
+def _joint_fits(problem: Problem, unit: int) -> bool:
+    """Whether every frame has room for the weights of all pairs of columns, and 32 bits hold them.
+
+    It is asked once for all frames: a frame with fewer columns than the one below has the room
+    that the one below has left, and no more.
+    """
+    few = int((problem.arities - 1).sum()) <= _MOST_JOINT_COLUMNS
+    return few and problem.total_weight // unit < 2**31

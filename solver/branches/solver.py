@@ -1,0 +1,229 @@
+"""BRANCHES as a solver: its options, and which engine does the work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.base import Option, Series, Solve, Solver, Traits, Watch
+from solver.branches.certify import certify
+from solver.branches.engine import ThresholdEngine
+from solver.branches.paper.engine import PaperEngine
+from solver.branches.params import OPTIONS
+from solver.engine.driver import Engine, Search
+from solver.engine.greedy import GREEDY
+from solver.engine.tree_constraints import Scope
+from solver.errors import InputError, StateError
+from solver.limits import Limits
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.solution import Solution
+from solver.trees.tree import Tree, shape_of
+from solver.verify.certificate import Certificate, Claim
+
+
+class Branches(Solver):
+    """BRANCHES: dynamic programming over branches with purification bounds.
+
+    Mode ``paper`` is the published algorithm, best-first. Mode ``full`` goes depth-first with
+    thresholds over branches that are known by their rows, with more bounds; each of its ideas is
+    an option of its own.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the
+    order of the search, which is the same on every machine. At λ = 0 splits are free, so the
+    first tree without avoidable errors ends the search.
+
+    References
+    ----------
+    Chaouki, Read, Bifet, "BRANCHES: A Fast Dynamic Programming and Branch & Bound Algorithm for
+    Optimal Decision Trees", Algorithm 1, Propositions 4.1 and 4.2, Theorem 4.3.
+    """
+
+    name: ClassVar[str] = "branches"
+    version: ClassVar[str] = "2"
+    certifies: ClassVar[bool] = True
+    summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "categorical"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        resumes=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "mode": Option(
+            "full",
+            "paper: the published search; full: depth-first with thresholds and all bounds below",
+            ("full", "paper"),
+        ),
+        **OPTIONS,
+    }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; a finite slack, and no options of mode ``full`` in mode ``paper``."""
+        settings = super().check_options(options)
+        if not math.isfinite(settings["slack"]):
+            raise InputError(
+                f"option slack = {settings['slack']} of solver {cls.name!r} must be a finite number"
+            )
+        settings["slack"] = float(settings["slack"])  # 4 and 4.0 are the same task
+        if settings["mode"] == "paper":
+            for name, option in OPTIONS.items():
+                if settings[name] != option.default:
+                    raise InputError(
+                        f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to "
+                        "mode full; leave it out in mode paper"
+                    )
+        return settings
+
+    @property
+    def resumes(self) -> bool:
+        """Mode ``full`` can go on from a state, mode ``paper`` cannot."""
+        return bool(self.settings["mode"] == "full")
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
+            return self._engine(problem, prices, scope, state, limits.bytes)
+
+        search = Search(problem, lam, limits, make, GREEDY)
+        if start is not None:
+            search.offer(self._regrown(problem, start))
+        status = search.run(watch)
+        return search.solution(status, self.name, self.version)
+
+    def _regrown(self, problem: Problem, start: Tree) -> Tree:
+        """A tree from elsewhere with this problem's counts."""
+        return problem.grow(shape_of(start))
+
+    def _engine(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
+    ) -> Engine:
+        if self.settings["mode"] == "paper":
+            return PaperEngine(problem, prices, scope)
+        return ThresholdEngine(problem, prices, scope, self.settings, state)
+
+    def certify(
+        self,
+        problem: Problem,
+        claims: Sequence[Claim],
+        limits: Limits | None = None,
+        watch: Watch | None = None,
+    ) -> Certificate:
+        """Prove once more what a search has proven, and write the proof down.
+
+        The proof is by all bounds of mode ``full``, whatever the options.
+
+        Parameters
+        ----------
+        problem : Problem
+        claims : sequence of Claim
+            What an optimal tree has, at one λ or several.
+        limits : Limits, optional
+            The limit on depth is part of the claims; that of bytes holds for each proof.
+        watch : Watch, optional
+
+        Raises
+        ------
+        InputError
+            If a claim is not true, the limits are such that no certificate can be written, or it
+            was stopped.
+        """
+        settings = self.check_options({})
+        return certify(problem, claims, limits or Limits(), settings, watch or Watch())
+
+    def series(self, problem: Problem) -> Solve:
+        """See :meth:`solver.base.Solver.series`: in mode ``full`` bounds and trees of all
+        branches are carried from one λ to the next."""
+        return _CarryingSeries(_Carrying(**self.settings), problem)
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels of both modes, and of proofs, on a problem of four rows."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+        for mode in ("full", "paper"):
+            cls(mode=mode).solve(problem, Fraction(1, 20))
+        cls().certify(problem, [Claim(Fraction(1, 20), 0, 2)])
+
+
+class _Carrying(Branches):
+    """Goes on with one engine from λ to λ."""
+
+    last: ThresholdEngine | None = None
+
+    def _regrown(self, problem: Problem, start: Tree) -> Tree:
+        return start  # it came out of this series
+
+    def _engine(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        state: Mapping[str, NDArray[Any]] | None,
+        room: int | None,
+    ) -> Engine:
+        last = self.last
+        if last is not None and last.problem is problem and last.scope == scope:
+            if room is None or last.bytes_repriced() <= room:
+                last.reprice(prices, scope)
+                return last
+        engine = super()._engine(problem, prices, scope, state, room)
+        if isinstance(engine, ThresholdEngine) and scope.budgets == 1:
+            self.last = engine
+        return engine
+
+
+class _CarryingSeries(Series):
+    """A series whose engine goes on from λ to λ."""
+
+    solver: _Carrying
+
+    def carries(self, limits: Limits) -> bool:
+        """In mode ``full``; under a limit on splits it depends on λ."""
+        return self.solver.resumes
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """The engine, and the prices and the scope that it was used with."""
+        engine = self.solver.last
+        if engine is None:
+            return super().state()
+        prices = engine.prices
+        return {
+            _LAM: np.array(str(prices.lam)),
+            _PRICES: np.array([prices.tie, prices.error, prices.split], np.int64),
+            _SCOPE: np.array(engine.scope, np.int64),
+            **engine.state(),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """See :meth:`solver.base.Series.restore`."""
+        if not {_LAM, _PRICES, _SCOPE} <= set(state):
+            super().restore(state)
+            return
+        own, problem = dict(state), self.problem
+        try:
+            lam = Fraction(str(own.pop(_LAM)))
+            prices = Prices(lam, problem.total_weight, *own.pop(_PRICES).tolist())
+            scope = Scope(*own.pop(_SCOPE).tolist())
+            self.solver.last = ThresholdEngine(problem, prices, scope, self.solver.settings, own)
+        except (InputError, TypeError, ValueError) as error:
+            raise StateError(f"the path cannot go on from its state: {error}") from None
+
+
+_LAM, _PRICES, _SCOPE = "lam", "prices", "scope"

@@ -1,0 +1,135 @@
+"""The roundest number between two neighbouring values, which is where a column is cut.
+
+What is printed of a tree is then short, and is the very threshold that the tree compares with.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_MOST_DIGITS = 15
+"""Decimals of so many digits are held exactly: a whole number times or by a power of ten."""
+
+_POWERS = np.array([float(10**i) for i in range(23)])
+"""The powers of ten that are doubles: what is multiplied or divided by them is rounded once, as a
+decimal that is read."""
+
+_NARROW = 2.5e-14
+"""Gaps with a quarter smaller than this share of the numbers are looked at in Fractions."""
+
+_LARGEST = Fraction(sys.float_info.max)
+
+_MOMENTS = (86400, 1), (3600, 1), (60, 1), (1, 1), (1, 10**3), (1, 10**6)
+"""Days, hours, minutes, seconds, milliseconds, microseconds: whole seconds, over a divisor."""
+
+
+def roundest_numbers(low: Floats, high: Floats) -> Floats:
+    """For each gap the number t with low ≤ t < high that a person would write down.
+
+    That is 0 if 0 is in the middle half of the gap; else the decimal of the fewest significant
+    digits, of several the one nearest to the middle, of two equally near ones the smaller.
+
+    Parameters
+    ----------
+    low, high : arrays of float64
+        Finite, low below high.
+
+    Returns
+    -------
+    array of float64
+        No decimal that is shorter reads as the same float, see
+        :func:`solver.features.number_format.in_full`.
+
+    Examples
+    --------
+    >>> roundest_numbers(np.array([1.0, 20.0, 0.3]), np.array([2.0, 31.0, 0.1 + 0.2])).tolist()
+    [1.0, 30.0, 0.3]
+    """
+    gaps = _Gaps(low, high)
+    zero = (gaps.low <= 0) & (gaps.high > 0) & (np.abs(gaps.middle) <= gaps.quarter)
+    gaps.settle(zero, 0.0)
+    with np.errstate(divide="ignore"):
+        magnitude = np.floor(np.log10(np.abs(gaps.middle)))
+    is_wide = gaps.quarter > _NARROW * np.abs(gaps.middle)
+    is_usual = is_wide & (magnitude < len(_POWERS))
+    for digits in range(1, _MOST_DIGITS + 1):
+        power = magnitude - digits + 1
+        at = np.flatnonzero(gaps.is_open & is_usual & (np.abs(power) < len(_POWERS)))
+        ten = _POWERS[np.abs(power[at]).astype(np.intp)]
+        above = power[at] > 0
+        gaps.try_multiples(at, np.where(above, ten, 1.0), np.where(above, 1.0, ten))
+    return gaps.settled()
+
+
+def roundest_moments(low: Floats, high: Floats) -> Floats:
+    """For each gap, in seconds, the midnight in it that is nearest to its middle; without one the
+    full hour, minute, second, millisecond or microsecond, or as :func:`roundest_numbers`."""
+    gaps = _Gaps(low, high)
+    for multiple, divisor in _MOMENTS:
+        at = np.flatnonzero(gaps.is_open & (np.abs(gaps.middle) * divisor < 2.0**53))
+        gaps.try_multiples(at, np.float64(multiple), np.float64(divisor))
+    return gaps.settled()
+
+
+class _Gaps:
+    """Gaps, and what has been found for them."""
+
+    def __init__(self, low: Floats, high: Floats) -> None:
+        self.low, self.high = low + 0.0, high  # there is one zero
+        self.middle, self.quarter = low / 2 + high / 2, high / 4 - low / 4
+        self.found = np.zeros(len(low))
+        self.is_open = np.ones(len(low), np.bool_)
+
+    def settle(self, which: NDArray[np.bool_], value: float) -> None:
+        self.found[which] = value
+        self.is_open[which] = False
+
+    def try_multiples(
+        self, at: NDArray[np.intp], multiple: Floats | np.float64, divisor: Floats | np.float64
+    ) -> None:
+        """Take the multiple of multiple/divisor that is nearest to the middle, where one is in the
+        gap. One of the two is 1, so that it is rounded once."""
+        low, high, middle = self.low[at], self.high[at], self.middle[at]
+        count = np.floor(middle / multiple * divisor)
+        below, above = count * multiple / divisor, (count + 1) * multiple / divisor
+        has_below, has_above = (low <= below) & (below < high), (low <= above) & (above < high)
+        takes_below = has_below & (~has_above | (middle - below <= above - middle))
+        found = np.where(takes_below, below, above)
+        inside = has_below | has_above
+        self.found[at[inside]] = found[inside] + 0.0
+        self.is_open[at[inside]] = False
+
+    def settled(self) -> Floats:
+        """What has been found, the gaps that are left one by one."""
+        for i in np.flatnonzero(self.is_open).tolist():
+            self.found[i] = roundest_number(float(self.low[i]), float(self.high[i]))
+        return self.found
+
+
+def roundest_number(low: float, high: float) -> float:
+    """As :func:`roundest_numbers`, of one gap, exactly; ``low`` itself where the two floats are
+    neighbours and no decimal tells better."""
+    first, last = Fraction(low), Fraction(high)
+    middle = (first + last) / 2
+    if low <= 0 < high and 4 * abs(middle) <= last - first:
+        return 0.0
+    magnitude = len(str(abs(middle.numerator))) - len(str(middle.denominator))
+    if abs(middle) < Fraction(10) ** magnitude:
+        magnitude -= 1
+    for digits in range(18):
+        step = Fraction(10) ** (magnitude - digits)
+        below = middle // step * step
+        inside = [
+            (abs(decimal - middle), float(decimal))
+            for decimal in (below, below + step)
+            if abs(decimal) <= _LARGEST and low <= float(decimal) < high
+        ]
+        if inside:
+            return min(inside)[1] + 0.0
+    return low

@@ -1,0 +1,131 @@
+"""Where a column of numbers is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.encodings.round_thresholds import roundest_moments, roundest_numbers
+from solver.features.node_tests import ThresholdTest
+from solver.features.ordered_values import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """How the training rows are spread over the distinct numbers of a column.
+
+    Parameters
+    ----------
+    values : array of float64, shape (m,)
+        Distinct numbers, ascending.
+    rows : array of int, shape (n,)
+        For every row with a number, its position in ``values``.
+    target : array of int, shape (n,)
+        For every row with a number, its class.
+    weights : array of int64, shape (n,)
+    n_classes : int
+    has_missing : bool
+        Whether other training rows lack the number.
+    weight_scale : Fraction
+        What the given weights were multiplied by to be whole; a given weight of w counts as w
+        rows, also where it is no whole number.
+    """
+
+    values: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    target: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    n_classes: int
+    has_missing: bool
+    weight_scale: Fraction = Fraction(1)
+
+    @classmethod
+    def of(
+        cls,
+        numbers: NDArray[np.float64],
+        target: NDArray[np.int64],
+        weights: NDArray[np.int64],
+        n_classes: int,
+        weight_scale: Fraction = Fraction(1),
+    ) -> Distribution:
+        """Summarise a column, NaN where a number is missing."""
+        codes, found = pd.factorize(numbers)
+        present = codes >= 0
+        order = np.argsort(found)
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[order] = np.arange(len(order))
+        return cls(
+            np.asarray(found, dtype=np.float64)[order],
+            rank[codes[present]],
+            target[present],
+            weights[present],
+            n_classes,
+            not present.all(),
+            weight_scale,
+        )
+
+    @cached_property
+    def class_counts(self) -> NDArray[np.int64]:
+        """Weight of each class at each distinct number, shape (m, classes)."""
+        counts = np.zeros((len(self.values), self.n_classes), dtype=np.int64)
+        np.add.at(counts, (self.rows, self.target), self.weights)
+        return counts
+
+    @cached_property
+    def below(self) -> NDArray[np.int64]:
+        """Weight at or below each distinct number, shape (m,)."""
+        counts = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(counts, self.rows, self.weights)
+        return np.cumsum(counts)
+
+
+def all_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Between all neighbouring distinct numbers: m − 1 cuts."""
+    return np.arange(len(numbers.values) - 1)
+
+
+def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
+    """For j = 1 … k − 1 the cut whose share of rows below is nearest to j/k, the lower at a tie."""
+    k, total, below = options["k"], int(numbers.below[-1:].sum()), numbers.below[:-1]
+    if not len(below):
+        return np.arange(0)
+    if 2 * k * total >= 2**63:
+        below = below.astype(object)  # whole numbers of any size
+    # A cut is the nearest up to the middle between its share and that of the next cut. So this
+    # is the last j of each cut, and a cut is wanted where it has one.
+    last = np.append(k * (below[:-1] + below[1:]) // (2 * total), k - 1)
+    return np.flatnonzero(last > np.append(0, last[:-1]))
+
+
+def threshold_tests(
+    column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str
+) -> list[ThresholdTest]:
+    """The tests of some cuts.
+
+    Where training rows lack the number, a missing one counts as below every threshold, and the
+    test for ``missing`` tells it from the small ones. Where none does, nothing is known about
+    missing ones, and they take the branch of the majority.
+    """
+    scale = _scale(column, numbers, cuts, unit)
+    return [scale.cut(i) for i in range(len(cuts))]
+
+
+def scale_of(column: str, numbers: Distribution, unit: str) -> Scale:
+    """All cuts of a column; missing values as in :func:`threshold_tests`."""
+    scale = _scale(column, numbers, np.arange(max(len(numbers.values) - 1, 0)), unit)
+    return scale if numbers.has_missing else replace(scale, values=numbers.values)
+
+
+def _scale(column: str, numbers: Distribution, cuts: NDArray[np.int64], unit: str) -> Scale:
+    roundest = roundest_moments if unit == "date" else roundest_numbers
+    thresholds = roundest(numbers.values[cuts], numbers.values[cuts + 1])
+    upper_is_larger = 2 * numbers.below[cuts] < (numbers.below[-1] if len(cuts) else 0)
+    missing = (upper_is_larger & (not numbers.has_missing)).astype(np.int8)
+    return Scale(column, thresholds, missing, unit, numbers.has_missing)

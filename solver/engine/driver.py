@@ -1,0 +1,401 @@
+"""One search, whatever engine does it: slices the work, keeps the clock, builds the solution."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from solver.base import Snapshot, Watch
+from solver.engine.tree_constraints import Scope
+from solver.limits import Limits
+from solver.objective.exact import Prices, SquaredPrices, objective
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status, TracePoint
+from solver.trees.tree import Shape, Tree
+
+RUNNING, PROVEN, FULL = range(3)
+
+_SLICE_SECONDS = 0.03
+_LONGEST_TRACE = 512
+_LATEST = 0.04  # seconds after a limit of time
+
+
+class Engine(Protocol):
+    """What searches: owns arrays and kernels.
+
+    Costs are those of :class:`solver.objective.exact.Prices`; of regression floats, as in
+    :class:`solver.objective.exact.SquaredPrices`.
+    """
+
+    compile_seconds: float
+
+    @property
+    def proven(self) -> float:
+        """The lower bound of the root."""
+
+    @property
+    def achieved(self) -> float:
+        """The cost of the best tree of the engine itself."""
+
+    @property
+    def iterations(self) -> int:
+        """Iterations done."""
+
+    @property
+    def nodes(self) -> int:
+        """Distinct branches seen."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arrays."""
+
+    def step(self, iterations: int, enough: int) -> int:
+        """Do some iterations, at most one new node each.
+
+        Parameters
+        ----------
+        enough : int
+            Stop as soon as a tree of at most this cost is known; −1 to go on to the proof.
+
+        Returns
+        -------
+        int
+            RUNNING, PROVEN, or FULL when :meth:`grow` must be called first.
+        """
+
+    def fold(self) -> None:
+        """Make :attr:`proven` as good as what is known; changes nothing in the search."""
+
+    def grow(self, limit: int | None) -> bool:
+        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
+
+    def shape(self) -> Shape:
+        """A tree that costs :attr:`achieved`, or less."""
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """Iterations and nodes of the searches at other λ that it goes on from."""
+
+    @property
+    def inherits(self) -> bool:
+        """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """Make :meth:`shape` a tree of the cost achieved, though that is a tree of another λ.
+
+        Parameters
+        ----------
+        late : callable
+            Whether to leave it at what is found, unless the cost is proven to be the least.
+        """
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """Everything that a new engine needs to go on exactly here; None if it cannot."""
+
+
+class Greedy(NamedTuple):
+    """What grows a quick first tree.
+
+    Parameters
+    ----------
+    compile : callable
+        Compiles what it needs, the first time; the seconds it took.
+    grow : callable
+        A tree within the scope, from the problem, the prices, the scope, and a function that says
+        when time is up.
+    at_once : bool
+        Whether to grow it before the search where splits are free, and it may be all one needs.
+    """
+
+    compile: Callable[[], float]
+    grow: Callable[[Problem, Any, Scope, Callable[[], bool]], Shape]
+    at_once: bool = True
+
+
+class Offer(NamedTuple):
+    """A tree that did not come out of the search; ``given`` if the caller offered it."""
+
+    cost: float
+    objective: Fraction
+    tree: Tree
+    given: bool
+
+
+class Search:
+    """One search, from its first array to its solution.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam : Fraction
+    limits : Limits
+    make_engine : callable
+        Makes the engine from the problem, the prices and the scope.
+    greedy : Greedy
+
+    Raises
+    ------
+    InputError
+        If λ and the weights do not fit into 64-bit costs.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        make_engine: Callable[[Problem, Any, Scope], Engine],
+        greedy: Greedy,
+    ) -> None:
+        self.problem, self.lam, self.limits, self.greedy = problem, lam, limits, greedy
+        self.began = time.perf_counter()
+        most = max(len(problem.codes) - 1, 0)
+        if limits.splits is not None:
+            most = min(most, limits.splits)
+        self.prices = prices_of(problem, lam, most)
+        self.scope = Scope.of(problem, lam, limits)
+        self.engine = make_engine(problem, self.prices, self.scope)
+        # What was done at another λ does not count, what was done before a stop does.
+        self.iterations_before, self.nodes_before = self.engine.before
+        self.compile_seconds = self.engine.compile_seconds + greedy.compile()
+        self.began += self.compile_seconds
+        self.enough = self.prices.enough(problem.unavoidable_errors) if lam == 0 else -1
+        self.peak_bytes = self.engine.bytes
+        self.trace: list[TracePoint] = []
+        self.seconds = 0.0
+        self.offered: list[Offer] = []
+        self.greedy_offered = False
+        self.deadline = math.inf  # of finding a tree again
+
+    @property
+    def best_cost(self) -> float:
+        """The cost of the best tree known."""
+        return min([self.engine.achieved, *(offer.cost for offer in self.offered)])
+
+    def offer(self, tree: Tree, given: bool = True) -> bool:
+        """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
+        search short."""
+        if allowed := self._allowed(tree):
+            self.offered.append(Offer(self._cost(tree), self._objective(tree), tree, given))
+        return allowed
+
+    def _objective(self, tree: Tree) -> Fraction:
+        return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)
+
+    def _allowed(self, tree: Tree) -> bool:
+        smallest = self.limits.min_leaf_size or 0
+        sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
+        return (
+            (self.limits.depth is None or tree.depth <= self.limits.depth)
+            and (self.limits.splits is None or tree.splits <= self.limits.splits)
+            and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
+        )
+
+    def run(self, watch: Watch) -> Status:
+        """Search until the optimum is proven or a limit is met."""
+        if self.lam == 0 and self.greedy.at_once:
+            self._offer_greedy()
+        iterations, next_snapshot = 16, watch.interval
+        while (status := self._ended(watch)) is None:
+            done, seconds = self.engine.iterations, self._now()
+            outcome = self.engine.step(self._node_budget(iterations), self.enough)
+            self._record()
+            if outcome == FULL and not self._grow():
+                status = Status.MEMORY_LIMIT
+                break
+            done = self.engine.iterations - done
+            iterations = _next_budget(done, self.seconds - seconds)
+            # With free splits it might end the search, on a slow machine and not on a fast one.
+            if self.seconds > _SLICE_SECONDS and self.lam > 0:
+                self._offer_greedy()
+            if watch.snapshot is not None and self.seconds >= next_snapshot:
+                watch.snapshot(self.snapshot())
+                next_snapshot = self.seconds + watch.interval
+        if status is not Status.OPTIMAL:
+            self._offer_greedy()
+            # A search for a tree that is known of would be the end of the one that is to go on.
+            told = status is Status.STOPPED and watch.snapshot is not None
+            if told and watch.snapshot is not None:
+                watch.snapshot(self.snapshot())
+            if status in (Status.TIME_LIMIT, Status.STOPPED):
+                self.deadline = self._now() + _LATEST
+            if self.engine.inherits:  # should a better one not be found again in time
+                self.offer(self.problem.grow(self.engine.shape()), given=False)
+            self._offer_found()
+        self._record()
+        reached, bound = self._bounds()
+        if reached - bound <= self.prices.tolerance:
+            return Status.OPTIMAL
+        if watch.snapshot is not None and not told:
+            watch.snapshot(self.snapshot())
+        return status
+
+    def _now(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _out_of_time(self) -> bool:
+        return self.limits.seconds is not None and self._now() >= self.limits.seconds
+
+    def _offer_greedy(self) -> None:
+        """Offer a greedy tree, once. Small searches end before it is worth its time."""
+        if not self.greedy_offered:
+            self.greedy_offered = True
+            shape = self.greedy.grow(self.problem, self.prices, self.scope, self._out_of_time)
+            self.offer(self.problem.grow(shape), given=False)
+
+    def _offer_found(self) -> None:
+        """Offer the engine's own tree if it is better than the engine knows."""
+        tree = self._own_tree()
+        if self._cost(tree) < self.engine.achieved:
+            self.offer(tree, given=False)
+
+    def _ended(self, watch: Watch) -> Status | None:
+        """Whether to end now, and why."""
+        if self.engine.proven >= self.engine.achieved or self.best_cost <= self.enough:
+            return Status.OPTIMAL
+        if self._out_of_time():
+            return Status.TIME_LIMIT
+        if self.limits.nodes is not None and self._new_nodes() >= max(self.limits.nodes, 1):
+            return Status.NODE_LIMIT
+        if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
+            return Status.MEMORY_LIMIT
+        return Status.STOPPED if watch.stop() else None
+
+    def _node_budget(self, iterations: int) -> int:
+        """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""
+        if self.limits.nodes is None:
+            return iterations
+        return max(1, min(iterations, self.limits.nodes - self._new_nodes()))
+
+    def _new_nodes(self) -> int:
+        return self.engine.nodes - self.nodes_before
+
+    def _grow(self) -> bool:
+        """Make room for at least one more iteration; False if the memory limit forbids it."""
+        grown = self.engine.grow(self.limits.bytes)
+        self.peak_bytes = max(self.peak_bytes, self.engine.bytes)
+        return grown
+
+    def _bounds(self) -> tuple[Fraction, Fraction]:
+        """Objective of the best tree, and the proven lower bound."""
+        best = self._best_offer()
+        achieved = self.prices.reached(self.engine.achieved)  # type: ignore[arg-type]
+        reached = achieved if best is None else best.objective
+        floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
+        bound = max(self.prices.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
+        if self.engine.proven >= self.engine.achieved and not self.prices.tolerance:
+            bound = max(bound, achieved)  # where λ's own digits do not fit, this says more
+        return reached, min(bound, reached)
+
+    def _proven(self) -> tuple[Fraction, Fraction]:
+        """Objective of the best tree, and what is proven of the weights as they were given."""
+        reached, bound = self._bounds()
+        return reached, max(bound - self.problem.rounding, Fraction(0))
+
+    def _record(self) -> None:
+        """Stop the clock, and add to the trace what changed."""
+        self.engine.fold()
+        self.seconds = self._now()
+        reached, bound = self._proven()
+        point = TracePoint(self.seconds, float(reached), float(bound))
+        if self.trace and self.trace[-1][1:] == point[1:]:
+            return
+        self.trace.append(point)
+        if len(self.trace) > _LONGEST_TRACE:
+            del self.trace[1:-1:2]
+
+    def tree(self) -> Tree:
+        """The best tree known; the search's own at a tie."""
+        best = self._best_offer()
+        return self._own_tree() if best is None else best.tree
+
+    def _own_tree(self) -> Tree:
+        if self.engine.inherits:
+            self.engine.find_again(lambda: self._now() > self.deadline)
+        return self.problem.grow(self.engine.shape())
+
+    def _cost(self, tree: Tree) -> float:
+        return self.prices.cost(tree.errors, tree.splits)
+
+    def _best_offer(self) -> Offer | None:
+        """The best tree from elsewhere, if it beats the search's own."""
+        best = min(self.offered, key=lambda offer: (offer.cost, not offer.given), default=None)
+        if best is None or best.cost > self.engine.achieved:
+            return None
+        # At a tie its own tree, but one that it only knows of may have to be found again. When
+        # other trees are offered depends on the clock, which must not choose the answer.
+        known = self.engine.inherits and best.given
+        return best if best.cost < self.engine.achieved or known else None
+
+    def snapshot(self) -> Snapshot:
+        """What is known now; the search goes on as if it had not been asked."""
+        tree = self._tree_so_far()
+        return Snapshot(
+            tree=tree,
+            objective=self._objective(tree),
+            lower_bound=self._proven()[1],
+            seconds=self.seconds,
+            iterations=self.engine.iterations - self.iterations_before,
+            nodes=self.engine.nodes,
+            state=None if self.engine.state() is None else self.state,
+        )
+
+    def _tree_so_far(self) -> Tree:
+        """The best tree that can be told without a search for one that is only known of.
+
+        It is not offered: when a snapshot is taken must not choose the answer.
+        """
+        own = self.problem.grow(self.engine.shape())
+        return min([own, *(offer.tree for offer in self.offered)], key=self._cost)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The engine's state; its arrays may be views of what it works on."""
+        return self.engine.state() or {}
+
+    def solution(self, status: Status, name: str, version: str) -> Solution:
+        """The answer, with the counts of the tree itself."""
+        tree = self.tree()
+        reached = self._objective(tree)
+        return Solution(
+            tree=tree,
+            status=status,
+            lam=self.lam,
+            objective=reached,
+            lower_bound=min(self._proven()[1], reached),
+            errors=tree.errors,
+            total_weight=self.problem.total_weight,
+            seconds=self.seconds,
+            solver=name,
+            version=version,
+            compile_seconds=self.compile_seconds,
+            iterations=self.engine.iterations - self.iterations_before,
+            nodes=self.engine.nodes,
+            peak_bytes=self.peak_bytes,
+            trace=tuple(self.trace),
+            tolerance=self.problem.tolerance,
+        )
+
+
+def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | SquaredPrices:
+    """What a search of the problem minimises.
+
+    Raises
+    ------
+    InputError
+        If λ and the weights do not fit into 64-bit costs.
+    """
+    if problem.task == "regression":
+        # Beyond the loss of a leaf no split pays, and floats of its price could overflow.
+        lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)
+        return SquaredPrices(lam, problem.total_weight, problem.float_tolerance)
+    return Prices.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
+
+
+def _next_budget(done: int, seconds: float) -> int:
+    """Iterations that should take one slice's time, after a slice that did ``done`` of them."""
+    return max(1, min(4 * done, int(_SLICE_SECONDS * done / max(seconds, 1e-6))))

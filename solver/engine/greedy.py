@@ -1,0 +1,145 @@
+"""A quick first tree: grown greedily, then pruned optimally for λ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.branches.kernels.small_trees import split_counts
+from solver.engine.driver import Greedy
+from solver.engine.tree_constraints import Scope
+from solver.kernels.bit_table import Ints, Table, tabulate
+from solver.kernels.jit import ensure_compiled
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.trees.tree import Shape
+
+
+def greedy_tree(
+    problem: Problem, prices: Prices, scope: Scope, out_of_time: Callable[[], bool]
+) -> Shape:
+    """Grow by Gini impurity (as CART does), then replace every subtree that does not pay.
+
+    Parameters
+    ----------
+    out_of_time : callable
+        Asked before every split; from then on only leaves are added.
+
+    Returns
+    -------
+    Shape
+        A tree within the limits of ``scope`` on depth, leaf size and splits.
+    """
+    table, unit = tabulate(problem)
+    counter = _Counter(problem, table)
+    error = prices.error * unit
+    min_leaf = -(-scope.min_leaf // unit)
+
+    def grow(rows: Ints, depth: int) -> Curve:
+        totals, counts = counter.count(rows)
+        leaf = error * int(totals.sum() - totals.max())
+        curve: Curve = [(leaf, -1)]
+        if leaf <= prices.split or depth >= min(scope.depth, _DEEPEST) or out_of_time():
+            return curve
+        feature = _best_split(table, min_leaf, counts)
+        if feature < 0:
+            return curve
+        codes = counter.codes(rows, feature)
+        arity = int(problem.arities[feature])
+        children = [grow(rows[codes == code], depth + 1) for code in range(arity)]
+        return _join(prices, scope, leaf, feature, children)
+
+    return min(grow(np.arange(len(table.labels)), 0), key=lambda entry: entry[0])[1]
+
+
+_compiled = False
+
+
+def compile_greedy() -> float:
+    """Compile what :func:`greedy_tree` needs, the first time; seconds it took."""
+    global _compiled
+    if _compiled:
+        return 0.0
+    _compiled = True
+    table, _ = tabulate(Problem.from_codes([[0], [1]], [0, 1]))
+    ints = np.zeros(2, np.int64)
+    return ensure_compiled(split_counts, table, ints, 0, ints, np.zeros((2, 1), np.int64))
+
+
+GREEDY = Greedy(compile_greedy, greedy_tree)
+
+_DEEPEST = 300
+_LONGEST_CURVE = 64
+
+Curve = list[tuple[int, Shape]]
+"""The best pruned subtree (cost, shape) for every number of splits 0, 1, …"""
+
+
+class _Counter:
+    """Class weights of all codes among some rows of a table."""
+
+    def __init__(self, problem: Problem, table: Table) -> None:
+        self.table = table
+        self.code_of = problem.codes
+        self.source = np.nonzero(problem.counts.T)[1]
+        self.totals = np.zeros(problem.n_classes, np.int64)
+        self.singles = np.zeros((problem.n_classes, int(table.columns[-1])), np.int64)
+        compile_greedy()
+
+    def count(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Class weights (classes,) of the rows, and (values, classes) of all codes."""
+        split_counts(self.table, rows, len(rows), self.totals, self.singles)
+        counts = np.empty((int(self.table.values[-1]), len(self.totals)), np.int64)
+        for feature in range(len(self.table.values) - 1):
+            columns = self.singles[:, self.table.columns[feature] : self.table.columns[feature + 1]]
+            first = int(self.table.values[feature])
+            counts[first] = self.totals - columns.sum(axis=1)
+            counts[first + 1 : first + 1 + columns.shape[1]] = columns.T
+        return self.totals.copy(), counts
+
+    def codes(self, rows: Ints, feature: int) -> NDArray[np.int32]:
+        """The codes of a feature."""
+        return np.asarray(self.code_of[self.source[rows], feature])
+
+
+def _best_split(table: Table, min_leaf: int, counts: Ints) -> int:
+    """The feature of least weighted Gini impurity among the splits allowed; −1 if none."""
+    weights = counts.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        purity: NDArray[np.float64] = (counts.astype(float) ** 2).sum(axis=1) / weights
+    purity[weights == 0] = 0.0
+    best, most = -1, -1.0
+    for feature in range(len(table.values) - 1):
+        part = slice(int(table.values[feature]), int(table.values[feature + 1]))
+        filled = weights[part][weights[part] > 0]
+        if len(filled) < 2 or filled.min() < min_leaf:
+            continue
+        gain = float(purity[part].sum())
+        if gain > most:
+            best, most = feature, gain
+    return best
+
+
+def _join(prices: Prices, scope: Scope, leaf: int, feature: int, children: list[Curve]) -> Curve:
+    """The curve of a split from those of its children (or the leaf instead)."""
+    if scope.budgets == 1:
+        cheapest = [min(curve, key=lambda entry: entry[0]) for curve in children]
+        cost = prices.split + sum(entry[0] for entry in cheapest)
+        shape: Shape = (feature, tuple(entry[1] for entry in cheapest))
+        return [(cost, shape)] if cost < leaf else [(leaf, -1)]
+    longest = min(scope.budgets, _LONGEST_CURVE)
+    sums: list[tuple[int, tuple[Shape, ...]]] = [(0, ())]
+    for curve in children:
+        merged: dict[int, tuple[int, tuple[Shape, ...]]] = {}
+        for a, (cost, shapes) in enumerate(sums):
+            for b, (more, shape) in enumerate(curve):
+                total = (cost + more, (*shapes, shape))
+                if a + b + 1 < longest and (a + b not in merged or total[0] < merged[a + b][0]):
+                    merged[a + b] = total
+        sums = [merged[n] for n in range(len(merged))]
+    return [
+        (leaf, -1),
+        *((prices.split + cost, (feature, shapes)) for cost, shapes in sums),
+    ]

@@ -1,0 +1,54 @@
+"""The trees that a search may choose from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from solver.limits import Limits
+from solver.objective.exact import INFINITE
+from solver.problem.problem import Problem
+
+
+class Scope(NamedTuple):
+    """Limits on the tree, as the engines use them.
+
+    Parameters
+    ----------
+    budgets : int
+        Number of split budgets that bounds are kept for: 1 without a limit on splits, else
+        limit + 1; entry ``b`` then bounds the trees of at most ``b`` splits.
+    depth : int
+        Longest path.
+    min_leaf : int
+        Smallest weight of a leaf that is not empty.
+    max_arity : int
+        Most children of a split, at least 2.
+    """
+
+    budgets: int
+    depth: int
+    min_leaf: int
+    max_arity: int
+
+    @classmethod
+    def of(cls, problem: Problem, lam: Fraction, limits: Limits) -> Scope:
+        """The scope of a search."""
+        splits, depth = limits.splits, limits.depth
+        # No optimal tree has so many splits, so a looser limit is none.
+        bounded = splits is not None and splits < most_splits(problem, lam)
+        if splits == 0:
+            depth = 0
+        return cls(
+            budgets=splits + 1 if splits and bounded else 1,
+            depth=INFINITE if depth is None else depth,
+            min_leaf=max(int(limits.min_leaf_size or 0), 1),
+            max_arity=problem.max_arity,
+        )
+
+
+def most_splits(problem: Problem, lam: Fraction) -> int:
+    """Splits that no optimal tree exceeds: it would cost more than the tree without a split."""
+    if lam == 0:
+        return len(problem.codes) - 1
+    return min(len(problem.codes) - 1, int(problem.leaf_errors / (lam * problem.total_weight)))

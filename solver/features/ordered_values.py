@@ -1,0 +1,140 @@
+"""Ordered features: the distinct numbers of a column, and the cuts between them.
+
+A problem with numbers as they are keeps one code a row and column, the rank of the number. A split
+is a *cut* between two neighbouring codes. All cuts of all features are numbered in a row, so that
+cut ``i`` is the feature ``i`` of the encoding ``thresholds`` of the same table: trees, predictions
+and reports need not know which of the two a tree was found on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.features.node_tests import NodeTest, ThresholdTest
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """A column of numbers: the code of a number is how many thresholds it exceeds.
+
+    Parameters
+    ----------
+    column : str
+        Name of the raw column.
+    thresholds : array of float64, ascending
+        One between any two neighbouring training values.
+    missing : array of int8
+        By threshold, the branch of a missing value.
+    unit : {"number", "date"}
+    lacked : bool
+        Whether training rows lack the number.
+    values : array of float64, ascending, optional
+        The number that each code stands for; None where only their order is known, or a training
+        row lacks the number.
+    """
+
+    column: str
+    thresholds: NDArray[np.float64]
+    missing: NDArray[np.int8]
+    unit: str = "number"
+    lacked: bool = False
+    values: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        content = hashlib.sha256(self.thresholds.tobytes() + self.missing.tobytes()).hexdigest()
+        return f"Scale({self.column!r}, {self.unit!r}, {self.lacked}, {content})"
+
+    @property
+    def arity(self) -> int:
+        """Number of codes."""
+        return len(self.thresholds) + 1
+
+    @property
+    def name(self) -> str:
+        """Name of the encoded feature."""
+        return self.column
+
+    def branches(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """The code of every value. A missing one has code 0, as if it were the smallest."""
+        numbers = np.asarray(values, dtype=np.float64)
+        order = np.argsort(numbers)  # in their order they are found five times faster
+        codes = np.empty(len(numbers), np.int32)
+        codes[order] = np.searchsorted(self.thresholds, numbers[order], side="left")
+        codes[np.isnan(numbers)] = 0
+        return codes
+
+    def knows(self, values: NDArray[Any]) -> bool:
+        """Whether each of these is one of the numbers that the codes stand for."""
+        return self.values is not None and bool(np.isin(values, self.values).all())
+
+    def cut(self, code: int) -> ThresholdTest:
+        """The test that sends the codes up to ``code`` into branch 0, and larger ones into 1."""
+        threshold, missing = float(self.thresholds[code]), int(self.missing[code])
+        return ThresholdTest(self.column, threshold, missing, self.unit, self.lacked)
+
+
+class Axis(NamedTuple):
+    """A column of numbers of a problem, whether or not the problem cuts it.
+
+    A column that has the order of an earlier one gives no cut of its own, but a hyperplane of its
+    own.
+
+    Parameters
+    ----------
+    scale : Scale
+    codes : array of int32, shape (rows,)
+    """
+
+    scale: Scale
+    codes: NDArray[np.int32]
+
+    @property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The number of every row; None where they are not known."""
+        return None if self.scale.values is None else self.scale.values[self.codes]
+
+
+class CutTests(Sequence[NodeTest]):
+    """The tests of all cuts of some ordered features, each made when it is asked for.
+
+    Parameters
+    ----------
+    features : sequence of Scale or NodeTest
+        A test of two branches is a feature of one cut.
+    """
+
+    def __init__(self, features: Sequence[Scale | NodeTest]) -> None:
+        self.features = tuple(features)
+        self.first = (0, *accumulate(feature.arity - 1 for feature in self.features))
+
+    def __repr__(self) -> str:
+        return f"CutTests({self.features!r})"
+
+    def __len__(self) -> int:
+        return self.first[-1]
+
+    def locate(self, cut: int) -> tuple[int, int]:
+        """The feature of a cut, and the largest code in branch 0."""
+        feature = bisect_right(self.first, cut) - 1
+        return feature, cut - self.first[feature]
+
+    @overload
+    def __getitem__(self, cut: int) -> NodeTest: ...
+    @overload
+    def __getitem__(self, cut: slice) -> Sequence[NodeTest]: ...
+    def __getitem__(self, cut: int | slice) -> NodeTest | Sequence[NodeTest]:
+        if isinstance(cut, slice):
+            return [self[i] for i in range(*cut.indices(len(self)))]
+        if not -len(self) <= cut < len(self):
+            raise IndexError(f"there is no cut {cut}; there are {len(self)}")
+        number, code = self.locate(cut % len(self))
+        feature = self.features[number]
+        return feature.cut(code) if isinstance(feature, Scale) else feature

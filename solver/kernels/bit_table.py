@@ -1,0 +1,119 @@
+"""The rows of a problem as the search reads them: bits, classes and weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.problem.problem import Problem
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_CODES_AT_A_TIME = 2**22
+
+
+class Table(NamedTuple):
+    """A problem, read-only. A row here is a distinct pair (features, class).
+
+    A feature with ``a`` codes has ``a − 1`` columns of bits, for its codes 1, 2, …; a row of code
+    0 has none of them set.
+
+    Parameters
+    ----------
+    bits : (rows, width)
+        Bit ``c`` of a row is its column ``c``. Rows are sorted by class.
+    columns : (features + 1,)
+        Columns ``columns[f]:columns[f + 1]`` belong to feature ``f``.
+    values : (features + 1,)
+        Number of the first of a feature's codes when all codes of all features are numbered.
+    labels : (rows,)
+    weights : (rows,)
+        In units: divided by their greatest common divisor.
+    planes : (rows,)
+        Bit ``b`` says whether plane ``b`` holds the row. Weights are the sums of their planes.
+    scales : (planes,)
+        What a row in a plane weighs for it; no planes if all weights are 1.
+    keys : (rows,)
+        A random word a row: the hash of a set of rows is the sum of their keys.
+    literal_keys : (values,)
+        The same for codes.
+    """
+
+    bits: Words
+    columns: Ints
+    values: Ints
+    labels: Ints
+    weights: Ints
+    planes: Ints
+    scales: Ints
+    keys: Words
+    literal_keys: Words
+
+
+def tabulate(problem: Problem) -> tuple[Table, int]:
+    """The table of a problem, and what a unit of weight stands for."""
+    classes, sources = np.nonzero(problem.counts.T)
+    weights = problem.counts[sources, classes]
+    unit = int(np.gcd.reduce(weights))
+    weights = weights // unit
+    values = np.zeros(problem.n_features + 1, dtype=np.int64)
+    values[1:] = np.cumsum(problem.arities)
+    columns = values - np.arange(len(values))
+    width = max(1, (int(columns[-1]) + 63) // 64)
+    bits = np.zeros((len(sources), width), dtype=np.uint64)
+    # Codes lie row by row: several features are fetched at a time.
+    step = max(1, _CODES_AT_A_TIME // len(sources))
+    for begin in range(0, problem.n_features, step):
+        block = np.ascontiguousarray(problem.codes[sources, begin : begin + step].T)
+        for feature, codes in enumerate(block, start=begin):
+            column = int(columns[feature])
+            if problem.arities[feature] == 2:
+                bits[:, column // 64] |= codes.astype(np.uint64) << np.uint64(column % 64)
+                continue
+            rows = np.flatnonzero(codes)
+            taken = column + codes[rows].astype(np.int64) - 1
+            bits[rows, taken // 64] |= np.uint64(1) << (taken % 64).astype(np.uint64)
+    planes, scales = _planes(weights)
+    table = Table(
+        bits=bits,
+        columns=columns,
+        values=values,
+        labels=classes.astype(np.int64),
+        weights=weights.astype(np.int64),
+        planes=planes,
+        scales=scales,
+        keys=_scrambled(len(sources), 1),
+        literal_keys=_scrambled(int(values[-1]), 2),
+    )
+    return table, unit
+
+
+def _planes(weights: Ints) -> tuple[Ints, Ints]:
+    """Write weights as sums over few planes.
+
+    The planes are the bits of the weights; or one plane that holds all rows with the least
+    weight, and the bits of what is left, if those are fewer: rows that were repeated have almost
+    equal weights.
+    """
+    least, bits = int(weights.min()), int(weights.max()).bit_length()
+    rest = int(weights.max() - least).bit_length()
+    if int(weights.max()) == 1:
+        return np.zeros(len(weights), np.int64), np.zeros(0, np.int64)
+    if rest + 1 < bits:
+        planes, scales = 2 * (weights - least) + 1, [least, *(1 << b for b in range(rest))]
+    else:
+        planes, scales = weights, [1 << b for b in range(bits)]
+    return planes.astype(np.int64), np.array(scales, dtype=np.int64)
+
+
+def _scrambled(count: int, stream: int) -> Words:
+    """Words that look random and are the same everywhere (splitmix64)."""
+    with np.errstate(over="ignore"):
+        word = np.arange(1, count + 1, dtype=np.uint64) + np.uint64(stream << 40)
+        word *= np.uint64(0x9E3779B97F4A7C15)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(word ^ (word >> np.uint64(31)))

@@ -1,0 +1,114 @@
+"""The search of OSDT from its first array to its solution, and what it reports beside the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
+
+from solver.base import Watch
+from solver.engine.driver import Search
+from solver.engine.greedy import GREEDY
+from solver.engine.growable_arrays import half_of_memory
+from solver.engine.tree_constraints import Scope
+from solver.limits import Limits
+from solver.objective.exact import Prices
+from solver.osdt.engine import OsdtEngine
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
+
+_LONGEST_TRACE = 512
+_RATIO = 1.1  # of the times of two neighbouring points of the trace between which nothing changed
+
+
+class OsdtSearch(Search):
+    """One search.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam : Fraction
+    limits : Limits
+        Without a limit of bytes the arrays take at most half of the machine's memory: the caches
+        grow by gigabytes a minute, and a search that is killed says nothing.
+    settings : mapping
+        The options of :class:`solver.osdt.Osdt`.
+    state : mapping of str to array, optional
+        What it goes on from.
+    """
+
+    engine: OsdtEngine
+
+    def __init__(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        settings: Mapping[str, Any],
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> None:
+        def make(problem: Problem, prices: Prices, scope: Scope) -> OsdtEngine:
+            return OsdtEngine(problem, prices, scope, limits, settings, state)
+
+        if limits.bytes is None:
+            limits = replace(limits, bytes=half_of_memory())
+        super().__init__(problem, lam, limits, make, GREEDY)
+        self.settings = settings
+        self.measures: list[dict[str, float]] = []
+
+    def offer(self, tree: Tree, given: bool = True) -> bool:
+        """Take a tree from elsewhere as an incumbent; what is given bounds the search as well.
+
+        When the others are offered depends on the clock, which must not steer the search.
+        """
+        allowed = super().offer(tree, given)
+        if given and allowed:
+            self.engine.hint(int(self._cost(tree)))
+        return allowed
+
+    def run(self, watch: Watch) -> Status:
+        """Search until the optimum is proven or a limit is met."""
+        self._record()
+        return super().run(watch)
+
+    def _record(self) -> None:
+        super()._record()
+        point, measures = self.trace[-1], self.measures
+        known = [point.objective, point.lower_bound]
+        if (
+            measures
+            and known == [measures[-1]["objective"], measures[-1]["lower_bound"]]
+            and self.seconds < _RATIO * measures[-1]["seconds"]
+        ):
+            return
+        measures.append(
+            {
+                "seconds": self.seconds,
+                "objective": point.objective,
+                "lower_bound": float(point.lower_bound or 0),
+                **self.engine.measure(),
+            }
+        )
+        if len(measures) > _LONGEST_TRACE:
+            del measures[1:-1:2]
+
+    def solution(self, status: Status, name: str, version: str) -> Solution:
+        """The answer; ``extra`` tells of the search, see :class:`solver.osdt.Osdt`."""
+        found = super().solution(status, name, version)
+        final = float(found.objective)
+        reached = next(point.seconds for point in self.trace if point.objective == final)
+        found.extra.update(
+            penalty=self.settings["penalty"],
+            objective_splits=str(found.objective),
+            objective_leaves=str(found.objective + self.lam),
+            trees_evaluated=self.engine.evaluated,
+            trees_evaluated_to_optimum=self.engine.evaluated_to_best,
+            seconds_to_optimum=reached,
+            pruned=self.engine.pruned,
+            trace=self.measures,
+        )
+        return found

@@ -1,0 +1,81 @@
+"""Scheduling policies: which tree of the queue is split next."""
+
+from __future__ import annotations
+
+import math
+
+from solver.kernels.jit import inlined
+from solver.osdt.state import Ints, Rules
+
+POLICIES = (
+    "curiosity",
+    "lower_bound",
+    "objective",
+    "entropy",
+    "gini",
+    "breadth_first",
+    "depth_first",
+)
+CURIOSITY, LOWER_BOUND, OBJECTIVE, ENTROPY, GINI, BREADTH_FIRST, DEPTH_FIRST = range(7)
+
+_NOTHING = 0.01  # weight that a tree without an unchanged leaf is taken to have in them
+
+
+@inlined
+def priority(
+    rules: Rules,
+    number: int,
+    splits: int,
+    closed: int,
+    bound: int,
+    objective: int,
+    weight: int,
+    impurity: float,
+) -> float:
+    """The key of a tree in the queue, where the least is first and of equal ones the oldest.
+
+    Parameters
+    ----------
+    number : int
+        Of the tree, in the order in which trees were found.
+    splits, closed, weight, impurity
+        Of the tree so far: its splits, and the cost, weight and impurity of its unchanged leaves.
+    bound, objective : int
+        The tree's lower bound, and its cost if it stays as it is.
+
+    Notes
+    -----
+    ``curiosity`` is the thesis's (section 5.2): the lower bound of Theorem 1, divided by the
+    support of the unchanged leaves. ``entropy`` and ``gini`` are the mean impurity of the rows in
+    unchanged leaves. ``depth_first`` takes the tree of most splits.
+    """
+    if rules.policy == LOWER_BOUND:
+        return float(bound)
+    if rules.policy == OBJECTIVE:
+        return float(objective)
+    if rules.policy == BREADTH_FIRST:
+        return float(number)
+    if rules.policy == DEPTH_FIRST:
+        return -float(splits)
+    support = float(weight) if weight > 0 else _NOTHING
+    if rules.policy == CURIOSITY:
+        return float(closed + rules.split) / support
+    return impurity / support
+
+
+@inlined
+def impurity_of(rules: Rules, counts: Ints, row: int, classes: int) -> float:
+    """Entropy (in bits) or Gini impurity of a leaf, times its weight; 0 for other policies."""
+    if rules.policy != ENTROPY and rules.policy != GINI:
+        return 0.0
+    total = 0
+    for c in range(classes):
+        total += counts[row, c]
+    result = 0.0
+    for c in range(classes):
+        share = counts[row, c] / total
+        if rules.policy == GINI:
+            result += share * (1.0 - share)
+        elif share > 0.0:
+            result -= share * math.log2(share)
+    return result * total

@@ -1,0 +1,120 @@
+"""OSDT as a solver: its options, and how its search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.baselines.cart import Cart
+from solver.limits import Limits
+from solver.osdt.driver import OsdtSearch
+from solver.osdt.scheduling import POLICIES
+from solver.problem.problem import Problem
+from solver.solution import Solution
+from solver.trees.tree import Tree, shape_of
+
+_YES_NO = (True, False)
+
+
+class Osdt(Solver):
+    """OSDT: branch and bound over sets of leaves.
+
+    A tree is the set of its leaves, of which some stay as they are and others are to be split.
+    Splitting one of the latter in every way that may pay gives its children; a queue holds the
+    trees whose lower bound is below the best objective known. Every bound of the thesis is an
+    option of its own, and with any of them off the optimum is the same. Two bounds are ours:
+    ``dominance`` and ``two_steps``.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the
+    order of the search, which is the same on every machine.
+
+    Notes
+    -----
+    ``extra`` of the solution tells of the search: ``trees_evaluated`` (those whose bound was
+    compared with the best objective and found smaller), ``trees_evaluated_to_optimum``,
+    ``seconds_to_optimum``, ``pruned`` (how often each bound did), ``trace`` (of the incumbent, the
+    lower bound, the queue and both caches) and the objective with λ as the price of a split and
+    of a leaf, as fractions: a binary tree has one leaf more than splits, so the latter is λ
+    greater for every tree and the optimum is the same.
+
+    ``nodes``, and the limit on them, count trees in the cache.
+
+    References
+    ----------
+    Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), Algorithms 2 and 3;
+    Hu, Rudin, Seltzer, NeurIPS 2019.
+    """
+
+    name: ClassVar[str] = "osdt"
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "optimal sparse trees by branch and bound over sets of leaves (OSDT)"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        resumes=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "policy": Option("curiosity", "which tree of the queue is split next", POLICIES),
+        "warm_start": Option(
+            "none", "cart: begin with CART's tree as the best one known", ("none", "cart")
+        ),
+        "penalty": Option(
+            "splits", "what λ is called the price of in the result", ("splits", "leaves")
+        ),
+        "hierarchical": Option(
+            True, "prune by lower bounds at all (Theorem 1); without it all trees are seen", _YES_NO
+        ),
+        "lookahead": Option(True, "a leaf to be split costs a split (Lemma 2)", _YES_NO),
+        "support": Option(True, "leaves of few errors stay (Theorem 3)", _YES_NO),
+        "incremental_accuracy": Option(
+            True, "after a split that gains too little another follows (Theorem 4)", _YES_NO
+        ),
+        "accuracy": Option(True, "leaves that are rarely right are not made (Theorem 5)", _YES_NO),
+        "permutation": Option(
+            True, "a tree is seen once, whatever the order of its leaves (Corollary 6)", _YES_NO
+        ),
+        "similar_support": Option(
+            False,
+            "move bounds between features that part a leaf's rows alike (Theorem 7)",
+            _YES_NO,
+        ),
+        "equivalent_points": Option(
+            True, "count errors on rows that no feature tells apart (Theorem 9)", _YES_NO
+        ),
+        "dominance": Option(
+            True,
+            "of trees of equal leaves to be split keep the best: extends permutation (ours)",
+            _YES_NO,
+        ),
+        "two_steps": Option(
+            True, "what a leaf costs that was split elsewhere is a bound here (ours)", _YES_NO
+        ),
+    }
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        cart = Cart() if self.settings["warm_start"] == "cart" and state is None else None
+        search = OsdtSearch(problem, lam, limits, self.settings, state)
+        if start is not None:
+            search.offer(problem.grow(shape_of(start)))
+        if cart is not None:
+            search.offer(cart._solve(problem, lam, limits, None, watch, None).tree)
+        status = search.run(watch)
+        return search.solution(status, self.name, self.version)
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels on a problem of four rows."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+        cls().solve(problem, Fraction(1, 20))

@@ -1,0 +1,206 @@
+"""The tree cache and the queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.kernels.jit import inlined, outlined
+from solver.osdt.leaf_cache import mix
+from solver.osdt.state import (
+    BASE,
+    BUCKETS,
+    BY_DOMINANCE,
+    BY_PERMUTATION,
+    HEADS,
+    INFINITE,
+    POPPED_BOUND,
+    QUEUE,
+    Rules,
+    Scratch,
+    Trees,
+)
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def leaf_key(leaf: int) -> np.uint64:
+    """What a leaf adds to the hash of a tree; a sum, so that the order does not matter."""
+    return mix(np.uint64(leaf + 1) * _ODD)
+
+
+@inlined
+def _key_of(rules: Rules, open_hash: np.uint64, kept_hash: np.uint64, splits: int) -> np.uint64:
+    """Where a tree is in the hash table: trees that may take each other's place have one key."""
+    key = open_hash
+    if not rules.dominance:
+        key += kept_hash * _ODD
+    elif rules.splits < INFINITE:
+        key += mix(np.uint64(splits))
+    return mix(key)
+
+
+@inlined
+def _head_of(trees: Trees, key: np.uint64) -> int:
+    """The chain of a key. Chains ``0 … HEADS − 1`` exist, ``BASE ≤ HEADS < 2·BASE``."""
+    base = trees.used[BASE]
+    head = np.int64(key & np.uint64(2 * base - 1))
+    if head >= trees.used[HEADS]:
+        head = np.int64(key & np.uint64(base - 1))
+    return int(head)
+
+
+@inlined
+def enter(rules: Rules, trees: Trees, tree: int) -> None:
+    """Put a tree into the hash table.
+
+    That is linear hashing (Litwin 1980): each tree brings a chain of its own and takes what
+    belongs to it from one other, so the table is never hashed anew, which would take longer than
+    a slice may.
+    """
+    used = trees.used
+    new, base = used[HEADS], used[BASE]
+    link = trees.tree_heads[new - base]
+    kept, moved = 0, 0
+    while link > 0:
+        other = link - 1
+        link = trees.tree_next[other]
+        key = _key_of(
+            rules, trees.tree_hash[other], trees.tree_kept_hash[other], trees.tree_splits[other]
+        )
+        if np.int64(key & np.uint64(2 * base - 1)) == new:
+            trees.tree_next[other], moved = moved, other + 1
+        else:
+            trees.tree_next[other], kept = kept, other + 1
+    trees.tree_heads[new - base], trees.tree_heads[new] = kept, moved
+    used[HEADS] += 1
+    if used[HEADS] == 2 * base:
+        used[BASE] = 2 * base
+    key = _key_of(rules, trees.tree_hash[tree], trees.tree_kept_hash[tree], trees.tree_splits[tree])
+    head = _head_of(trees, key)
+    trees.tree_next[tree], trees.tree_heads[head] = trees.tree_heads[head], tree + 1
+
+
+@inlined
+def _same_part(trees: Trees, scratch: Scratch, tree: int, skip: int, begin: int, n: int) -> bool:
+    at = trees.tree_at[tree] + skip
+    same = True
+    for i in range(n):
+        same &= trees.spread[at + i] == scratch.ids[begin + i]
+    return bool(same)
+
+
+@outlined
+def admit(
+    rules: Rules,
+    trees: Trees,
+    scratch: Scratch,
+    n_open: int,
+    n_kept: int,
+    splits: int,
+    closed: int,
+    open_hash: np.uint64,
+    kept_hash: np.uint64,
+) -> bool:
+    """Whether a tree is new (Corollary 6).
+
+    The order in which leaves came about does not matter, so trees are compared as sorted lists
+    ``scratch.ids``. With ``dominance`` those of equal leaves to be split are compared by the cost
+    of the rest: what can become of them is the same.
+    """
+    head = _head_of(trees, _key_of(rules, open_hash, kept_hash, splits))
+    before, link = -1, trees.tree_heads[head]
+    while link > 0:
+        tree = link - 1
+        if (
+            trees.tree_hash[tree] == open_hash
+            and trees.tree_open[tree] == n_open
+            and _same_part(trees, scratch, tree, 0, 0, n_open)
+        ):
+            if rules.dominance:
+                if rules.splits >= INFINITE or trees.tree_splits[tree] == splits:
+                    return _succeed(rules, trees, head, before, tree, closed, kept_hash)
+            elif trees.tree_kept[tree] == n_kept and _same_part(
+                trees, scratch, tree, n_open, n_open, n_kept
+            ):
+                trees.used[BY_PERMUTATION] += 1
+                return False
+        before, link = tree, trees.tree_next[tree]
+    return True
+
+
+@inlined
+def _succeed(
+    rules: Rules,
+    trees: Trees,
+    head: int,
+    before: int,
+    tree: int,
+    closed: int,
+    kept_hash: np.uint64,
+) -> bool:
+    """Whether a tree is better than the one of equal leaves to be split, and takes its place."""
+    if closed >= trees.tree_closed[tree]:
+        same = kept_hash == trees.tree_kept_hash[tree]
+        trees.used[BY_PERMUTATION if same else BY_DOMINANCE] += 1
+        return False
+    bound = trees.tree_bound[tree]
+    if bound != POPPED_BOUND:
+        trees.used[BY_DOMINANCE] += 1
+        # It stays in the queue until it is popped, but its bound counts no longer.
+        trees.buckets[bucket_of(rules, bound)] -= 1
+        trees.tree_bound[tree] = INFINITE
+    if before < 0:
+        trees.tree_heads[head] = trees.tree_next[tree]
+    else:
+        trees.tree_next[before] = trees.tree_next[tree]
+    return True
+
+
+@inlined
+def bucket_of(rules: Rules, bound: int) -> int:
+    """The class of a lower bound."""
+    return min(bound // rules.bucket, BUCKETS)
+
+
+@outlined
+def push(trees: Trees, key: float, tree: int) -> None:
+    """Put a tree into the queue."""
+    at = trees.used[QUEUE]
+    trees.used[QUEUE] += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if not _comes_first(key, tree, trees.queue_key[above], trees.queue_tree[above]):
+            break
+        trees.queue_key[at], trees.queue_tree[at] = trees.queue_key[above], trees.queue_tree[above]
+        at = above
+    trees.queue_key[at], trees.queue_tree[at] = key, tree
+
+
+@outlined
+def pop(trees: Trees) -> int:
+    """Take the first tree out of the queue."""
+    first = trees.queue_tree[0]
+    trees.used[QUEUE] -= 1
+    size = trees.used[QUEUE]
+    key, tree, at = trees.queue_key[size], trees.queue_tree[size], 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _comes_first(
+            trees.queue_key[child + 1],
+            trees.queue_tree[child + 1],
+            trees.queue_key[child],
+            trees.queue_tree[child],
+        ):
+            child += 1
+        if not _comes_first(trees.queue_key[child], trees.queue_tree[child], key, tree):
+            break
+        trees.queue_key[at], trees.queue_tree[at] = trees.queue_key[child], trees.queue_tree[child]
+        at = child
+    trees.queue_key[at], trees.queue_tree[at] = key, tree
+    return int(first)
+
+
+@inlined
+def _comes_first(key: float, tree: int, other_key: float, other: int) -> bool:
+    return key < other_key or (key == other_key and tree < other)

@@ -1,0 +1,218 @@
+"""The exact λ-path: the trees that are optimal for some λ, and where one follows another."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from solver.objective.exact import Errors, objective
+from solver.path.envelope import Envelope, Point
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tree and the λ for which no known tree is better.
+
+    Parameters
+    ----------
+    start, end : Fraction
+        The tree is the best known for ``start ≤ λ ≤ end``; at ``end`` the next step, which has
+        fewer splits, is as good. The last step has no end (None).
+    errors, splits : int
+        Of the tree, on the training rows.
+    tree : Tree
+    proven : bool
+        Whether no tree at all is better anywhere from ``start`` to ``end``.
+    """
+
+    start: Fraction
+    end: Fraction | None
+    errors: Errors
+    splits: int
+    tree: Tree
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Path:
+    """The λ-path of a problem, from ``lam_min`` to infinity.
+
+    Parameters
+    ----------
+    lam_min : Fraction
+    total_weight : int
+        Of the training rows: ``loss = errors / total_weight``.
+    leaf_errors : int
+        Of the tree without a split.
+    unavoidable_errors : int
+        Of every tree: rows that no feature tells apart.
+    steps : tuple of Step
+        From the smallest λ on.
+    points : tuple of Point
+        What was proven, from the smallest λ on.
+    status : Status
+        ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; else what
+        ended the search. ``stopped`` without a limit: a breakpoint has too many digits for the
+        search's integers, and what is proven beside it does not settle it.
+    seconds : float
+        Search time of all solves, compilation apart.
+    solves : int
+        How many solves it took.
+    tolerance : Fraction
+        Objectives that differ by no more are taken for equal, see
+        :attr:`solver.problem.problem.Problem.tolerance`.
+    rounding : Fraction
+        By how much rounding the weights may have changed an objective. Bounds are lowered by it.
+    """
+
+    lam_min: Fraction
+    total_weight: int
+    leaf_errors: Errors
+    unavoidable_errors: Errors
+    steps: tuple[Step, ...]
+    points: tuple[Point, ...]
+    status: Status
+    seconds: float
+    solves: int
+    solver: str
+    version: str
+    iterations: int = 0
+    nodes: int = 0
+    peak_bytes: int = 0
+    compile_seconds: float = 0.0
+    tolerance: Fraction = Fraction(0)
+    rounding: Fraction = Fraction(0)
+
+    @property
+    def lams(self) -> tuple[Fraction, ...]:
+        """Where each step begins: ``lam_min``, then the breakpoints."""
+        return tuple(step.start for step in self.steps)
+
+    @property
+    def losses(self) -> tuple[Fraction, ...]:
+        """The training loss of each step's tree."""
+        return tuple(Fraction(step.errors) / self.total_weight for step in self.steps)
+
+    @property
+    def splits(self) -> tuple[int, ...]:
+        """The splits of each step's tree."""
+        return tuple(step.splits for step in self.steps)
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """The tree of each step."""
+        return tuple(step.tree for step in self.steps)
+
+    def step_at(self, lam: Fraction) -> Step:
+        """The step whose tree is the best at a λ; that of fewer splits at a breakpoint.
+
+        Raises
+        ------
+        ValueError
+            Below ``lam_min``.
+        """
+        if lam < self.lam_min:
+            raise ValueError(f"the path begins at λ = {self.lam_min}, not at {lam}")
+        return self.steps[bisect_right(self.steps, lam, key=lambda step: step.start) - 1]
+
+    def objective_at(self, lam: Fraction) -> Fraction:
+        """The least objective known at a λ."""
+        step = self.step_at(lam)
+        return objective(step.errors, step.splits, self.total_weight, lam)
+
+    def lower_bound_at(self, lam: Fraction) -> Fraction | None:
+        """What is proven at a λ; None if nothing is."""
+        return None if self.status is Status.HEURISTIC else max(self._bounds.at(lam), Fraction(0))
+
+    def solution_at(self, lam: Fraction) -> Solution:
+        """What the path says about one λ; the effort is that of the whole path.
+
+        Its status is ``optimal`` if the tree is proven at this λ, else the path's.
+
+        Raises
+        ------
+        ValueError
+            Below ``lam_min``.
+        """
+        step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
+        if step.proven and bound is not None:
+            bound = max(bound, reached - self.tolerance)
+        closed = bound is not None and reached - bound <= self.tolerance
+        return Solution(
+            tree=step.tree,
+            status=Status.OPTIMAL if closed else self.status,
+            lam=lam,
+            objective=reached,
+            lower_bound=bound,
+            errors=step.errors,
+            total_weight=self.total_weight,
+            seconds=self.seconds,
+            solver=self.solver,
+            version=self.version,
+            compile_seconds=self.compile_seconds,
+            iterations=self.iterations,
+            nodes=self.nodes,
+            peak_bytes=self.peak_bytes,
+            tolerance=self.tolerance,
+        )
+
+    @cached_property
+    def _bounds(self) -> Envelope:
+        floor = Fraction(self.unavoidable_errors) / self.total_weight - self.rounding
+        leaf_loss = Fraction(self.leaf_errors) / self.total_weight - self.rounding
+        return Envelope.of(self.points, floor, leaf_loss)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; numbers that must be exact are also given as fraction strings."""
+        return {
+            "solver": self.solver,
+            "version": self.version,
+            "status": self.status.value,
+            "lam_min": float(self.lam_min),
+            "lam_min_exact": str(self.lam_min),
+            "total_weight": self.total_weight,
+            "leaf_errors": plain_errors(self.leaf_errors),
+            "unavoidable_errors": plain_errors(self.unavoidable_errors),
+            "tolerance": float(self.tolerance),
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+            "solves": self.solves,
+            "iterations": self.iterations,
+            "nodes": self.nodes,
+            "peak_bytes": self.peak_bytes,
+            "steps": [
+                {
+                    "lam": float(step.start),
+                    "lam_exact": str(step.start),
+                    "lam_end": None if step.end is None else float(step.end),
+                    "lam_end_exact": None if step.end is None else str(step.end),
+                    "errors": plain_errors(step.errors),
+                    "loss": float(step.errors / self.total_weight),
+                    "splits": step.splits,
+                    "leaves": step.tree.leaves,
+                    "depth": step.tree.depth,
+                    "proven": step.proven,
+                    "tree": step.tree.to_dict(),
+                }
+                for step in self.steps
+            ],
+            "points": [
+                {
+                    "lam_exact": str(point.lam),
+                    "lower_bound_exact": None
+                    if point.lower_bound is None
+                    else str(point.lower_bound),
+                }
+                for point in self.points
+            ],
+        }
+
+
+def plain_errors(errors: Errors) -> int | float:
+    """As JSON has it: a whole number, or the squared error of regression, rounded."""
+    return errors if isinstance(errors, int) else float(errors)

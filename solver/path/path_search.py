@@ -1,0 +1,416 @@
+"""The search for an exact λ-path, by a series of solves.
+
+The optimal objective is the least of ``loss(T) + λ·splits(T)`` over all trees ``T``: as a function
+of λ it is concave, piecewise linear and never falls. So it is known between two prices at which
+one line meets what is proven at both, and it nowhere falls below the chords of what is proven.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.base import Series, Snapshot, Solve, Watch
+from solver.errors import InputError, StateError
+from solver.limits import Limits
+from solver.objective.exact import neighbours, objective
+from solver.path.envelope import Envelope, Line, Point, best_lines
+from solver.path.path import Path, Step
+from solver.path.solve_log import PathLog, read_log
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status
+from solver.trees.pruning import Pruned, prunings
+
+# Costs of any weight that a search can take fit into 64 bits at λ of this many digits, or fewer.
+_DENOMINATORS = (10**6, 10**5, 10**4, 10**3)
+
+# The arrays of a path's state; those of the series have this before their names.
+_SOLVES, _LAM, _LIMITS, _SERIES = "solves", "solving", "limits", "series."
+
+
+class PathSearch:
+    """Finds a λ-path: solves at the corners of the known trees' envelope until all are proven.
+
+    A solve at a corner either proves it, and with its neighbours the lines between them, or finds
+    a tree below it, which makes new corners. That is the dichotomic scheme of Eisner and Severance
+    (1976), but every tree that turns up on the way takes part.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam_min : Fraction
+    solve : Solve
+    limits : Limits
+        Seconds are those of the whole path; nodes and bytes hold for each solve.
+    watch : Watch
+        Its snapshots name the λ that is being solved.
+    state : mapping of str to array, optional
+        What a snapshot of the same path gave.
+
+    Notes
+    -----
+    From λ = 0 the path begins with the tree that is the best just right of 0: that of fewest
+    splits among those of least errors. At 0 itself all these are as good, and the search there
+    ends at any of them; the proof at the first corner right of 0 finds the one.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        lam_min: Fraction,
+        solve: Solve,
+        limits: Limits,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        self.problem, self.lam_min, self.solve = problem, lam_min, solve
+        self.limits, self.watch = limits, watch
+        self.weight = problem.total_weight
+        leaf = problem.grow(-1)
+        # The lines of the envelope and where each begins; no other line can come back.
+        self.kept = best_lines([Line(leaf.errors, 0, leaf)], lam_min, self.weight)
+        floor = Fraction(problem.unavoidable_errors) / self.weight - problem.rounding
+        leaf_loss = Fraction(problem.leaf_errors) / self.weight - problem.rounding
+        self.bounds = Envelope.of((), floor, leaf_loss)
+        self.points: dict[Fraction, Fraction | None] = {}
+        self.ended: dict[Fraction, Status] = {}
+        self.closed: set[Fraction] = set()
+        self.unreachable: set[Fraction] = set()
+        self.solutions: list[Solution] = []
+        self.proves = True
+        self.log = PathLog()
+        # The λ within which a state was taken; it is solved to its end first.
+        self.begun: Fraction | None = None
+        # Whether a solve was stopped: its state was told then, and is not what came of it.
+        self.halted = False
+        self.began = self.told = time.perf_counter()
+        if state is not None:
+            self._restore(state)
+
+    def run(self) -> Path:
+        """Solve until the path is proven or a limit is met."""
+        while (lam := self.begun or self._next()) is not None:
+            seconds = self._share()
+            # However small the limits, one solve gives bounds and names the solver.
+            if self.solutions and (seconds == 0 or self._stopped()):
+                break
+            self._tell(lam)
+            self.begun = None
+            try:
+                solution = self._solve(lam, seconds)
+                self.take(lam, self._halted(lam, solution) if self.halted else solution)
+            except StateError:
+                raise
+            except InputError:
+                if lam == self.lam_min:
+                    raise
+                self.take(lam, None)
+        path = self.path()
+        stopped = self.halted or Status.STOPPED in self.ended.values()
+        if path.status not in (Status.OPTIMAL, Status.HEURISTIC) and not stopped:
+            self._tell(self.lam_min, at_last=True)
+        return path
+
+    def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
+        limits, watch, tell = replace(self.limits, seconds=seconds), self.watch, self.watch.snapshot
+        if tell is not None:
+
+            def tell_with_lam(snapshot: Snapshot) -> None:
+                self.told = time.perf_counter()
+                self.halted = self.watch.stop()
+                seen = replace(
+                    snapshot,
+                    lam=lam,
+                    seconds=self._elapsed(),
+                    iterations=snapshot.iterations + self._iterations(),
+                    nodes=max(snapshot.nodes, self._nodes()),
+                    state=self._within(lam, snapshot.state),
+                )
+                tell(seen)
+
+            watch = replace(watch, snapshot=tell_with_lam)
+        return self.solve(lam, limits, self._line_at(lam).tree, watch)
+
+    def _halted(self, lam: Fraction, solution: Solution) -> Solution:
+        """A solution without the proof that a search may end with though it was stopped.
+
+        It may have come from trees that were at hand then: a search that goes on finds its own,
+        and when it was stopped must not choose the answer.
+        """
+        if solution.status is not Status.OPTIMAL:
+            return solution
+        floor = Fraction(self.problem.unavoidable_errors) / self.weight
+        step = self._grid(lam) or self.problem.tolerance
+        bound = max(solution.objective - step, floor)
+        return replace(solution, status=Status.STOPPED, lower_bound=bound)
+
+    def _tell(self, lam: Fraction, at_last: bool = False) -> None:
+        """A snapshot between two solves, where many short ones would give none; and at the end."""
+        now = time.perf_counter()
+        # Before the first solve of a path that goes on there is nothing new to tell.
+        if self.watch.snapshot is None or self.begun is not None:
+            return
+        if now - self.told < self.watch.interval and not at_last:
+            return
+        self.told, line = now, self._line_at(lam)
+        reached = objective(line.errors, line.splits, self.weight, lam)
+        bound = min(self.bounds.at(lam), reached)
+        figures = self._elapsed(), self._iterations(), self._nodes()
+        self.watch.snapshot(
+            Snapshot(line.tree, reached, bound, *figures, state=self._between(), lam=lam)
+        )
+
+    def _iterations(self) -> int:
+        return sum(solution.iterations for solution in self.solutions)
+
+    def _nodes(self) -> int:
+        return max((solution.nodes for solution in self.solutions), default=0)
+
+    def _between(self) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        """Gives the state between two solves, if the solver has one."""
+        series = self.solve
+        if not isinstance(series, Series) or series.state() is None:
+            return None
+        return lambda: self._state(series.state() or {}, None)
+
+    def _within(
+        self, lam: Fraction, series: Callable[[], dict[str, NDArray[Any]]] | None
+    ) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        """Gives the state within a solve; of a solver that gives none, before it."""
+        return self._between() if series is None else lambda: self._state(series(), lam)
+
+    def _state(
+        self, series: Mapping[str, NDArray[Any]], lam: Fraction | None
+    ) -> dict[str, NDArray[Any]]:
+        """The path's state: what is solved by now, and the series' state within the next λ."""
+        limits = [-1 if n is None else n for n in (self.limits.nodes, self.limits.bytes)]
+        return {
+            _SOLVES: self.log.to_array(),
+            _LAM: np.array("" if lam is None else str(lam)),
+            _LIMITS: np.array(limits, np.int64),
+            **{f"{_SERIES}{name}": array for name, array in series.items()},
+        }
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take what is solved once more, in its order, and let the series go on."""
+        if not isinstance(self.solve, Series):
+            raise StateError("this solver's path cannot go on from a state")
+        try:
+            entries = read_log(state[_SOLVES], self.problem)
+            solving, (nodes, most) = str(state[_LAM]), state[_LIMITS].tolist()
+            self.begun = Fraction(solving) if solving else None
+        except (InputError, KeyError, TypeError, ValueError):
+            raise StateError("the state of a path is damaged, or that of another search") from None
+        if [entry.lam for entry in entries[:1]] not in ([], [self.lam_min]):
+            raise StateError("the state is that of a path from another λ")
+        own = {name: array for name, array in state.items() if name.startswith(_SERIES)}
+        self.solve.restore({name.removeprefix(_SERIES): array for name, array in own.items()})
+        for lam, solution in entries:
+            self._next()  # it also notes which corners are proven
+            self.take(lam, solution)
+        self._next()
+        # What a limit ended that is another one now is open again.
+        again = {Status.NODE_LIMIT: (nodes, self.limits.nodes)}
+        again[Status.MEMORY_LIMIT] = (most, self.limits.bytes)
+        for lam, status in list(self.ended.items()):
+            then, now = again.get(status, (-1, None))
+            changed = then != (-1 if now is None else now)
+            if changed or (status is Status.TIME_LIMIT and self.limits.seconds is None):
+                del self.ended[lam]
+
+    def take(self, lam: Fraction, solution: Solution | None) -> None:
+        """Learn from a solve; None: there was none."""
+        self.log.add(lam, solution)
+        if solution is None:
+            # The breakpoint has too many digits for 64-bit costs; its neighbours have not.
+            self.unreachable.add(lam)
+            return
+        self.solutions.append(solution)
+        self.proves &= solution.status is not Status.HEURISTIC
+        self.ended[lam] = solution.status
+        bound, old = solution.lower_bound, self.points.get(lam)
+        self.points[lam] = bound if bound is None or old is None else max(bound, old)
+        if bound is not None:
+            self.bounds.add(lam, bound)
+        line = Line(solution.errors, solution.splits, solution.tree)
+        if any(line[:2] == known[:2] for known, _ in self.kept):
+            return  # of equal lines the first stays
+        # Often a pruning of a new tree is the next optimal tree, which then needs a proof only.
+        lines: list[Line | Pruned] = [*(known for known, _ in self.kept), line]
+        lines += prunings(line.tree)
+        self.kept = [
+            (line if isinstance(line, Line) else self._grow(line), start)
+            for line, start in best_lines(lines, self.lam_min, self.weight)
+        ]
+
+    def _grow(self, pruned: Pruned) -> Line:
+        return Line(pruned.errors, pruned.splits, self.problem.grow(pruned.shape))
+
+    def _line_at(self, lam: Fraction) -> Line:
+        return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
+
+    def _gap(self, lam: Fraction) -> Fraction:
+        """How far the best line known is above what is proven."""
+        line = self._line_at(lam)
+        return objective(line.errors, line.splits, self.weight, lam) - self.bounds.at(lam)
+
+    def _open(self) -> dict[Fraction, Fraction]:
+        """The corners that are not proven, and their gaps."""
+        gaps = {}
+        for _, lam in self.kept:
+            # One that is proven stays so as long as it is a corner.
+            if lam not in self.closed:
+                gap = self._gap(lam)
+                slack = self.problem.tolerance
+                if lam in self.unreachable and slack < gap < self._grid(lam):
+                    bound = self.points[lam] = self.bounds.at(lam) + gap - slack
+                    self.bounds.add(lam, bound)
+                    gap = slack
+                if gap > slack:
+                    gaps[lam] = gap
+                else:
+                    self.closed.add(lam)
+        return gaps
+
+    def _grid(self, lam: Fraction) -> Fraction:
+        """The objective of every tree at a λ is a whole multiple of this; 0 for regression."""
+        if self.problem.task == "regression":
+            return Fraction(0)
+        return Fraction(1, self.weight * (self.weight * lam).denominator)
+
+    def _near(self, lam: Fraction) -> list[Fraction]:
+        """The λ of fewer digits on both sides of a corner that cannot be solved at."""
+        for largest in _DENOMINATORS:
+            if lam in self.unreachable and largest < lam.denominator:
+                pair = [max(near, self.lam_min) for near in neighbours(lam, largest)]
+                if self.unreachable.isdisjoint(pair):
+                    return pair
+        return []
+
+    def _next(self) -> Fraction | None:
+        """The λ to solve at: ``lam_min`` first, then the corner of the largest gap.
+
+        A corner that has had its share of the time waits for those that have not.
+        """
+        if not self.points:
+            return self.lam_min
+        if not self.proves:
+            return next((lam for _, lam in self.kept if self._is_new(lam)), None)
+        open_ = self._open()
+        ready = [lam for lam in open_ if lam not in self.unreachable and self._may_go_on(lam)]
+        if ready:
+            return max(ready, key=lambda lam: (lam not in self.ended, open_[lam], lam))
+        return next((near for lam in open_ for near in self._near(lam) if self._is_new(near)), None)
+
+    def _is_new(self, lam: Fraction) -> bool:
+        return lam not in self.points and lam not in self.unreachable
+
+    def _may_go_on(self, lam: Fraction) -> bool:
+        """Whether another solve could do more; limits of nodes or bytes end it where they did."""
+        status = self.ended.get(lam)
+        return status is None or (status is Status.TIME_LIMIT and self.limits.seconds is not None)
+
+    def _stopped(self) -> bool:
+        return self.watch.stop() or Status.STOPPED in self.ended.values()
+
+    def _elapsed(self) -> float:
+        """Seconds since the beginning, compilation apart."""
+        compiled = sum(solution.compile_seconds for solution in self.solutions)
+        return time.perf_counter() - self.began - compiled
+
+    def _share(self) -> float | None:
+        """Seconds of the next solve: half of what is left, so that others get theirs."""
+        if self.limits.seconds is None:
+            return None
+        left = max(self.limits.seconds - self._elapsed(), 0.0)
+        return left if left < 0.1 else left / 2
+
+    def path(self) -> Path:
+        """What is known by now, after one solve or more."""
+        corners, open_ = [start for _, start in self.kept], self._open()
+        proven = [self.proves and start not in open_ for start in corners]
+        # At infinity the last step, the tree without a split, is proven.
+        ends: list[Fraction | None] = [*corners[1:], None]
+        ends_proven = [*proven[1:], True]
+        steps = tuple(
+            Step(start, end, line.errors, line.splits, line.tree, here and there)
+            for (line, start), end, here, there in zip(
+                self.kept, ends, proven, ends_proven, strict=True
+            )
+        )
+        solutions, last = self.solutions, self.solutions[-1]
+        return Path(
+            lam_min=self.lam_min,
+            total_weight=self.weight,
+            leaf_errors=self.problem.leaf_errors,
+            unavoidable_errors=self.problem.unavoidable_errors,
+            steps=steps,
+            points=tuple(Point(lam, self.points[lam]) for lam in sorted(self.points)),
+            status=self._status(all(step.proven for step in steps)),
+            seconds=sum(solution.seconds for solution in solutions),
+            solves=len(solutions),
+            solver=last.solver,
+            version=last.version,
+            iterations=sum(solution.iterations for solution in solutions),
+            nodes=max(solution.nodes for solution in solutions),
+            peak_bytes=max(solution.peak_bytes for solution in solutions),
+            compile_seconds=sum(solution.compile_seconds for solution in solutions),
+            tolerance=self.problem.tolerance,
+            rounding=self.problem.rounding,
+        )
+
+    def _status(self, proven: bool) -> Status:
+        if proven:
+            return Status.OPTIMAL
+        if not self.proves:
+            return Status.HEURISTIC
+        if self._stopped():
+            return Status.STOPPED
+        limits = [status for status in self.ended.values() if status is not Status.OPTIMAL]
+        if limits:
+            return limits[-1]
+        return Status.STOPPED if self.limits.seconds is None else Status.TIME_LIMIT
+
+
+def find_path(
+    problem: Problem,
+    lam_min: Fraction,
+    solve: Solve,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+    state: Mapping[str, NDArray[Any]] | None = None,
+) -> Path:
+    """The λ-path of a problem, by any solver's series of solves.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam_min : Fraction
+        Where the path begins.
+    solve : callable
+        See :meth:`solver.base.Solver.series`.
+    limits : Limits, optional
+        Seconds are those of the whole path; nodes and bytes hold for each solve. Limits on the
+        tree make it the path of the trees within them.
+    watch : Watch, optional
+    state : mapping of str to array, optional
+        What a :class:`solver.base.Snapshot` gave of the same path: of the same problem, λ_min and
+        limits on the tree, by the same version of the same solver. The path goes on exactly where
+        it stood and ends as it would have. ``seconds`` are those of this call, ``iterations`` and
+        ``nodes`` those of the whole path. Under other limits of time, nodes or bytes it goes on
+        as well; what a limit had ended stays as a solve of this path.
+
+    Returns
+    -------
+    Path
+        After any limit it holds the best trees so far and a lower bound at every λ.
+    """
+    limits, watch = limits or Limits(), watch or Watch()
+    return PathSearch(problem, lam_min, solve, limits, watch, state).run()

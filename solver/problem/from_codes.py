@@ -1,0 +1,122 @@
+"""Reading the codes, the targets and what they stand for of a problem that is given in codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solver.errors import InputError
+from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
+from solver.features.number_format import count
+from solver.features.oblique_tests import SurfaceTest
+from solver.features.ordered_values import Scale
+from solver.objective.squared_error import check_targets
+from solver.problem.target import check_classes
+from solver.trees.tree import Task
+
+MANY_CODES = 2**16
+"""Codes that are neither named nor given tests may be more only where there are more rows."""
+
+
+def read_codes(codes: ArrayLike) -> NDArray[np.int32]:
+    """Codes of features as a matrix."""
+    given = _whole_numbers(codes, "codes")
+    if given.size and (given.min() < 0 or given.max() >= 2**31 - 1):
+        raise InputError("a feature code is negative or not below its arity")
+    return np.ascontiguousarray(given, dtype=np.int32)
+
+
+def read_arities(
+    arities: Sequence[int] | None,
+    matrix: NDArray[np.int32],
+    tests: Sequence[NodeTest | Scale] | None,
+) -> NDArray[np.int32]:
+    """The number of codes of each feature; by default that of its test, or the largest + 1."""
+    n_features = matrix.shape[1]
+    largest = matrix.max(axis=0) if n_features else np.zeros(0, np.int32)
+    known = None if tests is None else [_arity_of(test) for test in tests]
+    given = largest.astype(np.int64) + 1 if known is None else known
+    sizes = _whole_numbers(given if arities is None else arities, "arities")
+    if sizes.shape != (n_features,) or (known is not None and len(known) != n_features):
+        raise InputError(f"arities and tests must be as many as the features, {n_features}")
+    if np.any(largest >= sizes):
+        raise InputError("a feature code is negative or not below its arity")
+    for j, size in enumerate(sizes.tolist()):
+        if known is not None and size != known[j]:
+            raise InputError(f"feature {j} has arity {size}, but its test has {known[j]} branches")
+        if known is None and size > max(len(matrix), MANY_CODES):
+            raise InputError(
+                f"feature {j} has {count(size, 'code')} in {count(len(matrix), 'row')}; number its "
+                "codes 0, 1, …"
+            )
+    return sizes.astype(np.int32)
+
+
+def _arity_of(test: Any) -> int:
+    if not isinstance(test, (CategoryTest, ThresholdTest, SurfaceTest, Scale)):
+        raise InputError(f"tests has {test!r}, which is no test of solver.features.node_tests")
+    return test.arity
+
+
+def read_classes(classes: Sequence[Any] | None, labels: NDArray[Any]) -> tuple[Any, ...]:
+    """The labels of the target codes; by default the codes."""
+    most = int(labels.max())
+    if classes is None:
+        if most >= max(len(labels), MANY_CODES):
+            raise InputError(
+                f"target has the code {most} in {count(len(labels), 'row')}; number its classes "
+                "0, 1, …"
+            )
+        classes = range(most + 1)
+    known = check_classes(classes)
+    if labels.min() < 0 or most >= len(known):
+        raise InputError("a target code names no class")
+    return known
+
+
+def read_target(
+    target: ArrayLike, names: Sequence[str], task: Task
+) -> tuple[NDArray[np.float64] | None, NDArray[Any]]:
+    """The targets of regression, or None, and a class for every row, which is then 0."""
+    if task == "classification":
+        return None, _whole_numbers(target, "target")
+    values = check_targets(np.asarray(target), ", ".join(names))
+    return values, np.zeros(len(values), np.int64)
+
+
+def output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> tuple[str, ...]:
+    """A name for every target."""
+    given = (names,) if isinstance(names, str) else tuple(names)
+    shape = np.shape(target)
+    several = shape[1] if task == "regression" and len(shape) == 2 else 1
+    if len(given) == 1 and several > 1:
+        return tuple(f"{given[0]}_{i}" for i in range(several))
+    if len(given) != several:
+        raise InputError(f"{len(given)} names for {several} targets")
+    return given
+
+
+def default_test(column: str, arity: int, ordered: bool) -> NodeTest | Scale:
+    if ordered:
+        cuts = np.arange(arity - 1)
+        thresholds, missing = cuts.astype(np.float64) + 0.5, np.zeros(len(cuts), np.int8)
+        return Scale(column, thresholds, missing, values=np.arange(arity, dtype=np.float64))
+    return CategoryTest(column, tuple((c,) for c in range(arity)))
+
+
+def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of integers; whole floats and booleans are taken as such."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"the rows of {name} differ in length") from None
+    whole = array.dtype.kind in "iub" or (
+        array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    )
+    if array.size and not whole:
+        raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
+    # Small integers stay what they are: a copy of a large table is what takes the time.
+    return array if array.dtype.kind in "iu" and array.itemsize < 8 else array.astype(np.int64)

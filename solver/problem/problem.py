@@ -1,0 +1,566 @@
+"""A problem: encoded features, target, integer weights, and what each feature stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from solver.encodings import Encoder, fit_encoder
+from solver.errors import InputError
+from solver.features.columns import ColumnSpec, Override, text_names
+from solver.features.node_tests import NodeTest
+from solver.features.number_format import at_least, count
+from solver.features.oblique_tests import SurfaceTest
+from solver.features.ordered_values import Axis, CutTests, Scale
+from solver.objective.exact import Prices
+from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
+from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
+from solver.problem.deduplication import collapse, collapse_numbers, distinct_features, equal_rows
+from solver.problem.from_codes import (
+    default_test,
+    output_names,
+    read_arities,
+    read_classes,
+    read_codes,
+    read_target,
+)
+from solver.problem.target import read_labels, read_targets
+from solver.trees.tree import Node, Shape, Task, Tree, columns_read
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What building the problem did to the table, for the report.
+
+    Parameters
+    ----------
+    constant : tuple of str
+        Names of the features with one value, which no split can use.
+    duplicate : dict
+        For each feature that parts the rows as an earlier one does, that earlier one's name.
+    collapsed : int
+        Rows that were merged with an equal row into one row of greater weight.
+    without_feature : tuple of str
+        Raw columns that the encoding made no feature of, e.g. because ``mdlp`` found no cut.
+    """
+
+    constant: tuple[str, ...]
+    duplicate: dict[str, str]
+    collapsed: int
+    without_feature: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a solver gets.
+
+    Parameters
+    ----------
+    codes : array of int32, shape (rows, features)
+        Distinct encoded rows; the code of a feature is the branch of its test.
+    counts : array of int64, shape (rows, classes)
+        Weight of each class among the table's rows that equal this one; of regression, shape
+        (rows, 1), the weight of the rows that equal this one, targets included.
+    arities : array of int32, shape (features,)
+        Number of codes of each feature.
+    tests : sequence
+        The test on a raw row that each encoded feature stands for. Where features are *ordered*,
+        each cut between two neighbouring codes is a test, see
+        :mod:`solver.features.ordered_values`.
+    classes : tuple
+        Labels, sorted; none for regression.
+    n_rows : int
+        Rows of the table before equal rows were collapsed.
+    weight_scale : Fraction
+        What the given weights were multiplied by to be whole; ``counts`` are in this unit.
+    weighted : bool
+        Whether ``counts`` are weights: not each row counts as 1.
+    weight_error : Fraction
+        By how much rounding the weights may have changed the loss of a tree, of regression in
+        units of the squared range of the targets; 0 where they are exact.
+    values : array of float64, shape (rows, outputs), or None
+        Targets of regression.
+    outputs : tuple of str
+        Names of the target columns of regression; empty for classification.
+    axes : tuple of Axis
+        The columns of numbers that are not constant, where features are ordered.
+
+    Notes
+    -----
+    Constant and duplicate features are dropped here, once. Two features are duplicates if they
+    part the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same split.
+    Ordered features are duplicates if their codes are equal, or run the other way.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    arities: NDArray[np.int32]
+    tests: Sequence[NodeTest]
+    classes: tuple[Any, ...]
+    n_rows: int
+    preparation: Preparation
+    columns: dict[str, ColumnSpec] = field(default_factory=dict)
+    target: str = "target"
+    encoding: str = "codes"
+    weight_scale: Fraction = Fraction(1)
+    weight_error: Fraction = Fraction(0)
+    values: NDArray[np.float64] | None = None
+    outputs: tuple[str, ...] = ()
+    axes: tuple[Axis, ...] = ()
+    weighted: bool = False
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        target: str | Sequence[str],
+        encoding: str = "onehot",
+        *,
+        task: Task = "classification",
+        weights: ArrayLike | None = None,
+        columns: Mapping[str, Override] | None = None,
+        classes: Sequence[Any] | None = None,
+        encoder: Encoder | None = None,
+        **options: Any,
+    ) -> Problem:
+        """Encode a table.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, or anything with ``to_pandas()``
+            One row an example.
+        target : str or sequence of str
+            Name of the column to predict; of regression also several of them.
+        task : {"classification", "regression"}
+            Whether to predict labels, or numbers with the least squared error.
+        encoding : str
+            Name of an encoding, see :data:`solver.encodings.ENCODINGS`.
+        weights : array-like, optional
+            Weight of every row. Rows of weight 0 are left out.
+        columns : mapping, optional
+            Overrides of how columns are read, e.g. ``{"age": "number", "id": "drop"}``; see
+            :func:`solver.features.columns.infer_columns`.
+        classes : sequence, optional
+            All labels, where this table may lack some (a training fold).
+        encoder : Encoder, optional
+            An encoder that is fitted already; ``encoding`` and ``options`` are then ignored.
+        **options
+            Options of the encoding, e.g. ``k=8``.
+
+        Raises
+        ------
+        InputError
+            If the target is missing, has missing values or a single class, or the table has no
+            rows or no usable features.
+        """
+        table = text_names(_as_frame(frame))
+        targets = target_names(target, table.columns, task)
+        if len(table) == 0:
+            raise InputError("the table has no rows")
+        rows = _row_weights(weights, len(table))
+        table, rows = table[rows.whole > 0], rows.positive
+        labels: tuple[Any, ...] = ()
+        if task == "regression":
+            known: NDArray[Any] = read_targets(table[list(targets)])
+            codes = np.zeros(len(table), np.int64)
+        else:
+            labels, known = read_labels(table[targets[0]], classes)
+            codes = known
+        features = table.drop(columns=list(targets))
+        if encoder is None:
+            encoder = fit_encoder(
+                encoding,
+                features,
+                codes,
+                n_classes=len(labels),
+                columns=columns,
+                weights=rows,
+                **options,
+            )
+        else:
+            encoder = encoder.without_numbers_unknown(features)
+        problem = cls.from_codes(
+            encoder.transform(features),
+            known,
+            weights=rows,
+            tests=encoder.tests,
+            classes=labels,
+            columns=encoder.columns,
+            target_name=targets if task == "regression" else targets[0],
+            encoding=encoder.name,
+            task=task,
+        )
+        preparation = replace(problem.preparation, without_feature=encoder.without_feature)
+        return replace(problem, preparation=preparation)
+
+    @classmethod
+    def from_codes(
+        cls,
+        codes: ArrayLike,
+        target: ArrayLike,
+        *,
+        weights: ArrayLike | WholeWeights | None = None,
+        arities: Sequence[int] | None = None,
+        tests: Sequence[NodeTest | Scale] | None = None,
+        classes: Sequence[Any] | None = None,
+        columns: dict[str, ColumnSpec] | None = None,
+        target_name: str | Sequence[str] = "target",
+        encoding: str = "codes",
+        task: Task = "classification",
+        ordered: bool = False,
+    ) -> Problem:
+        """Build a problem from a matrix of codes 0, 1, … and target codes 0, 1, …
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n, features)
+        target : array-like of int, shape (n,), or of float, shape (n,) or (n, outputs)
+            Classes, or what regression is to predict.
+        weights : array-like, optional
+            See :func:`solver.objective.weights.whole_weights`.
+        arities : sequence of int, optional
+            Number of codes of each feature; by default that of its test, or the largest code + 1.
+        tests : sequence, optional
+            By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
+        classes : sequence, optional
+            The label that each target code stands for: different texts, numbers or booleans. By
+            default the code itself.
+        ordered : bool
+            Without tests: the codes are numbers, to be cut.
+
+        Raises
+        ------
+        InputError
+            If the shapes do not fit, a code is not a whole number or out of range, there are no
+            rows, tests or labels do not fit the codes, or targets of regression cannot be squared.
+        """
+        matrix = read_codes(codes)
+        names = output_names(target_name, target, task)
+        values, labels = read_target(target, names, task)
+        if matrix.ndim != 2 or labels.shape != (matrix.shape[0],):
+            raise InputError(
+                f"codes must be (rows × features) and target (rows,); got {matrix.shape} and "
+                f"{np.shape(target)}"
+            )
+        if not len(matrix):
+            raise InputError("the table has no rows")
+        n_rows, n_features = matrix.shape
+        sizes = read_arities(arities, matrix, tests)
+        known = () if values is not None else read_classes(classes, labels)
+        if tests is None:
+            tests = [default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
+            kind = "number" if ordered else "category"
+            columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
+        scales = [isinstance(test, Scale) for test in tests]
+        given = _row_weights(weights, n_rows)
+        kept, row_weights = given.whole > 0, given.positive.whole
+        matrix, labels = matrix[kept], labels[kept]
+        if values is None:
+            rows, counts = collapse(matrix, labels, row_weights, len(known))
+        else:
+            rows, counts, values = collapse_numbers(matrix, values[kept], row_weights)
+            check_spread(values, counts[:, 0], ", ".join(names))
+        keep, constant, duplicate = distinct_features(rows, [test.name for test in tests], scales)
+        features = tuple(tests[j] for j in keep)
+        return cls(
+            codes=np.ascontiguousarray(rows[:, keep]),
+            counts=counts,
+            arities=sizes[keep],
+            tests=CutTests(features) if any(scales) else features,  # type: ignore[arg-type]
+            classes=known,
+            n_rows=n_rows,
+            preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
+            columns=dict(columns or {}),
+            target=", ".join(names),
+            encoding=encoding,
+            weight_scale=given.scale,
+            weight_error=given.error,
+            values=values,
+            outputs=names if values is not None else (),
+            axes=_axes(tests, rows),
+            weighted=given.scale != 1 or bool(np.any(row_weights != 1)),
+        )
+
+    @property
+    def task(self) -> Task:
+        """``classification`` or ``regression``."""
+        return "classification" if self.values is None else "regression"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether features are to be cut: each test is then a cut, see :mod:`solver.features.ordered_values`."""
+        return isinstance(self.tests, CutTests)
+
+    @cached_property
+    def class_weights(self) -> NDArray[np.int64]:
+        """Weight of each class."""
+        return np.asarray(self.counts.sum(axis=0))
+
+    @cached_property
+    def total_weight(self) -> int:
+        """W, the sum of all weights."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Exact sums of the targets of regression."""
+        assert self.values is not None
+        return Moments(self.values, self.counts[:, 0])
+
+    @cached_property
+    def leaf_errors(self) -> int | Fraction:
+        """Errors, or squared error, of the tree without a split."""
+        return self.grow(-1).errors
+
+    @cached_property
+    def unavoidable_errors(self) -> int | Fraction:
+        """Errors, or squared error, of every tree: equal rows with different targets."""
+        if self.values is None:
+            return int((self.counts.sum(axis=1) - self.counts.max(axis=1)).sum())
+        group, first = equal_rows(self.codes)
+        order = np.argsort(group, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(group, minlength=len(first)))[:-1])
+        alike = [rows for rows in groups if len(rows) > 1]
+        errors = [self.moments.squared_error(rows, self.moments.means(rows)) for rows in alike]
+        return sum(errors, Fraction(0)) * (1 - TOLERANCE)
+
+    @cached_property
+    def tolerance(self) -> Fraction:
+        """Objectives that differ by no more are taken for equal; 0 for classification, unless
+        weights were rounded."""
+        return self.float_tolerance + 2 * self.rounding
+
+    @cached_property
+    def rounding(self) -> Fraction:
+        """By how much rounding the weights may have changed the objective of a tree."""
+        if self.values is None or not self.weight_error:
+            return self.weight_error
+        spans = self.values.max(axis=0) - self.values.min(axis=0)
+        squares = sum((Fraction(span) ** 2 for span in spans.tolist()), Fraction(0))
+        return self.weight_error * squares
+
+    @cached_property
+    def float_tolerance(self) -> Fraction:
+        """The part of :attr:`tolerance` that is due to a search's floats; 0 for classification."""
+        return tolerance_of(self.leaf_errors, self.total_weight)
+
+    def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
+        """The problem with weights so small that 64 bits hold all costs at a λ, and above it.
+
+        Where they do already, that is this problem. Else the weights are rounded, and the
+        :attr:`tolerance` says what that may change.
+
+        Raises
+        ------
+        InputError
+            If it changed losses by more than half a millionth.
+        """
+        most = len(self.codes) - 1 if max_splits is None else min(len(self.codes) - 1, max_splits)
+        if self.values is not None or Prices.fit(lam, self.total_weight, self.leaf_errors, most):
+            return self
+        cells = self.counts.ravel().tolist()
+        total = Prices.largest_total(lam, self.total_weight, most)
+        rounded, error = round_weights(cells, [1] * len(cells), max(total, 1))
+        error += self.weight_error
+        if error > LARGEST_ERROR:
+            raise InputError(
+                f"at λ = {lam} weights of so many digits can only be counted to within "
+                f"{at_least(error, 2)} of their sum; write the weights or λ with fewer digits, or "
+                "raise λ"
+            )
+        counts = np.array(rounded, np.int64).reshape(self.counts.shape)
+        scale = self.weight_scale * Fraction(int(counts.sum()), self.total_weight)
+        return replace(self, counts=counts, weight_scale=scale, weight_error=error, weighted=True)
+
+    @property
+    def feature_kind(self) -> str:
+        """``binary`` if every feature has at most two codes, else ``categorical``, or
+        ``continuous`` where features are ordered."""
+        if np.all(self.arities <= 2):
+            return "binary"
+        return "continuous" if self.ordered else "categorical"
+
+    @property
+    def max_arity(self) -> int:
+        """Most branches of a test, at least 2."""
+        return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
+
+    def branch_codes(self, test: int | SurfaceTest) -> NDArray[np.int32]:
+        """The branch that each row takes at a test, an array of shape (rows,)."""
+        if isinstance(test, SurfaceTest):
+            return test.branches(*(self.numbers(column) for column in test.columns))
+        if not isinstance(self.tests, CutTests):
+            return self.codes[:, test]
+        feature, code = self.tests.locate(test)
+        return (self.codes[:, feature] > code).astype(np.int32)
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """The numbers of a raw column, an array of shape (rows,).
+
+        Raises
+        ------
+        InputError
+            If the problem does not know them: the column is constant or no number, lacks some, or
+            is encoded otherwise than ``continuous``.
+        """
+        for axis in self.axes:
+            if axis.scale.column == column and (numbers := axis.numbers) is not None:
+                return numbers
+        raise InputError(f"the problem does not know the numbers of column {column!r}")
+
+    def cut_number(self, feature: int, code: int) -> int:
+        """The position in ``tests`` of what sends codes up to ``code`` of a feature into branch 0;
+        a feature that is not ordered has its own test only."""
+        return self.tests.first[feature] + code if isinstance(self.tests, CutTests) else feature
+
+    def locate_cut(self, number: int) -> tuple[int, int]:
+        """The feature and the code of a cut, see :meth:`cut_number`."""
+        return self.tests.locate(number) if isinstance(self.tests, CutTests) else (number, 0)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features after constant and duplicate ones were dropped."""
+        return int(self.codes.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels, those without a row included; 0 for regression."""
+        return len(self.classes)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: equal problems have equal digests on every machine."""
+        content = hashlib.sha256()
+        values = () if self.values is None else (self.values,)
+        for part in (self.codes, self.counts, self.arities, *values):
+            content.update(repr((part.shape, part.dtype.str)).encode())
+            content.update(np.ascontiguousarray(part).tobytes())
+        return content.hexdigest()
+
+    def grow(self, shape: Shape) -> Tree:
+        """Turn the shape of a tree into a tree with counts, tests and predictions.
+
+        Predictions are the majority classes, the first one at a tie, or the means. A node that no
+        row reaches predicts as its parent does.
+        """
+        features: list[int | None] = []
+        surfaces: dict[SurfaceTest, int] = {}  # tests that are no features, and their numbers
+        children: list[list[int]] = []
+        reached: list[NDArray[np.int64]] = []
+        parents: list[int] = []
+        # A stack and no recursion: a chain of one-hot tests can be thousands of splits deep.
+        pending: list[tuple[Shape, NDArray[np.int64], int]] = [
+            (shape, np.arange(len(self.codes)), -1)
+        ]
+        while pending:
+            part, rows, parent = pending.pop()
+            position = len(features)
+            if parent >= 0:
+                children[parent].append(position)
+            children.append([])
+            reached.append(rows)
+            parents.append(parent)
+            if isinstance(part, tuple):
+                test, shapes = part
+                if isinstance(test, SurfaceTest):
+                    features.append(surfaces.setdefault(test, len(self.tests) + len(surfaces)))
+                else:
+                    features.append(test)
+                codes = self.branch_codes(test)[rows]
+                pending += reversed(
+                    [(child, rows[codes == c], position) for c, child in enumerate(shapes)]
+                )
+            else:
+                features.append(None)
+        nodes: list[Node] = []
+        for rows, parent, feature_, below in zip(reached, parents, features, children, strict=True):
+            node = self._outcome(rows, nodes[parent] if parent >= 0 else None)
+            nodes.append(replace(node, feature=feature_, children=tuple(below)))
+        first = len(self.tests)
+        used = {f: self.tests[f] for f in features if f is not None and f < first}
+        used.update({number: test for test, number in surfaces.items()})
+        columns = columns_read(self.columns, used.values())
+        return Tree(
+            tuple(nodes),
+            used,
+            self.classes,
+            columns,
+            self.target,
+            self.outputs,
+            self.weight_scale if self.weighted else None,
+        )
+
+    def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
+        """What a node with these rows predicts, as a leaf."""
+        counts = tuple(self.counts[rows].sum(axis=0).tolist())
+        if self.values is None:
+            prediction = max(range(len(counts)), key=counts.__getitem__)
+            return Node(counts, prediction if len(rows) or not parent else parent.prediction)
+        value = self.moments.means(rows) if len(rows) or not parent else parent.value
+        error = self.moments.squared_error(rows, value)
+        return Node(counts, 0, value=value, squared_error=error)
+
+
+def target_names(
+    target: str | Sequence[str], columns: Sequence[str] | pd.Index[Any], task: Task
+) -> tuple[str, ...]:
+    """The target columns of a table.
+
+    Raises
+    ------
+    InputError
+        If one is not there, or is named twice, or classification has several.
+    """
+    if isinstance(target, str) or not isinstance(target, Sequence):
+        target = [target]
+    names = tuple(map(str, target))
+    for name in names:
+        if name not in columns:
+            raise InputError(
+                f"the table has no column {name!r} for the target; "
+                f"its columns are {', '.join(map(str, columns))}"
+            )
+    if not names or len(set(names)) < len(names):
+        raise InputError("target must name one column, or several different ones")
+    if task not in ("classification", "regression"):
+        raise InputError(f"there is no task {task!r}; there are: classification, regression")
+    if task == "classification" and len(names) > 1:
+        raise InputError(f"classification has one target, not {len(names)}; or say regression")
+    return names
+
+
+def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[Axis, ...]:
+    """The columns of numbers among the features, but for constant ones."""
+    columns = ((test, rows[:, j]) for j, test in enumerate(tests) if isinstance(test, Scale))
+    varied = ((scale, codes) for scale, codes in columns if np.any(codes != codes[0]))
+    return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)
+
+
+def _as_frame(table: Any) -> pd.DataFrame:
+    """A table as pandas has it."""
+    if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(
+            f"the table is a {type(table).__name__}; give a pandas DataFrame, or what has "
+            "to_pandas()"
+        )
+    return table
+
+
+def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> WholeWeights:
+    """A whole number for every row."""
+    if weights is None:
+        return WholeWeights.ones(n_rows)
+    found = weights if isinstance(weights, WholeWeights) else whole_weights(weights)
+    if len(found.whole) != n_rows:
+        raise InputError(f"{count(len(found.whole), 'weight')} for {count(n_rows, 'row')}")
+    return found

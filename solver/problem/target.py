@@ -1,0 +1,152 @@
+"""Reading the target column."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.features.columns import ColumnSpec, is_missing, raw_kinds
+from solver.features.number_format import count
+from solver.features.values import as_category, key_of, sort_categories
+from solver.objective.squared_error import check_targets
+
+MISSING, UNKNOWN = -1, -2
+"""What stands for no label, and for a label that is no class, see :func:`find_labels`."""
+
+
+def read_labels(
+    column: pd.Series[Any], classes: Sequence[Any] | None = None, *, fewest: int = 2
+) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    """The sorted labels of a target column and the position of each row's label among them.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        The target: strings, whole numbers, booleans or categories.
+    classes : sequence, optional
+        All labels, where the column may lack some.
+    fewest : int
+        Labels that there must be.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or cannot be read, the target is a measured number or a date, text,
+        numbers and booleans are mixed, there are too few classes, or a label is not among
+        ``classes``.
+    """
+    name = column.name
+    try:
+        rows, kinds = int(is_missing(column).sum()), raw_kinds(column)
+    except InputError as error:
+        raise _of_target(error, "make its labels text") from None
+    if rows:
+        raise InputError(
+            f"target {name!r} is missing in {rows} of {count(len(column), 'row')}; "
+            "drop these rows or fill the target in"
+        )
+    if "dates" in kinds:
+        raise InputError(f"target {name!r} holds dates; give it labels")
+    if len(kinds) > 1:
+        raise InputError(f"target {name!r} mixes {' and '.join(kinds)}; make its labels alike")
+    try:
+        measured = _is_measured(column)
+        labels = _distinct_labels(column)
+    except InputError as error:
+        raise _of_target(error, "make its labels text") from None
+    if measured:
+        raise InputError(
+            f"target {name!r} holds measured numbers; say that this is regression, or give it "
+            "labels (for example by cutting it into ranges)"
+        )
+    if classes is None and len(labels) < fewest:
+        raise InputError(
+            f"target {name!r} has the single class {labels[0]!r}; there is nothing to learn"
+        )
+    if classes is not None:
+        labels = check_classes(classes)
+    positions = find_labels(column, labels)
+    if np.any(positions < 0):
+        value = column.iloc[int(np.argmax(positions < 0))]
+        raise InputError(f"target {name!r} has the label {value!r}, which is not a class")
+    return labels, positions
+
+
+def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
+    """Given labels, with numbers and booleans as Python has them.
+
+    Raises
+    ------
+    InputError
+        If one is missing or no text, number or boolean, or two are the same.
+    """
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError(f"classes = {classes!r} must be a list of labels")
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    seen: set[Hashable] = set()
+    for label in labels:
+        plain = isinstance(label, (str, int, float))
+        value = as_category(label, "classes") if plain else None
+        if value is None:
+            raise InputError(f"classes has {label!r}, which is no label; use texts or numbers")
+        if key_of(value) in seen:
+            raise InputError(f"classes has the label {label!r} twice; each must be another one")
+        seen.add(key_of(value))
+    return labels
+
+
+def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
+    """The position of each row's label among the classes; ``MISSING``, or ``UNKNOWN``.
+
+    The column is read as that of the classes was: in a file that lacks ``other``, or has ``unk``
+    besides, the labels may have another type.
+    """
+    codes, found = ColumnSpec.of_categories(classes).factorize(column)
+    index = {key_of(label): position for position, label in enumerate(classes)}
+    positions = [MISSING if v is None else index.get(key_of(v), UNKNOWN) for v in found]
+    return np.array(positions, dtype=np.int64)[codes]
+
+
+def _distinct_labels(column: pd.Series[Any]) -> tuple[Any, ...]:
+    _, found = ColumnSpec("category").factorize(column)
+    return tuple(sort_categories(found[:-1]))
+
+
+def _is_measured(column: pd.Series[Any]) -> bool:
+    """Whether these are numbers with a fraction, and nobody calls them categories."""
+    if pd.api.types.is_float_dtype(column):
+        return not bool((column == np.floor(column)).all())
+    if column.dtype != object:
+        return False
+    _, found = ColumnSpec("category").factorize(column)
+    return any(isinstance(value, float) for value in found)
+
+
+def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
+    """The targets of a regression, shape (rows, outputs).
+
+    Raises
+    ------
+    InputError
+        If one is missing or no finite number, or all rows have the same targets.
+    """
+    name = ", ".join(map(str, columns.columns))
+    try:
+        numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
+    except InputError as error:
+        raise _of_target(error, "regression needs a finite number in every row") from None
+    values = check_targets(np.stack(numbers, axis=1), name)
+    if len(values) and np.all(values == values[0]):
+        raise InputError(f"target {name!r} has a single value; there is nothing to learn")
+    return values
+
+
+def _of_target(error: InputError, remedy: str) -> InputError:
+    """The refusal of a column, as that of a target: what it advises is for features."""
+    what = str(error).partition(";")[0].replace("column", "target", 1)
+    return InputError(f"{what}; {remedy}")

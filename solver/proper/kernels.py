@@ -1,0 +1,587 @@
+"""The best tree of a region: every rule at its root, the other splits shared out to both sides.
+
+This is the recursion of Theorem 4.13 with the minimum over the K-combinations of Theorem 4.3 drawn
+into it: a rule of a region is any dichotomy of its points, so that the two sides are problems of
+the same kind with fewer points and fewer splits.
+
+Two bounds spare most of the work. What a rule costs at least is compared with the best tree so
+far; and where the cost of a rule is known, each row that another rule sends elsewhere changes it
+by the price of its weight at most: the other rule's best tree would, with this rule in its place,
+err on no other rows than these.
+
+Where leaves have a smallest size, the other rule's best tree may have leaves that are too small
+with this rule in its place. There a rule is evaluated with leaves of any size first, which bounds
+itself and the rules near it, and then, if that does not rule it out, as it must be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.kernels.jit import inlined, kernel, outlined, popcount
+from solver.proper.mask_sets import Ints, Words, hash_of, insert
+from solver.proper.state import (
+    ALLOWED,
+    ANSWER,
+    AT,
+    BEST,
+    COST,
+    DEPTH,
+    EXACT,
+    FLOOR,
+    INFINITE,
+    LEAST,
+    LEFT,
+    LIMIT,
+    NEAR,
+    PHASE,
+    RELAXED,
+    RULES,
+    SIZE,
+    SPLITS,
+    WEIGHT,
+    Levels,
+    Memo,
+    Rows,
+    Rules,
+    Scratch,
+)
+
+ENDED, GOES_ON = range(2)
+
+EVALUATED, LOOKUPS, HITS, REGIONS = range(4)
+
+
+@inlined
+def _errors(rows: Rows, inside: Ints) -> int:
+    """Errors of a leaf, from its rows by plane."""
+    total, most = 0, 0
+    for c in range(len(rows.starts) - 1):
+        weight = 0
+        for p in range(rows.starts[c], rows.starts[c + 1]):
+            weight += rows.values[p] * inside[p]
+        total += weight
+        most = max(most, weight)
+    return total - most
+
+
+@inlined
+def _weight(rows: Rows, inside: Ints) -> int:
+    total = 0
+    for p in range(len(inside)):
+        total += rows.values[p] * inside[p]
+    return total
+
+
+@inlined
+def _whole(rows: Rows, region: Words, into: Ints) -> None:
+    """Rows of a region by plane."""
+    for p in range(len(into)):
+        number = 0
+        for w in range(len(region)):
+            number += popcount(region[w] & rows.planes[p, w])
+        into[p] = number
+
+
+@inlined
+def _most_splits(splits: int, depth: int) -> int:
+    """How many of so many splits a tree of a depth has room for."""
+    return min(splits, (1 << depth) - 1) if depth < 30 else splits
+
+
+@outlined
+def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """Find the different dichotomies of a region among those of the region above it.
+
+    ``levels.region[at]`` and the limits in its frame are given. What leaves a side too small here
+    does so in all parts of the region (4.8.1).
+    """
+    region = levels.region[at]
+    _whole(rows, region, scratch.whole)
+    weight = _weight(rows, scratch.whole)
+    least = 1 if levels.frame[at, RELAXED] else rules.min_leaf
+    slots, mask = scratch.slots, scratch.mask
+    top = len(slots) - 1
+    for i in range(len(slots)):
+        slots[i] = -1
+    first = 0
+    while region[first] == 0:
+        first += 1
+    lowest = region[first] & (~region[first] + np.uint64(1))
+    above, number = at - 1, 0
+    for q in range(levels.frame[above, RULES]):
+        other = levels.masks[above, q]
+        flip = (other[first] & lowest) != 0
+        empty = True
+        for w in range(len(mask)):
+            mask[w] = region[w] & (~other[w] if flip else other[w])
+            if mask[w] != 0:
+                empty = False
+        if empty:
+            continue
+        slot = np.int64(hash_of(mask) & np.uint64(top))
+        known = False
+        while slots[slot] >= 0 and not known:
+            known = True
+            for w in range(len(mask)):
+                if levels.masks[at, slots[slot], w] != mask[w]:
+                    known = False
+            if not known:
+                slot = (slot + 1) & top
+        if known:
+            continue
+        inside = levels.inside[at, number]
+        _whole(rows, mask, inside)
+        part = _weight(rows, inside)
+        if part < least or weight - part < least:
+            continue
+        slots[slot] = number
+        for w in range(len(mask)):
+            levels.masks[at, number, w] = mask[w]
+        levels.rule[at, number] = levels.rule[above, q] ^ flip
+        number += 1
+    begin(rules, rows, levels, scratch, at, number, 0, number)
+
+
+@outlined
+def begin(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int, number: int, first: int,
+    end: int,
+) -> None:  # fmt: skip
+    """Set the frame of a region with so many dichotomies, of which a range may be at the root."""
+    frame = levels.frame[at]
+    _whole(rows, levels.region[at], scratch.whole)
+    frame[RULES] = number
+    frame[LEFT] = end - first
+    frame[WEIGHT] = _weight(rows, scratch.whole)
+    frame[COST] = rules.error * _errors(rows, scratch.whole)
+    frame[BEST], frame[SIZE], frame[AT], frame[EXACT] = -1, 0, -1, 0
+    frame[FLOOR] = INFINITE
+    for i in range(end - first):
+        levels.left[at, i] = first + i
+        levels.bound[at, first + i] = rules.split
+    scratch.progress[REGIONS] += 1
+
+
+@inlined
+def _allowed(frame: Ints, position: int) -> int:
+    """What a tree with a rule at its root may cost: less than the best, or at a tie as much if
+    its rule comes before the best one's."""
+    return int(min(frame[LIMIT], frame[COST] - (position > frame[BEST])))
+
+
+@inlined
+def _choose(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> bool:
+    """Drop the rules that cost too much, and take the one with the least bound, at a tie with the
+    fewest errors as a stump; False if none is left."""
+    frame = levels.frame[at]
+    left, bound = levels.left[at], levels.bound[at]
+    kept, best, least, fewest = 0, -1, INFINITE, INFINITE
+    _whole(rows, levels.region[at], scratch.whole)
+    for i in range(frame[LEFT]):
+        q = left[i]
+        if bound[q] > _allowed(frame, q):
+            frame[FLOOR] = min(frame[FLOOR], bound[q])
+            continue
+        left[kept] = q
+        if bound[q] <= least:
+            errors = _stump_errors(rows, scratch, levels.inside[at, q])
+            if bound[q] < least or errors < fewest:
+                best, least, fewest = kept, bound[q], errors
+        kept += 1
+    if best < 0:
+        frame[LEFT] = 0
+        return False
+    frame[AT] = left[best]
+    left[best] = left[kept - 1]
+    frame[LEFT] = kept - 1
+    return True
+
+
+@inlined
+def _stump_errors(rows: Rows, scratch: Scratch, inside: Ints) -> int:
+    """Errors of a split into these rows and the others of ``scratch.whole``."""
+    if len(inside) == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
+        zero, one = inside[0], inside[1]
+        zeros, ones = scratch.whole[0] - zero, scratch.whole[1] - one
+        return _fewer(rows, zero, one) + _fewer(rows, zeros, ones)
+    for p in range(len(inside)):
+        scratch.other[p] = scratch.whole[p] - inside[p]
+    return _errors(rows, inside) + _errors(rows, scratch.other)
+
+
+@inlined
+def _fewer(rows: Rows, zero: int, one: int) -> int:
+    return int(min(rows.values[0] * zero, rows.values[1] * one))
+
+
+@outlined
+def _sweep(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
+) -> None:
+    """The best stumps of both sides of a rule, and how many rows it shares with each other one.
+
+    The dichotomies of a side are those of the region, seen in the side. What a mask has in the
+    side above is counted, the rest of it is below.
+    """
+    mask = levels.masks[at, chosen]
+    planes, words = scratch.side.shape
+    for p in range(planes):
+        for w in range(words):
+            scratch.side[p, w] = mask[w] & rows.planes[p, w]
+    inside, whole, above, below = levels.inside[at], scratch.whole, scratch.above, scratch.below
+    _whole(rows, levels.region[at], whole)
+    for p in range(planes):
+        above[p] = inside[chosen, p]
+        below[p] = whole[p] - above[p]
+    stump = scratch.stump
+    stump[0], stump[1], stump[2], stump[3] = INFINITE, -1, INFINITE, -1
+    if planes == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
+        _sweep_pair(rules, rows, levels, scratch, at)
+    else:
+        _sweep_any(rules, rows, levels, scratch, at)
+    for side in range(2):
+        if stump[2 * side] < INFINITE:
+            stump[2 * side] = rules.split + rules.error * stump[2 * side]
+
+
+@inlined
+def _least(rules: Rules, frame: Ints) -> int:
+    """The smallest size of a leaf of a side of the rule at hand."""
+    return rules.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
+
+
+@inlined
+def _sweep_pair(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """As :func:`_sweep`, of two classes whose rows all have the same weight."""
+    masks, inside, side, stump = levels.masks[at], levels.inside[at], scratch.side, scratch.stump
+    words, v0, v1 = masks.shape[1], rows.values[0], rows.values[1]
+    above0, above1 = scratch.above[0], scratch.above[1]
+    below0, below1 = scratch.below[0], scratch.below[1]
+    least = _least(rules, levels.frame[at])
+    best_above, best_below = stump[0], stump[2]
+    for q in range(levels.frame[at, RULES]):
+        a0, a1 = 0, 0
+        for w in range(words):
+            a0 += popcount(masks[q, w] & side[0, w])
+            a1 += popcount(masks[q, w] & side[1, w])
+        b0, b1 = inside[q, 0] - a0, inside[q, 1] - a1
+        c0, c1, d0, d1 = above0 - a0, above1 - a1, below0 - b0, below1 - b1
+        weight = v0 * a0 + v1 * a1
+        levels.shared[q] = weight
+        errors = min(v0 * a0, v1 * a1) + min(v0 * c0, v1 * c1)
+        if errors < best_above and weight >= least and v0 * c0 + v1 * c1 >= least:
+            best_above = errors
+            stump[1] = q
+        errors = min(v0 * b0, v1 * b1) + min(v0 * d0, v1 * d1)
+        if errors < best_below and v0 * b0 + v1 * b1 >= least and v0 * d0 + v1 * d1 >= least:
+            best_below = errors
+            stump[3] = q
+    stump[0], stump[2] = best_above, best_below
+
+
+@inlined
+def _sweep_any(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """As :func:`_sweep`, of any classes and weights."""
+    masks, inside, stump = levels.masks[at], levels.inside[at], scratch.stump
+    planes, words = scratch.side.shape
+    counts, least = scratch.counts, _least(rules, levels.frame[at])
+    for q in range(levels.frame[at, RULES]):
+        for p in range(planes):
+            number = 0
+            for w in range(words):
+                number += popcount(masks[q, w] & scratch.side[p, w])
+            counts[p] = number
+        levels.shared[q] = _weight(rows, counts)
+        for side in range(2):
+            if side == 1:
+                for p in range(planes):
+                    counts[p] = inside[q, p] - counts[p]
+            part = scratch.above if side == 0 else scratch.below
+            for p in range(planes):
+                scratch.other[p] = part[p] - counts[p]
+            if _weight(rows, counts) >= least and _weight(rows, scratch.other) >= least:
+                errors = _errors(rows, counts) + _errors(rows, scratch.other)
+                if errors < stump[2 * side]:
+                    stump[2 * side] = errors
+                    stump[2 * side + 1] = q
+
+
+@inlined
+def _evaluate(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """What the sides of the rule at hand cost as leaves and as stumps."""
+    frame = levels.frame[at]
+    _sweep(rules, rows, levels, scratch, at, frame[AT])
+    depth = frame[DEPTH] - 1
+    frame[ALLOWED] = _allowed(frame, frame[AT])
+    frame[LEAST], frame[PHASE] = INFINITE, 0
+    for side in range(2):
+        part = scratch.above if side == 0 else scratch.below
+        cost, size = rules.error * _errors(rows, part), 0
+        levels.sub_cost[at, side, 0], levels.sub_size[at, side, 0] = cost, 0
+        if frame[SPLITS] > 1:
+            stump = scratch.stump[2 * side]
+            if depth > 0 and stump < cost:
+                cost, size = stump, 1
+                rule = levels.rule[at, scratch.stump[2 * side + 1]]
+                levels.sub_tree[at, side, 1, 0, 0] = rule
+                levels.sub_tree[at, side, 1, 0, 1] = 0
+            levels.sub_cost[at, side, 1], levels.sub_size[at, side, 1] = cost, size
+
+
+@inlined
+def _copy_tree(source: Ints, size: int, target: Ints, first: int) -> None:
+    for i in range(size):
+        target[first + i, 0] = source[i, 0]
+        target[first + i, 1] = source[i, 1]
+
+
+@inlined
+def _descend(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
+    splits: int, limit: int,
+) -> bool:  # fmt: skip
+    """Look for the best tree of a side; False if it is known without a search."""
+    frame, below = levels.frame[at], levels.frame[at + 1]
+    if limit < 0:
+        levels.sub_cost[at, side, splits], levels.sub_size[at, side, splits] = 0, -1
+        return False
+    chosen, region = levels.masks[at, frame[AT]], levels.region[at + 1]
+    for w in range(len(region)):
+        region[w] = levels.region[at, w] & (~chosen[w] if side else chosen[w])
+    below[SPLITS], below[DEPTH], below[LIMIT] = splits, frame[DEPTH] - 1, limit
+    below[ANSWER] = 2 * splits + side
+    below[RELAXED] = frame[RELAXED] or not frame[EXACT]
+    # What a rule with leaves of any size may cost depends on the regions above it, too.
+    if rules.memo and not below[RELAXED]:
+        place = find(memo, region, below)
+        scratch.progress[LOOKUPS] += 1
+        if place >= 0 and (memo.size[place] >= 0 or memo.cost[place] > limit):
+            scratch.progress[HITS] += 1
+            levels.sub_cost[at, side, splits] = memo.cost[place]
+            levels.sub_size[at, side, splits] = memo.size[place]
+            size = max(memo.size[place], 0)
+            _copy_tree(memo.tree[place], size, levels.sub_tree[at, side, splits], 0)
+            return False
+    enter(rules, rows, levels, scratch, at + 1)
+    return True
+
+
+@inlined
+def find(memo: Memo, region: Words, frame: Ints) -> int:
+    """Where the best tree of a region within its limits is remembered, or −1."""
+    key = memo.key
+    for w in range(len(region)):
+        key[w] = region[w]
+    splits, depth = frame[SPLITS], min(frame[DEPTH], frame[SPLITS])
+    key[len(region)] = np.uint64(splits) + (np.uint64(depth) << np.uint64(32))
+    top = len(memo.regions.slots) - 1
+    slot = np.int64(hash_of(key) & np.uint64(top))
+    while memo.regions.slots[slot] >= 0:
+        place = memo.regions.slots[slot]
+        same = True
+        for w in range(len(key)):
+            if memo.regions.masks[place, w] != key[w]:
+                same = False
+        if same:
+            return int(place)
+        slot = (slot + 1) & top
+    return -1
+
+
+@inlined
+def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None:
+    """Keep what is known of a region, as long as there is room."""
+    frame = levels.frame[at]
+    place = find(memo, levels.region[at], frame)
+    if place < 0:
+        place = memo.regions.used[0]
+        if place == len(memo.regions.masks):
+            return
+        insert(memo.regions, memo.key)
+    memo.cost[place], memo.size[place] = cost, size
+    _copy_tree(levels.tree[at], max(size, 0), memo.tree[place], 0)
+
+
+@inlined
+def _pass_up(rules: Rules, levels: Levels, memo: Memo, at: int) -> None:
+    """Tell the level above what the best tree of a region costs."""
+    frame = levels.frame[at]
+    side, splits = frame[ANSWER] & 1, frame[ANSWER] >> 1
+    known = frame[COST] <= frame[FLOOR]
+    cost, size = min(frame[COST], frame[FLOOR]), frame[SIZE] if known else -1
+    levels.sub_cost[at - 1, side, splits], levels.sub_size[at - 1, side, splits] = cost, size
+    _copy_tree(levels.tree[at], max(size, 0), levels.sub_tree[at - 1, side, splits], 0)
+    if rules.memo and not frame[RELAXED]:
+        _remember(memo, levels, at, cost, size if cost <= frame[LIMIT] else -1)
+
+
+@inlined
+def _take_share(rules: Rules, levels: Levels, at: int, above: int, below: int) -> None:
+    """Compare a way to share out the splits with the best one of the rule at hand."""
+    frame = levels.frame[at]
+    cost = rules.split + levels.sub_cost[at, 0, above] + levels.sub_cost[at, 1, below]
+    if cost >= frame[LEAST]:
+        return
+    frame[LEAST] = cost
+    first, second = levels.sub_size[at, 0, above], levels.sub_size[at, 1, below]
+    if frame[EXACT] and cost <= frame[ALLOWED] and first >= 0 and second >= 0:
+        tree = levels.tree[at]
+        tree[0, 0], tree[0, 1] = levels.rule[at, frame[AT]], first
+        _copy_tree(levels.sub_tree[at, 0, above], first, tree, 1)
+        _copy_tree(levels.sub_tree[at, 1, below], second, tree, 1 + first)
+        frame[COST], frame[BEST], frame[SIZE] = cost, frame[AT], 1 + first + second
+
+
+@outlined
+def _bound_near(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """Bound the rules that are left by what the rule at hand costs."""
+    frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
+    chosen, least = frame[AT], frame[NEAR]
+    weight = _weight(rows, inside[chosen])
+    for i in range(frame[LEFT]):
+        q = levels.left[at, i]
+        moved = weight + _weight(rows, inside[q]) - 2 * levels.shared[q]
+        moved = min(moved, frame[WEIGHT] - moved)
+        bound[q] = max(bound[q], least - rules.error * moved)
+
+
+@outlined
+def _share_out(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
+) -> bool:
+    """Go on with the rule at hand; False if the level below has to look for a tree first."""
+    frame = levels.frame[at]
+    splits, depth = frame[SPLITS], frame[DEPTH] - 1
+    limit = frame[ALLOWED] + rules.surplus
+    while frame[PHASE] < 3 * splits:
+        share, phase = frame[PHASE] // 3, frame[PHASE] % 3
+        above = _most_splits(share, depth)
+        below = _most_splits(splits - 1 - share, depth)
+        frame[PHASE] += 1
+        if phase == 0 and above >= 2:
+            rest = levels.sub_cost[at, 1, below] if below < 2 else 0
+            to_spend = limit - rules.split - rest
+            if _descend(rules, rows, levels, scratch, memo, at, 0, above, to_spend):
+                return False
+        if phase == 1 and below >= 2:
+            to_spend = limit - rules.split - levels.sub_cost[at, 0, above]
+            if _descend(rules, rows, levels, scratch, memo, at, 1, below, to_spend):
+                return False
+        if phase == 2:
+            _take_share(rules, levels, at, above, below)
+    return True
+
+
+@kernel
+def step(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, top: Ints, steps: int
+) -> int:
+    """Evaluate some rules.
+
+    Parameters
+    ----------
+    top : (1,)
+        The level at work.
+
+    Returns
+    -------
+    int
+        ENDED or GOES_ON.
+    """
+    until = scratch.progress[EVALUATED] + steps
+    while scratch.progress[EVALUATED] < until:
+        at = top[0]
+        frame = levels.frame[at]
+        if frame[SPLITS] == 1:
+            _best_stump(rules, rows, levels, scratch)
+            scratch.progress[EVALUATED] += 1
+            return ENDED
+        if frame[AT] < 0:
+            if not _choose(rules, rows, levels, scratch, at):
+                if at == 0:
+                    return ENDED
+                _pass_up(rules, levels, memo, at)
+                top[0] = at - 1
+                continue
+            # Of leaves of any size the relaxed cost is the cost.
+            frame[EXACT] = rules.min_leaf == 1 or frame[RELAXED]
+            frame[NEAR] = -1
+            _evaluate(rules, rows, levels, scratch, at)
+            scratch.progress[EVALUATED] += 1
+        if not _share_out(rules, rows, levels, scratch, memo, at):
+            top[0] = at + 1
+            continue
+        if frame[NEAR] < 0:
+            frame[NEAR] = frame[LEAST]
+        if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
+            frame[EXACT] = 1
+            _evaluate(rules, rows, levels, scratch, at)
+            scratch.progress[EVALUATED] += 1
+            continue
+        if frame[BEST] != frame[AT]:
+            frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
+        if frame[SPLITS] > 2:  # the levels below have used the same place
+            _share_again(rows, levels, scratch, at)
+        _bound_near(rules, rows, levels, scratch, at)
+        frame[AT] = -1
+    return GOES_ON
+
+
+@outlined
+def _best_stump(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch) -> None:
+    """The best tree of one split of all rows."""
+    frame = levels.frame[0]
+    _whole(rows, levels.region[0], scratch.whole)
+    for i in range(frame[LEFT]):
+        q = levels.left[0, i]
+        errors = _stump_errors(rows, scratch, levels.inside[0, q])
+        cost = rules.split + rules.error * errors
+        if cost < frame[COST]:
+            frame[COST], frame[BEST], frame[SIZE] = cost, q, 1
+            levels.tree[0, 0, 0], levels.tree[0, 0, 1] = levels.rule[0, q], 0
+    frame[LEFT] = 0
+
+
+@kernel
+def load(
+    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
+    number: int,
+) -> None:  # fmt: skip
+    """Take the dichotomies of all rows, but for those with too small a side.
+
+    Parameters
+    ----------
+    index, number : int
+        The part of the rules that may be at the root, and the number of such parts.
+    """
+    region, taken = levels.region[0], 0
+    _whole(rows, region, scratch.whole)
+    weight = _weight(rows, scratch.whole)
+    for rule in range(len(masks)):
+        inside = levels.inside[0, taken]
+        _whole(rows, masks[rule], inside)
+        part = _weight(rows, inside)
+        if part < rules.min_leaf or weight - part < rules.min_leaf:
+            continue
+        for w in range(len(region)):
+            levels.masks[0, taken, w] = masks[rule, w]
+        levels.rule[0, taken] = 2 * rule
+        taken += 1
+    first, end = taken * index // number, taken * (index + 1) // number
+    begin(rules, rows, levels, scratch, 0, taken, first, end)
+
+
+@inlined
+def _share_again(rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+    """Count anew how many rows the rule at hand shares with the others that are left."""
+    mask = levels.masks[at, levels.frame[at, AT]]
+    planes, words = scratch.side.shape
+    for i in range(levels.frame[at, LEFT]):
+        q = levels.left[at, i]
+        weight = 0
+        for w in range(words):
+            both = mask[w] & levels.masks[at, q, w]
+            for p in range(planes):
+                weight += rows.values[p] * popcount(both & rows.planes[p, w])
+        levels.shared[q] = weight

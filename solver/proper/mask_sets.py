@@ -1,0 +1,90 @@
+"""Sets of bit masks: open addressing, no deletion."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.kernels.jit import inlined, kernel
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class MaskSet(NamedTuple):
+    """Distinct masks in the order in which they came.
+
+    Parameters
+    ----------
+    masks : (room, words)
+    slots : (a power of two,)
+        Place of a mask, found by its hash; −1 where free.
+    used : (1,)
+        Number of masks.
+    """
+
+    masks: Words
+    slots: NDArray[np.int32]
+    used: Ints
+
+
+def new_set(words: int, room: int) -> MaskSet:
+    """An empty set with room for some masks."""
+    slots = 1 << max(4, (2 * room - 1).bit_length())
+    return MaskSet(
+        np.zeros((room, words), np.uint64), np.full(slots, -1, np.int32), np.zeros(1, np.int64)
+    )
+
+
+def set_bytes(words: int, room: int) -> int:
+    """Memory of a set."""
+    return room * words * 8 + 4 * (1 << max(4, (2 * room - 1).bit_length()))
+
+
+@inlined
+def hash_of(mask: Words) -> np.uint64:
+    """A number that depends on all bits of a mask."""
+    key = np.uint64(0)
+    for word in mask:
+        key = (key ^ word) * _ODD
+        key ^= key >> np.uint64(29)
+    key *= _ODD
+    return key ^ (key >> np.uint64(32))
+
+
+@inlined
+def insert(members: MaskSet, mask: Words) -> bool:
+    """Put a mask into a set that has room; False if it was there."""
+    top = len(members.slots) - 1
+    slot = np.int64(hash_of(mask) & np.uint64(top))
+    while members.slots[slot] >= 0:
+        other = members.masks[members.slots[slot]]
+        same = True
+        for i in range(len(mask)):
+            if other[i] != mask[i]:
+                same = False
+        if same:
+            return False
+        slot = (slot + 1) & top
+    place = members.used[0]
+    members.slots[slot] = place
+    for i in range(len(mask)):
+        members.masks[place, i] = mask[i]
+    members.used[0] = place + 1
+    return True
+
+
+@kernel
+def rehash(members: MaskSet, used: int) -> None:
+    """Enter the first masks into the slots, which are free."""
+    top = len(members.slots) - 1
+    for place in range(used):
+        slot = np.int64(hash_of(members.masks[place]) & np.uint64(top))
+        while members.slots[slot] >= 0:
+            slot = (slot + 1) & top
+        members.slots[slot] = place
+    members.used[0] = used

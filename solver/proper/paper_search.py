@@ -1,0 +1,405 @@
+"""Mode ``paper``: the published algorithm, over all choices of K rules (Theorem 1.1).
+
+The search space is that of mode ``search``, all trees of at most so many splits in which every
+split is a dichotomy of what reaches it. That the proper trees of the rules of
+:func:`solver.proper.framework.rules.gen_rules` are these:
+
+- A rule parts all points as one of its kind can, so what it parts of a region is a dichotomy of
+  the region or nothing; a part without points is filtered out as a leaf that is too small.
+- Each dichotomy of a region is that of a rule whose defining points lie in the region (see there),
+  hence on the right sides of all its ancestors: it may stand there.
+
+Rows at one place are one point with the counts of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine import driver as slices
+from solver.engine.tree_constraints import Scope
+from solver.objective.exact import Prices
+from solver.problem.problem import Problem
+from solver.proper.framework.ancestry import splits
+from solver.proper.framework.geometry import Point, members
+from solver.proper.framework.rules import Rule, Undominated, find_rules, put
+from solver.proper.points import Points
+from solver.proper.recursion import Memo
+from solver.proper.separating_tests import Parting
+from solver.shards import Shard
+from solver.trees.tree import Shape
+
+_REMEMBERED = 2**16  # answers in the memo, which is then emptied
+_BYTES_PER_RULE = 600  # with its defining points and sides as Python ints
+_BYTES_PER_STEP = 100  # of finding rules: a dichotomy or a hyperplane may be kept
+_BYTES_PER_ANSWER = 400
+
+
+class Found(NamedTuple):
+    """A subtree that is complete: what it costs, its longest path, and the tree itself.
+
+    The masks of the tree are of points, not yet of rows.
+    """
+
+    cost: int
+    depth: int
+    tree: Parting
+
+
+class Places(NamedTuple):
+    """The different points of a problem.
+
+    Parameters
+    ----------
+    coordinates : list of tuples of int
+    counts : list of lists of int, points × classes
+    rows : list of int
+        For each point a mask of the problem's rows that lie there.
+    """
+
+    coordinates: list[Point]
+    counts: list[list[int]]
+    rows: list[int]
+
+    @classmethod
+    def of(cls, problem: Problem, family: str) -> Places:
+        """The points that the rules of a family see.
+
+        Cuts need no more than the order of each column, which the codes have.
+        """
+        codes = problem.codes if family == "axis" else Points.of(problem).coordinates
+        places: dict[Point, int] = {}
+        for row in codes.tolist():
+            places.setdefault(tuple(row), len(places))
+        counts = np.zeros((len(places), problem.counts.shape[1]), np.int64)
+        rows = [0] * len(places)
+        for number, row in enumerate(codes.tolist()):
+            place = places[tuple(row)]
+            counts[place] += problem.counts[number]
+            rows[place] |= 1 << number
+        return cls(list(places), counts.tolist(), rows)
+
+
+class PaperEngine:
+    """``odt_K`` for K = 0, 1, … as an engine: a combination of rules is an iteration.
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    scope : Scope
+    most : int
+        Most splits of a tree.
+    family : str
+        ``axis``, ``hyperplane``, ``polynomial`` or ``mixed``.
+    degree : int
+        Of the surfaces.
+    shard : Shard
+        Which of the combinations are looked at: a range of their first rules.
+    thinning : bool
+        Whether subtrees are thinned by the preorder of cost and depth (section 4.8.2), and the
+        limit of depth is asked of what remains; otherwise the limit goes down with the recursion
+        and one subtree remains.
+    memo : bool
+        Whether the best subtrees of rules and points are remembered (section 4.7.2). What is
+        asked for again are above all subtrees of one rule, which are as soon made anew.
+    realise : callable
+        Turns a parting into a shape.
+
+    Raises
+    ------
+    InputError
+        If a column holds no numbers where the family needs them.
+    """
+
+    before = 0, 0
+    inherits = False
+    compile_seconds = 0.0
+
+    def __init__(
+        self,
+        problem: Problem,
+        prices: Prices,
+        scope: Scope,
+        most: int,
+        family: str,
+        degree: int,
+        shard: Shard,
+        thinning: bool,
+        memo: bool,
+        realise: Callable[[Parting], Shape],
+    ) -> None:
+        self.prices, self.shard, self.realise, self.thinning = prices, shard, realise, thinning
+        self.places = Places.of(problem, family)
+        self.everything = (1 << len(self.places.rows)) - 1
+        self.most = min(most, len(self.places.rows) - 1)
+        self.depth, self.min_leaf = min(scope.depth, max(self.most, 0)), scope.min_leaf
+        # One for each number of rules of a subtree.
+        self.memos = {size: Memo() for size in range(1, self.most)} if memo else {}
+        self._weighed: dict[int, tuple[int, int]] = {}
+        self._unavoidable = sum(sum(one) - max(one) for one in self.places.counts)
+        self._best = Found(self._weigh(self.everything)[0], 0, -1)
+        self._shape: tuple[int, Shape] = self._best.cost, -1
+        self.finder = find_rules(self.places.coordinates, family, degree)
+        self._kept: Undominated = {}
+        self._stumps: dict[int, int | None] = {}
+        self.n_rules = 0
+        self.rules: list[Rule] = []
+        self.size = 1
+        self._choices: Iterator[tuple[int, ...]] | None = None
+        self._done = 0
+        self.combinations = 0
+        self.with_a_tree = 0
+        self.given: int | None = None
+        self._room = 2**20
+
+    def use(self, cost: int, shape: Shape) -> None:
+        """Know of a tree from elsewhere. It cuts nothing short: the paper has no incumbent, and so
+        the same tree is found whatever was given."""
+        self.given = cost if self.given is None else min(cost, self.given)
+
+    @property
+    def found(self) -> bool:
+        """Whether the best tree is the engine's own."""
+        return self.given is None or self.achieved <= self.given
+
+    # -- what a leaf is --------------------------------------------------------------------------
+
+    def _weigh(self, points: int) -> tuple[int, int]:
+        """Cost and weight of some points as a leaf: f of Definition 4.12, and what N_min asks."""
+        if points not in self._weighed:
+            if len(self._weighed) >= _REMEMBERED:
+                self._weighed.clear()
+            inside = (self.places.counts[i] for i in members(points))
+            classes = [sum(column) for column in zip(*inside, strict=True)]
+            weight = sum(classes)
+            self._weighed[points] = self.prices.cost(weight - max(classes), 0), weight
+        return self._weighed[points]
+
+    def _fits(self, points: int) -> bool:
+        return points != 0 and self._weigh(points)[1] >= self.min_leaf
+
+    # -- sodt ------------------------------------------------------------------------------------
+
+    def _relation(self, ancestor: int, rule: int) -> int:
+        """The ancestry relation (Definition 3.3) of two rules by their numbers."""
+        defining, above = self._defining[rule], self._positive[ancestor]
+        if not defining & above:
+            return -1
+        return 0 if defining & ~above else 1
+
+    def _ask(self, rules: tuple[int, ...], points: int, depth: int) -> list[Found]:
+        """The subtrees of these rules and points that remain, from the memo if there is one.
+
+        A leaf is no tree to remember: it would be found again without end, and say nothing.
+        """
+        memo = self.memos.get(len(rules))
+        if memo is None:
+            return self._sodt((rules, points, depth))
+        if len(memo.answers) >= _REMEMBERED:
+            memo.answers.clear()
+        found: list[Found] = memo.ask((rules, points, depth), self._sodt)
+        return found
+
+    def _sodt(self, state: tuple[tuple[int, ...], int, int]) -> list[Found]:
+        """``sodt`` (Theorem 4.13) with N_min and depth as filters in it (section 4.8.1).
+
+        Both are reflected: what is below a part that is too small, or a path that is too long,
+        is no better. Without thinning at most one tree is found; with it the limit of depth stays
+        as it is, and is asked of the whole tree.
+        """
+        rules, points, depth = state
+        if not rules:
+            return [Found(self._weigh(points)[0], 0, -1)]
+        if len(rules) >= 1 << depth:
+            return []
+        found = []
+        if not self.thinning:
+            depth -= 1
+        for left, root, right in splits(rules, self._relation):
+            above = points & self._positive[root]
+            below = points ^ above
+            if not self._fits(above) or not self._fits(below):
+                continue
+            for u in self._ask(tuple(left), above, depth):
+                for v in self._ask(tuple(right), below, depth):
+                    cost = u.cost + v.cost + self.prices.split
+                    longest = 1 + max(u.depth, v.depth)
+                    found.append(Found(cost, longest, (self._positive[root], (v.tree, u.tree))))
+        return _thin(found) if self.thinning else [min(found, key=_cost)] if found else []
+
+    # -- odt_K -----------------------------------------------------------------------------------
+
+    def step(self, iterations: int, enough: int) -> int:
+        """See :class:`solver.engine.driver.Engine`; an iteration finds a rule, or tries a combination."""
+        if self.proven >= self.achieved or self.achieved <= enough:
+            return slices.PROVEN
+        if self._choices is None and not self._find_rules(iterations):
+            return slices.FULL if self.bytes > self._room else slices.RUNNING
+        for _ in range(iterations):
+            chosen = next(self._choices, None) if self._choices is not None else None
+            if chosen is None:
+                self.size += 1
+                self._begin_size()
+                break
+            self.combinations += 1
+            subtrees = self._sodt((chosen, self.everything, self.depth))
+            found = [one for one in subtrees if one.depth <= self.depth]
+            if found:
+                self.with_a_tree += 1
+                self._best = min(self._best, *found, key=_cost)
+        ended = self.proven >= self.achieved or self.achieved <= enough
+        return slices.PROVEN if ended else slices.RUNNING
+
+    def _find_rules(self, iterations: int) -> bool:
+        """Find some more; whether all are found."""
+        for _ in range(iterations):
+            try:
+                rule = next(self.finder)
+            except StopIteration:
+                self._begin()
+                return True
+            self._done += 1
+            if rule is not None and self._stump(rule) is not None:
+                self.n_rules += put(self._kept, rule)
+            if self.bytes > self._room:
+                return False
+        return False
+
+    def _stump(self, rule: Rule) -> int | None:
+        """What the two leaves of a rule cost; None if one of them is too small.
+
+        Then it is in every region.
+        """
+        side = rule.positive
+        if side not in self._stumps:
+            fits = self._fits(side) and self._fits(rule.negative)
+            cost = self._weigh(side)[0] + self._weigh(rule.negative)[0]
+            self._stumps[side] = cost if fits else None
+        return self._stumps[side]
+
+    def _begin(self) -> None:
+        """With all rules at hand: those that alone make the best trees come first."""
+        order = [(self._stumps[side], side) for side in self._kept]
+        self.rules = [rule for _, side in sorted(order) for rule in self._kept[side]]
+        self._kept, self._stumps = {}, {}
+        self._positive = [rule.positive for rule in self.rules]
+        self._defining = [rule.defining for rule in self.rules]
+        self._begin_size()
+
+    def _begin_size(self) -> None:
+        self._choices = self._combinations() if self.size <= self.most else iter(())
+
+    def _combinations(self) -> Iterator[tuple[int, ...]]:
+        """``kcombs`` of the numbers of the rules, those of the shard.
+
+        Each shard has a range of first rules, such that all have about as many combinations.
+        """
+        rules, index, number = len(self.rules), self.shard.index, self.shard.number
+        total = comb(rules, self.size)
+        for first in range(rules):
+            before = total - comb(rules - first, self.size)
+            if before * number // max(total, 1) == index:
+                for others in combinations(range(first + 1, rules), self.size - 1):
+                    yield first, *others
+
+    # -- what is known ---------------------------------------------------------------------------
+
+    @property
+    def proven(self) -> int:
+        """All trees that are left have at least as many splits as the combinations at hand."""
+        if self.size > self.most:
+            return self.achieved
+        return min(self.achieved, self.prices.cost(self._unavoidable, self.size))
+
+    @property
+    def achieved(self) -> int:
+        """The cost of the best tree found."""
+        return self._best.cost
+
+    @property
+    def iterations(self) -> int:
+        """Steps of finding rules, and combinations tried."""
+        return self._done + self.combinations
+
+    @property
+    def nodes(self) -> int:
+        """Combinations tried."""
+        return self.combinations
+
+    @property
+    def bytes(self) -> int:
+        """Memory of rules and memo, about."""
+        answers = len(self._weighed) + sum(len(memo.answers) for memo in self.memos.values())
+        found = _BYTES_PER_RULE * self.n_rules + _BYTES_PER_STEP * self._done
+        return found + _BYTES_PER_ANSWER * answers
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What was counted: rules, combinations, how many of these make a proper tree; and for
+        subtrees of each number of rules the lookups and the hits of the memo."""
+        counted: dict[str, Any] = {
+            "mode": "paper",
+            "rules": self.n_rules,
+            "combinations": self.combinations,
+            "combinations_with_a_tree": self.with_a_tree,
+        }
+        for size, memo in self.memos.items():
+            counted[f"memo_lookups_{size}"] = memo.lookups
+            counted[f"memo_hits_{size}"] = memo.hits
+        return counted
+
+    def fold(self) -> None:
+        """Nothing: what is proven is known at once."""
+
+    def grow(self, limit: int | None) -> bool:
+        """See :class:`solver.engine.driver.Engine`."""
+        room = 2 * max(self._room, self.bytes)
+        room = room if limit is None else min(room, limit)
+        if room <= self.bytes:
+            return False
+        self._room = room
+        return True
+
+    def shape(self) -> Shape:
+        """The best tree."""
+        if self._shape[0] != self.achieved:
+            self._shape = self.achieved, self.realise(self.parting())
+        return self._shape[1]
+
+    def parting(self) -> Parting:
+        """The best tree, as the rows it parts."""
+        return self._of_rows(self._best.tree)
+
+    def _of_rows(self, tree: Parting) -> Parting:
+        if isinstance(tree, int):
+            return tree
+        points, (below, above) = tree
+        rows = sum(self.places.rows[i] for i in members(points))
+        return rows, (self._of_rows(below), self._of_rows(above))
+
+    def find_again(self, late: Callable[[], bool]) -> None:
+        """The engine holds its best tree."""
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """It cannot go on elsewhere."""
+        return None
+
+
+def _cost(found: Found) -> int:
+    return found.cost
+
+
+def _thin(found: list[Found]) -> list[Found]:
+    """The subtrees that no other equals or beats in both cost and depth, as ``thin_r``."""
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda one: one[:2]):
+        if not kept or one.depth < kept[-1].depth:
+            kept.append(one)
+    return kept

@@ -1,0 +1,164 @@
+"""Proper decision trees as a solver: its options, and how its search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.baselines.cart import Cart
+from solver.engine.driver import Greedy, Search
+from solver.engine.growable_arrays import half_of_memory
+from solver.engine.tree_constraints import Scope
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.problem.problem import Problem
+from solver.proper.engine import FAMILIES, ProperEngine
+from solver.proper.paper_search import PaperEngine
+from solver.proper.separating_tests import Parting, shape_of_parting
+from solver.shards import FOUND, Shard
+from solver.solution import Solution
+from solver.trees.tree import Shape, Tree, shape_of
+
+_NO_GREEDY = Greedy(lambda: 0.0, lambda *_: -1, at_once=False)
+
+
+class Proper(Solver):
+    """Optimal trees of a given size for axis-parallel, hyperplane, polynomial or mixed splits.
+
+    A split parts the rows that reach it in one of the ways that a rule of the family can: a cut of
+    one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of at
+    most so many splits has a smaller objective. A stored split is one of the many rules
+    that part the training rows alike: of hyperplanes and surfaces one in the middle between both
+    sides, of cuts the middle one.
+
+    It needs a limit on splits: time and memory grow steeply with it.
+
+    The search enumerates the different partings of all rows by exact arithmetic, and then goes
+    down by regions: a root, the other splits shared out between its two sides, the partings of a
+    side among those of all rows. Numbers stand for their shortest decimals.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the order
+    of the rules, whatever the limits, the incumbent and the number of shards.
+
+    Mode ``paper`` is the published algorithm for comparison: it makes the best tree of each choice
+    of K rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of
+    rows.
+
+    Notes
+    -----
+    ``nodes`` and the limit on them count rules evaluated at the root of a region, ``iterations``
+    also the sets of points through which rules are laid. ``extra`` tells the number of ``rules``
+    and of ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are choices
+    of rules, and ``extra`` tells the ``combinations`` and how many of them make a proper tree.
+
+    There are about n^G partings of n rows, G = 1 for cuts, D for hyperplanes in D columns and
+    C(D + M, D) − 1 for surfaces of degree M, and the memory is that many masks of n bits for every
+    two splits. Without a limit of bytes they take at most half of the machine's memory.
+
+    References
+    ----------
+    He and Little, "Proper decision trees: An axiomatic framework for solving optimal decision tree
+    problems with arbitrary splitting rules".
+    """
+
+    name: ClassVar[str] = "proper"
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "optimal trees of a given size with cuts, hyperplanes or surfaces"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "continuous"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        needs=frozenset({"splits"}),
+        shards=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "rules": Option(
+            "axis",
+            "what splits are: cuts of one column, of all, surfaces, or the simplest of these",
+            FAMILIES,
+        ),
+        "degree": Option(
+            2, "a whole number from 1; the degree of the surfaces", kind=int, minimum=1
+        ),
+        "mode": Option(
+            "search",
+            "search: down by regions, with bounds; paper: all choices of rules",
+            ("search", "paper"),
+        ),
+        "memo": Option(
+            False, "true or false; remember best trees of regions, and count hits", (False, True)
+        ),
+        "thinning": Option(
+            False,
+            "mode paper, true or false: keep the cheapest subtrees of every depth (section 4.8.2)",
+            (False, True),
+        ),
+    }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; and no options of mode ``paper`` in mode ``search``."""
+        settings = super().check_options(options)
+        if settings["thinning"] and settings["mode"] != "paper":
+            raise InputError(
+                f"option thinning of solver {cls.name!r} belongs to mode paper; leave it out, or "
+                "add mode paper"
+            )
+        return settings
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._cart = Cart()  # its imports take a second, which is none of the search's
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        family, degree = self.settings["rules"], self.settings["degree"]
+        if limits.bytes is None:
+            limits = replace(limits, bytes=half_of_memory())
+        assert limits.splits is not None
+        splits = limits.splits
+
+        def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine | PaperEngine:
+            common = problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1)
+            memo = self.settings["memo"]
+
+            def realise(parting: Parting) -> Shape:
+                return shape_of_parting(problem, parting, family, degree)
+
+            if self.settings["mode"] == "paper":
+                return PaperEngine(*common, self.settings["thinning"], memo, realise)
+            return ProperEngine(*common, memo, realise)
+
+        search = Search(problem, lam, limits, make, _NO_GREEDY)
+        search.enough = -1  # a tree without errors is not yet one of the fewest splits
+        engine = search.engine
+        assert isinstance(engine, ProperEngine | PaperEngine)
+        greedy = problem.grow(self._cart.grow(problem, lam, limits))
+        for tree, given in ((greedy, False), (start, True)):
+            if tree is not None and search.offer(tree, given):
+                cost = int(search.prices.cost(tree.errors, tree.splits))
+                engine.use(cost, shape_of(tree))
+                if isinstance(engine, ProperEngine) and not given:
+                    engine.limit_splits(cost)
+        status = search.run(watch)
+        search.peak_bytes = max(search.peak_bytes, engine.bytes)
+        solution = search.solution(status, self.name, self.version)
+        found = {FOUND: engine.found} if self.shard else {}
+        return replace(solution, extra={**engine.extra, **found})
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels on a tiny problem."""
+        problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [2, 2]], [0, 1, 1, 0], ordered=True)
+        cls(rules="hyperplane").solve(problem, Fraction(1, 20), Limits(splits=2))

@@ -1,0 +1,509 @@
+"""Best-first search over intervals of thresholds, one inside another for every level of the tree.
+
+Let OPT(S) be the least cost of a tree of some depth on a set of rows S. It never falls when rows
+are added, and adding rows of weight w raises it by at most the price of w errors. The rows to the
+left of a threshold grow with it, those to the right shrink. So for thresholds a < t < b of one
+feature::
+
+    cost(t) >= OPT(left of a) + OPT(right of b)              (an interval's bound)
+    cost(t) >= cost(a) - price · weight between a and t      (how near to a threshold it is of use)
+
+The interval of the least bound is cut in its middle until no bound is below the best cost. Both
+hold as well when the first split of the part is bound to be by one feature, with splits allowed
+that leave all rows on one side: so bounds are kept for every such feature, and most of them need
+not be looked at again when an interval is cut.
+
+Where leaves must have a least weight m, let OPT(S, k) be the least cost of a tree on S whose
+leaves have the weight k or more. Of a tree on S with leaves of m, rows of weight w taken from S
+leave one with leaves of m - w, and rows added one with leaves of m. So with k = m less the weight
+between a and b::
+
+    cost(t) >= OPT(left of a, k) + OPT(right of b, k)
+    OPT(left of t, k) >= OPT(left of b, k) - price · weight between t and b
+
+A threshold is therefore bounded for trees with leaves that fall short of m by as much as its
+interval weighs (:attr:`Levels.relax`), while only trees with leaves of m count as found.
+"""
+
+from __future__ import annotations
+
+from solver.kernels.jit import inlined, kernel, outlined
+from solver.objective.exact import INFINITE
+from solver.quantbnb.state import (
+    AT,
+    BOUND,
+    CAP,
+    CHILD,
+    DEPTH,
+    FEATURE,
+    FOUND,
+    FOUND_CODE,
+    INTERVALS,
+    LEAF,
+    LIMIT,
+    OPENING,
+    PHASE,
+    PICK,
+    POINTS,
+    QUEUED,
+    RELAX,
+    SIDE,
+    START,
+    TRIED,
+    TURN,
+    A,
+    B,
+    Ints,
+    Level,
+    Levels,
+    Part,
+    Rules,
+    Sweep,
+    Table,
+)
+from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
+
+GOES_ON, ENDED, FULL = range(3)
+POINT, EMPTY, NOTHING = range(3)
+
+
+@inlined
+def _view(s: Levels, i: int) -> Level:
+    return Level(
+        s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.relax[i], s.each[i], s.guess[i],
+        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
+        s.frame[i], s.tree[i], s.halves[i], s.caps, s.relaxed,
+    )  # fmt: skip
+
+
+@inlined
+def _part(parts: Part, i: int) -> Part:
+    return Part(parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i])
+
+
+@inlined
+def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
+    interval = s.frame[INTERVALS]
+    s.frame[INTERVALS] = interval + 1
+    s.feature[interval] = feature
+    s.ends[interval, 0], s.ends[interval, 1] = a, b
+    s.bound[interval] = bound
+    at = s.frame[QUEUED]
+    s.frame[QUEUED] = at + 1
+    while at > 0:
+        parent = (at - 1) // 2
+        if s.bound[s.heap[parent]] <= bound:
+            break
+        s.heap[at] = s.heap[parent]
+        at = parent
+    s.heap[at] = interval
+
+
+@inlined
+def _pop(s: Level) -> int:
+    top: int = s.heap[0]
+    last = s.frame[QUEUED] - 1
+    s.frame[QUEUED] = last
+    moved = s.heap[last]
+    bound = s.bound[moved]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= last:
+            break
+        if child + 1 < last and s.bound[s.heap[child + 1]] < s.bound[s.heap[child]]:
+            child += 1
+        if s.bound[s.heap[child]] >= bound:
+            break
+        s.heap[at] = s.heap[child]
+        at = child
+    s.heap[at] = moved
+    return top
+
+
+@inlined
+def _pass(s: Level, feature: int, bound: int) -> None:
+    s.passed[feature] = min(s.passed[feature], bound)
+
+
+@inlined
+def _enqueue(rules: Rules, s: Level, feature: int, a: int, b: int, bound: int) -> None:
+    """Queue an interval, unless it cannot hold anything better."""
+    bound = max(bound, rules.split + s.least[a, 0] + s.least[b, 1])
+    if bound < s.frame[LIMIT]:
+        _add_interval(s, feature, a, b, bound)
+    else:
+        _pass(s, feature, bound)
+
+
+@outlined
+def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: int, b: int) -> int:
+    """The middle of the thresholds of an interval that can cost less than the limit; −1: none."""
+    limit = s.frame[LIMIT]
+    near_a, near_b = s.cost[a] - limit, s.cost[b] - limit
+    if near_a >= 0 or near_b >= 0:
+        _pass(s, feature, limit)
+    low = s.below[a] + max(1, near_a // rules.error + 1)
+    high = s.below[b] - max(1, near_b // rules.error + 1)
+    if low > high:
+        return -1
+    relax = s.frame[RELAX]
+    low, high = max(low, relax), min(high, s.below[1] - relax)
+    if low > high:
+        return -1
+    low, high = max(low, rules.min_leaf), min(high, s.below[1] - rules.min_leaf)
+    if low > high:
+        # None is allowed, but what they cost counts for parts of more rows, where one may be.
+        _pass(s, feature, max(s.frame[BOUND], rules.split + s.least[a, 0] + s.least[b, 1]))
+        return -1
+    first = code_holding(table, part, feature, low) + 1
+    last = code_holding(table, part, feature, high + 1)
+    if first > last:
+        return -1
+    code = code_holding(table, part, feature, (low + high) // 2) + 1
+    return int(max(first, min(last, code)))
+
+
+@inlined
+def _new_point(
+    table: Table, rules: Rules, part: Part, s: Level, feature: int, code: int, a: int, b: int
+) -> int:
+    """A threshold, with all that its neighbours say about it."""
+    at: int = s.frame[POINTS]
+    s.frame[POINTS] = at + 1
+    below = weight_below(table, part, feature, code)
+    s.code[at] = code
+    s.below[at] = below
+    since = rules.error * (below - s.below[a])
+    until = rules.error * (s.below[b] - below)
+    s.relax[at, 0] = max(1, s.frame[RELAX] - (s.below[b] - below))
+    s.relax[at, 1] = max(1, s.frame[RELAX] - (below - s.below[a]))
+    if s.relax[b, 0] > s.relax[at, 0]:
+        until = INFINITE
+    if s.relax[a, 1] > s.relax[at, 1]:
+        since = INFINITE
+    for g in range(table.sizes[0]):
+        s.each[at, 0, g] = max(s.each[a, 0, g], s.each[b, 0, g] - until)
+        s.each[at, 1, g] = max(s.each[b, 1, g], s.each[a, 1, g] - since)
+    s.least[at, 0] = max(s.least[a, 0], s.least[b, 0] - until)
+    s.least[at, 1] = max(s.least[b, 1], s.least[a, 1] - since)
+    for side in range(2):
+        s.paid[at, side] = s.least[at, side]
+        s.guess[at, side, 0] = s.guess[at, side, 1] = -1
+    s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = a, b, at, feature
+    s.frame[TURN] = 0
+    return at
+
+
+@inlined
+def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
+    """Begin with the threshold that leaves all rows on the right."""
+    s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED], s.frame[TRIED] = 1, 0, 0, 0
+    s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
+    s.code[0], s.below[0] = 0, 0
+    for side in range(2):
+        s.relax[0, side] = s.relax[1, side] = s.frame[RELAX]
+        s.least[0, side] = s.paid[0, side] = 0
+        s.guess[0, side, 0] = s.guess[0, side, 1] = -1
+        for g in range(table.sizes[0]):
+            s.each[0, side, g] = side * s.lower[g]
+    s.frame[A], s.frame[B], s.frame[AT], s.frame[FEATURE] = 0, 0, 0, 0
+    s.frame[TURN] = 0
+    for i in range(len(s.tree)):
+        s.tree[i, 0] = s.tree[i, 1] = -1
+    weight, most = 0, 0
+    for k in range(table.sizes[2]):
+        weight += part.totals[k]
+        most = max(most, part.totals[k])
+    s.below[1] = weight
+    s.frame[LEAF] = rules.error * (weight - most)
+    s.frame[LIMIT] = min(s.frame[LIMIT], s.frame[LEAF])
+
+
+@inlined
+def _keep_half(s: Level, side: int, tree: Ints) -> None:
+    """Remember the tree of a part of the current threshold."""
+    for i in range(len(tree)):
+        s.halves[side, i, 0], s.halves[side, i, 1] = tree[i, 0], tree[i, 1]
+
+
+@inlined
+def _keep_stumps(s: Level) -> None:
+    """As :func:`_keep_half`, for both parts on the last level: only the features are known."""
+    for side in range(2):
+        for i in range(len(s.tree)):
+            s.halves[side, i, 0] = s.halves[side, i, 1] = -1
+        s.halves[side, 0, 0] = s.guess[s.frame[AT], side, 0]
+
+
+@inlined
+def _keep_tree(s: Level, feature: int, code: int) -> None:
+    """The tree of the current threshold is the best one."""
+    s.tree[0, 0], s.tree[0, 1] = feature, code
+    first = 1
+    while 2 * first < len(s.tree):
+        for side in range(2):
+            for i in range(first):
+                for j in range(2):
+                    to = 2 * first - 1 + side * first + i
+                    s.tree[to, j] = s.halves[side, first - 1 + i, j]
+        first *= 2
+
+
+@inlined
+def _begin(table: Table, rules: Rules, s: Level) -> None:
+    """Both outermost thresholds, which cost what a tree of less depth does, and all intervals."""
+    p = table.sizes[0]
+    shallow = s.least[0, 1]
+    s.cost[0] = s.cost[1] = shallow
+    s.least[1, 0], s.least[1, 1] = shallow, 0
+    for j in range(2):
+        s.guess[1, 0, j] = s.guess[0, 1, j]
+        s.guess[1, 1, j] = -1
+    for g in range(p):
+        s.each[1, 0, g], s.each[1, 1, g] = s.each[0, 1, g], 0
+        s.passed[g] = rules.split + shallow
+    if s.paid[0, 1] < s.frame[LIMIT]:
+        s.frame[LIMIT] = s.paid[0, 1]
+        if s.frame[DEPTH] <= 2:
+            _keep_stumps(s)
+        for i in range(len(s.tree)):
+            s.tree[i, 0], s.tree[i, 1] = s.halves[1, i, 0], s.halves[1, i, 1]
+        if s.frame[DEPTH] > 2:
+            s.frame[FOUND], s.frame[FOUND_CODE] = s.guess[0, 1, 0], s.guess[0, 1, 1]
+    s.frame[POINTS] = 2
+    for g in range(p):
+        if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:
+            _enqueue(rules, s, g, 0, 1, s.lower[g])
+
+
+@inlined
+def _finish_point(rules: Rules, s: Level) -> None:
+    """Take note of an evaluated threshold, and cut its interval there."""
+    at, feature = s.frame[AT], s.frame[FEATURE]
+    cost = rules.split + s.least[at, 0] + s.least[at, 1]
+    s.cost[at] = cost
+    _pass(s, feature, cost)
+    cost = rules.split + s.paid[at, 0] + s.paid[at, 1]
+    if cost < s.frame[LIMIT]:
+        s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
+        if s.frame[DEPTH] <= 2:
+            _keep_stumps(s)
+        _keep_tree(s, feature, s.code[at])
+    _enqueue(rules, s, feature, s.frame[A], at, s.frame[BOUND])
+    _enqueue(rules, s, feature, at, s.frame[B], s.frame[BOUND])
+
+
+@inlined
+def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
+    """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
+    if s.frame[TRIED] < 2:
+        i = s.frame[TRIED]
+        s.frame[TRIED] = i + 1
+        feature = s.tries[i, 0]
+        if feature < 0 or (i == 1 and feature == s.tries[0, 0]):
+            return EMPTY
+        if s.lower[feature] >= s.frame[LIMIT]:
+            _pass(s, feature, s.lower[feature])
+            return EMPTY
+        below = weight_below(table, part, feature, s.tries[i, 1])
+        if below < rules.min_leaf or s.below[1] - below < rules.min_leaf:
+            _enqueue(rules, s, feature, 0, 1, s.lower[feature])
+            return EMPTY
+        s.frame[BOUND] = s.lower[feature]
+        _new_point(table, rules, part, s, feature, s.tries[i, 1], 0, 1)
+        return POINT
+    if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
+        return NOTHING
+    interval = _pop(s)
+    feature = s.feature[interval]
+    a, b = s.ends[interval, 0], s.ends[interval, 1]
+    s.frame[BOUND] = s.bound[interval]
+    code = _choose(table, rules, part, s, feature, a, b)
+    if code < 0:
+        return EMPTY
+    _new_point(table, rules, part, s, feature, code, a, b)
+    return POINT
+
+
+@inlined
+def _end(table: Table, s: Level) -> None:
+    """All that is left is no better: its bounds are those of the result."""
+    for i in range(s.frame[QUEUED]):
+        interval = s.heap[i]
+        _pass(s, s.feature[interval], s.bound[interval])
+    for g in range(table.sizes[0]):
+        s.lower[g] = max(s.lower[g], s.passed[g])
+
+
+@inlined
+def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) -> None:
+    """Evaluate a threshold whose parts are split once more at most."""
+    at = s.frame[AT]
+    limit = s.frame[LIMIT]
+    if s.frame[PHASE] != OPENING:
+        limit -= rules.split
+    for side in range(2):
+        s.caps[side] = limit - s.least[at, 1 - side]
+    evaluate(
+        table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
+        s.relax[at], s.guess[at],
+    )  # fmt: skip
+    for side in range(2):
+        s.least[at, side] = max(s.least[at, side], s.relaxed[side])
+        s.paid[at, side] = max(s.paid[at, side], s.caps[side])
+
+
+@inlined
+def _descend(table: Table, rules: Rules, s: Level) -> bool:
+    """Choose the next part of the current threshold, and its cap; False: both are done.
+
+    SIDE is −1 if the part is of no interest.
+    """
+    at, turn = s.frame[AT], s.frame[TURN]
+    s.frame[TURN] = turn + 1
+    if s.frame[PHASE] == OPENING:
+        s.frame[SIDE], s.frame[CAP] = 1, s.frame[LIMIT]
+        return bool(turn < 1)
+    # The larger part first: the other one may then be of no interest.
+    side = 1 if 2 * s.below[at] < s.below[1] else 0
+    other = s.least[at, 1 - side]
+    if turn == 1:
+        side = 1 - side
+        # A bound on this part that prunes the interval on its other side is worth having.
+        other = s.least[s.frame[B] if side == 0 else s.frame[A], 1 - side]
+    cap = s.frame[LIMIT] - rules.split - other
+    s.frame[CAP] = cap
+    s.frame[SIDE] = -1 if s.least[at, side] >= cap else side
+    return bool(turn < 2)
+
+
+@inlined
+def _hand_down(table: Table, s: Level, child: Level) -> None:
+    """What is known of the next part, before its search."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    child.frame[PHASE] = START
+    child.frame[LIMIT] = s.frame[CAP]
+    child.frame[DEPTH] = s.frame[DEPTH] - 1
+    child.frame[RELAX] = s.relax[at, side]
+    for g in range(table.sizes[0]):
+        child.lower[g] = s.each[at, side, g]
+    for i in range(2):
+        end = s.frame[A] if i == 0 else s.frame[B]
+        for j in range(2):
+            if s.frame[PHASE] == OPENING:
+                child.tries[i, j] = s.tries[i, j]
+            else:
+                child.tries[i, j] = s.guess[end, side, j]
+
+
+@inlined
+def _ascend(table: Table, rules: Rules, s: Level, child: Level) -> None:
+    """What the search of a part has found."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    s.paid[at, side] = max(s.paid[at, side], child.frame[LIMIT])
+    relaxed = child.frame[LEAF]
+    for g in range(table.sizes[0]):
+        relaxed = min(relaxed, child.lower[g])
+        s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
+    if rules.min_leaf <= 1:
+        relaxed = child.frame[LIMIT]
+    s.least[at, side] = max(s.least[at, side], relaxed)
+    _keep_half(s, side, child.tree)
+    s.guess[at, side, 0] = child.frame[FOUND]
+    s.guess[at, side, 1] = child.frame[FOUND_CODE]
+
+
+@inlined
+def _best_level(levels: Levels, top: Ints) -> int:
+    """The deepest level that looks for a first tree of the level above it, on the same rows."""
+    level = 0
+    while level < top[0] and levels.frame[level, PHASE] == OPENING:
+        level += 1
+    return level
+
+
+def _step(
+    table: Table,
+    rules: Rules,
+    parts: Part,
+    scratch: Sweep,
+    levels: Levels,
+    top: Ints,
+    budget: int,
+    enough: int,
+) -> int:
+    """Go on until so many splits have been evaluated.
+
+    Parameters
+    ----------
+    top : (1,)
+        The level that is being worked on.
+    enough : int
+        Stop at a tree of at most this cost.
+    """
+    end = scratch.evaluations[0] + budget
+    while scratch.evaluations[0] < end:
+        at = top[0]
+        s, part = _view(levels, at), _part(parts, at)
+        if s.frame[LIMIT] <= enough and _best_level(levels, top) == at:
+            return GOES_ON
+        phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
+        if phase == START:
+            _outermost(table, rules, part, s)
+            s.frame[PHASE] = OPENING
+            if last:
+                _stumps(table, rules, part, scratch, s)
+                _begin(table, rules, s)
+                s.frame[PHASE] = PICK
+        elif phase == PICK:
+            if s.frame[POINTS] >= len(s.code):
+                return FULL
+            found = _next_point(table, rules, part, s)
+            if found == POINT and last:
+                _stumps(table, rules, part, scratch, s)
+                _finish_point(rules, s)
+            elif found == POINT:
+                s.frame[PHASE] = CHILD
+            elif found == NOTHING:
+                _end(table, s)
+                if at == 0:
+                    return ENDED
+                _ascend(table, rules, _view(levels, at - 1), s)
+                top[0] = at - 1
+        else:
+            below, child = _part(parts, at + 1), _view(levels, at + 1)
+            if not _descend(table, rules, s):
+                if phase == OPENING:
+                    _begin(table, rules, s)
+                else:
+                    _finish_point(rules, s)
+                s.frame[PHASE] = PICK
+            elif s.frame[SIDE] >= 0:
+                code, side = s.code[s.frame[AT]], s.frame[SIDE]
+                divide(table, part, s.frame[FEATURE], code, side, below)
+                _hand_down(table, s, child)
+                top[0] = at + 1
+    return GOES_ON
+
+
+step = kernel(_step)
+"""For up to 32766 codes of a feature."""
+
+step_wide = kernel(_step)
+"""For more of them."""
+
+
+def _restore_parts(table: Table, parts: Part, levels: Levels, top: Ints) -> None:
+    """Divide the rows once more as the levels that are being worked on have done."""
+    for at in range(top[0]):
+        s = _view(levels, at)
+        code, side = s.code[s.frame[AT]], s.frame[SIDE]
+        divide(table, _part(parts, at), s.frame[FEATURE], code, side, _part(parts, at + 1))
+
+
+restore_parts = kernel(_restore_parts)
+"""For up to 32766 codes of a feature."""
+
+restore_parts_wide = kernel(_restore_parts)
+"""For more of them."""

@@ -1,0 +1,57 @@
+"""How mode ``paper`` begins: the table of a problem, and CART's tree as the first one known."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from solver.engine.tree_constraints import Scope
+from solver.limits import Limits
+from solver.problem.problem import Problem
+from solver.quantbnb.greedy import greedy_tree
+from solver.quantbnb.paper.engine import PaperEngine
+from solver.quantbnb.paper.layout import tabulate_classes, tabulate_squares
+from solver.trees.tree import Shape
+
+
+def begin(problem: Problem, prices: Any, scope: Scope, limits: Limits, bound: str) -> PaperEngine:
+    """The paper's search of a problem, from the best tree that CART finds.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its features are ordered or binary.
+    prices : Prices or SquaredPrices
+    scope : Scope
+    limits : Limits
+    bound : str
+        One of :data:`solver.quantbnb.paper.layout.BOUNDS`.
+
+    Raises
+    ------
+    InputError
+        If costs would not be exact.
+    """
+    began = time.perf_counter()
+
+    def out_of_time() -> bool:
+        return limits.seconds is not None and time.perf_counter() - began > limits.seconds
+
+    start: Shape | None = None
+    if problem.values is None:
+        table = tabulate_classes(problem.codes, problem.counts)
+        start = greedy_tree(problem, prices, scope, out_of_time)
+    else:
+        table = tabulate_squares(problem.codes, problem.counts[:, 0], problem.values)
+    return PaperEngine(
+        table,
+        problem.arities.astype(np.int64),
+        prices,
+        min(scope.depth, max(len(table.weights) - 1, 0)),
+        scope.min_leaf,
+        bound,
+        start=start,
+        room=limits.bytes,
+    )

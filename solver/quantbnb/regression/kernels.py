@@ -1,0 +1,521 @@
+"""Best-first search over intervals of cuts for the tree of least squared error.
+
+Let OPT(S) be the least cost of a tree of one level less for the rows S. It never falls when rows
+are added: the tree of more rows does for fewer. So no cut strictly between two cuts a < b of a
+feature costs less than ``split + OPT(left of a) + OPT(right of b)``. That bounds an interval of
+cuts. The search takes the intervals of the lowest bounds, evaluates cuts in them, which parts them,
+and ends when no interval can hold anything better than the best tree.
+
+On the last level the halves of a cut are split once at most, and :data:`LANES` cuts, of any
+intervals, are evaluated in one go, see :mod:`solver.quantbnb.regression.row_subsets`. On the levels
+above, the halves of one cut are searched by the next level, one after the other, each under a
+*cap*: a cost from which on it is of no interest, neither for the cut nor for an interval beside it.
+
+The bounds are kept for each feature of the half's first split: that is what a later cut inside the
+interval begins with, and the features that cannot do better there are not looked at again. Such a
+bound of rows S is used for more rows, where a cut of the same feature may leave all of S on one
+side: so it must hold for such cuts of S as well, see :func:`_hold_for_more_rows`.
+
+Where leaves must have a least weight m, a tree of more rows is one of S whose leaves fall short of
+m by no more than the weight of the other rows. So the bounds of a cut's halves are those of trees
+with leaves of at least ``relax``, that is m less the weight between the cut and the end of its
+interval, while only trees with leaves of m count as found. Within a half ``relax`` takes the place
+of m. Where it is 1, leaves may even be empty.
+"""
+
+from __future__ import annotations
+
+from solver.kernels.jit import inlined, kernel, outlined
+from solver.quantbnb.regression.row_subsets import evaluate, halve, leaf_cost, mark
+from solver.quantbnb.regression.simd import LANES
+from solver.quantbnb.regression.state import (
+    AT,
+    BOUND,
+    CAP,
+    CHILD,
+    COST,
+    DEPTH,
+    FEATURE,
+    FOUND,
+    INFINITE,
+    INTERVALS,
+    LEAF,
+    LEFT_COST,
+    LIMIT,
+    LOWER,
+    PHASE,
+    PICK,
+    POINTS,
+    QUEUED,
+    RELAX,
+    ROWS,
+    SIDE,
+    START,
+    STEPS,
+    TOP,
+    TURN,
+    A,
+    B,
+    Levels,
+    Parts,
+    Rules,
+    Scratch,
+)
+
+GOES_ON, ENDED, FULL = range(3)
+_LARGEST_CODE = 2**31 - 1
+
+
+@inlined
+def _view(s: Levels, i: int) -> Levels:
+    """One level: the arrays without their first axis."""
+    return Levels(
+        s.code[i], s.place[i], s.below[i], s.relax[i], s.low[i], s.each[i], s.guess[i],
+        s.feature[i], s.bound[i], s.ends[i], s.heap[i], s.lower[i], s.passed[i], s.tries[i],
+        s.frame[i], s.price[i], s.tree[i], s.halves[i],
+    )  # fmt: skip
+
+
+@outlined
+def _queue(s: Levels, feature: int, a: int, b: int, bound: float) -> None:
+    """Queue an interval, unless it cannot hold anything better or holds nothing at all."""
+    if bound >= s.price[LIMIT]:
+        s.passed[feature] = min(s.passed[feature], bound)
+        return
+    if s.place[b] - s.place[a] < 2:
+        return
+    number = s.frame[INTERVALS]
+    s.frame[INTERVALS] = number + 1
+    s.feature[number], s.bound[number] = feature, bound
+    s.ends[number, 0], s.ends[number, 1] = a, b
+    i = s.frame[QUEUED]
+    s.frame[QUEUED] = i + 1
+    while i > 0 and bound < s.bound[s.heap[(i - 1) // 2]]:
+        s.heap[i] = s.heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    s.heap[i] = number
+
+
+@outlined
+def _pop(s: Levels) -> int:
+    """The interval of the lowest bound."""
+    first = s.heap[0]
+    s.frame[QUEUED] -= 1
+    n = s.frame[QUEUED]
+    last = s.heap[n]
+    i, child = 0, 1
+    while child < n:
+        if child + 1 < n and s.bound[s.heap[child + 1]] < s.bound[s.heap[child]]:
+            child += 1
+        if s.bound[last] <= s.bound[s.heap[child]]:
+            break
+        s.heap[i] = s.heap[child]
+        i, child = child, 2 * child + 1
+    s.heap[i] = last
+    return int(first)
+
+
+@inlined
+def _code_at(parts: Parts, level: int, feature: int, place: int) -> int:
+    """The code of the row at a place in the feature's order."""
+    return int(parts.codes[level, feature, parts.order[level, feature, place] >> 1])
+
+
+@outlined
+def _first_above(parts: Parts, level: int, feature: int, code: int, low: int, high: int) -> int:
+    """The first place from ``low`` to ``high`` whose code is above ``code``; ``high`` if none."""
+    while low < high:
+        middle = (low + high) // 2
+        if _code_at(parts, level, feature, middle) > code:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@outlined
+def _cut_near(parts: Parts, level: int, feature: int, place: int, low: int, high: int) -> int:
+    """A place strictly between two others at which the code changes, near ``place``; −1: none."""
+    code = _code_at(parts, level, feature, place)
+    before = _first_above(parts, level, feature, code - 1, low, place)
+    if before > low:
+        return before
+    after = _first_above(parts, level, feature, code, place, high)
+    return after if after < high else -1
+
+
+@outlined
+def _new_point(
+    parts: Parts, rules: Rules, s: Levels, level: int, feature: int, place: int, a: int, b: int
+) -> int:
+    """A cut between two points; what is known of these bounds its halves."""
+    at = s.frame[POINTS]
+    s.frame[POINTS] = at + 1
+    s.place[at] = place
+    s.code[at] = _code_at(parts, level, feature, place - 1)
+    if rules.least > 1.0:
+        weight = s.below[a]
+        for i in range(s.place[a], place):
+            weight += parts.sums[level, parts.order[level, feature, i] >> 1, 0]
+        s.below[at] = weight
+    relax = s.price[RELAX]
+    s.relax[at, 0] = max(1.0, relax - (s.below[b] - s.below[at]))
+    s.relax[at, 1] = max(1.0, relax - (s.below[at] - s.below[a]))
+    s.low[at, 0], s.low[at, 1] = s.low[a, 0], s.low[b, 1]
+    for g in range(rules.features):
+        s.each[at, 0, g], s.each[at, 1, g] = s.each[a, 0, g], s.each[b, 1, g]
+    for side in range(2):
+        near = a if s.guess[a, side, 0] >= 0 else b
+        s.guess[at, side, 0], s.guess[at, side, 1] = s.guess[near, side, 0], s.guess[near, side, 1]
+    return int(at)
+
+
+@outlined
+def _clear_point(rules: Rules, s: Levels, at: int) -> None:
+    """A point of which nothing is known."""
+    s.code[at] = -1
+    for side in range(2):
+        s.low[at, side] = 0.0
+        s.relax[at, side] = 1.0
+        s.guess[at, side, 0] = -1
+        for g in range(rules.features):
+            s.each[at, side, g] = 0.0
+
+
+@outlined
+def _outermost(parts: Parts, rules: Rules, s: Levels, level: int, feature: int) -> None:
+    """The points beside the first and the last cut that leave enough weight on both sides."""
+    rows, order, sums = s.frame[ROWS], parts.order[level, feature], parts.sums[level]
+    first, last, before, behind = 0, rows, 0.0, 0.0
+    while first < rows and before + sums[order[first] >> 1, 0] < s.price[RELAX]:
+        before += sums[order[first] >> 1, 0]
+        first += 1
+    while last > first and behind + sums[order[last - 1] >> 1, 0] < s.price[RELAX]:
+        behind += sums[order[last - 1] >> 1, 0]
+        last -= 1
+    for side in range(2):
+        at = 2 * feature + side
+        s.place[at] = first if side == 0 else last
+        s.below[at] = before if side == 0 else parts.total[level, 0] - behind
+        _clear_point(rules, s, at)
+
+
+@outlined
+def _begin(parts: Parts, rules: Rules, s: Levels, level: int) -> None:
+    """A new part: its leaf, and all cuts of every feature as an interval."""
+    s.frame[INTERVALS] = s.frame[QUEUED] = 0
+    s.frame[POINTS] = 2 * rules.features + 1
+    _clear_point(rules, s, 2 * rules.features)
+    s.frame[FOUND] = -1
+    leaf = leaf_cost(parts.total[level], rules.outputs)
+    s.price[LEAF] = leaf
+    s.price[COST] = INFINITE  # until a tree is found that costs less than the limit
+    for i in range(len(s.tree)):
+        s.tree[i, 0] = s.tree[i, 1] = -1
+    enough = level == 0 or parts.total[level, 0] >= rules.least
+    if leaf < s.price[LIMIT] and enough:
+        s.price[LIMIT] = s.price[COST] = leaf
+    for g in range(rules.features):
+        s.passed[g] = INFINITE
+        _outermost(parts, rules, s, level, g)
+        _queue(s, g, 2 * g, 2 * g + 1, max(rules.split, s.lower[g]))
+
+
+@inlined
+def _is_tried(s: Levels, feature: int, a: int, i: int) -> bool:
+    return bool(a == 2 * feature and s.tries[i, 0] == feature)
+
+
+@outlined
+def _choose(
+    parts: Parts, s: Levels, level: int, feature: int, a: int, b: int, i: int, number: int
+) -> int:
+    """The place of the i-th of a number of cuts in an interval; −1: there is none."""
+    low, high = s.place[a], s.place[b]
+    if number == 1:
+        for k in range(2):
+            if _is_tried(s, feature, a, k):
+                place = _first_above(parts, level, feature, s.tries[k, 1], low, high)
+                if low < place < high:
+                    return place
+    place = low + (high - low) * (i + 1) // (number + 1)
+    return _cut_near(parts, level, feature, min(max(place, low), high - 1), low, high)
+
+
+@outlined
+def _fill(parts: Parts, rules: Rules, scratch: Scratch, s: Levels, level: int) -> int:
+    """Choose the next batch of cuts and mark them; their number."""
+    popped, lanes = 0, 0
+    if level > 0 and s.frame[POINTS] == 2 * rules.features + 1 and s.price[RELAX] <= 1.0:
+        # First the best stump of all rows.
+        scratch.point[0], scratch.lane[0] = 2 * rules.features, -1
+        scratch.caps[0, 0], scratch.caps[1, 0] = INFINITE, -INFINITE
+        mark(parts, scratch, level, s.frame[ROWS], 0, _LARGEST_CODE, 0)
+        lanes = 1
+    while popped < LANES - lanes and s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
+        interval = _pop(s)
+        scratch.chosen[popped, 0] = s.feature[interval]
+        scratch.chosen[popped, 1] = s.ends[interval, 0]
+        scratch.chosen[popped, 2] = s.ends[interval, 1]
+        scratch.own[popped] = s.bound[interval]
+        popped += 1
+    if popped == 0:
+        return 0
+    share, rest = (LANES - lanes) // popped, (LANES - lanes) % popped
+    limit = s.price[LIMIT] - rules.split
+    for j in range(popped):
+        # Lanes to spare cut the intervals of the lowest bounds into more pieces.
+        number = share + (1 if j < rest else 0)
+        feature, a, b = scratch.chosen[j, 0], scratch.chosen[j, 1], scratch.chosen[j, 2]
+        before = s.place[a]
+        for i in range(number):
+            place = _choose(parts, s, level, feature, a, b, i, number)
+            if place <= before:
+                continue
+            before = place
+            at = _new_point(parts, rules, s, level, feature, place, a, b)
+            scratch.point[lanes], scratch.lane[lanes] = at, j
+            scratch.caps[0, lanes] = limit - s.low[b, 1]
+            scratch.caps[1, lanes] = limit - s.low[a, 0]
+            mark(parts, scratch, level, s.frame[ROWS], feature, s.code[at], lanes)
+            lanes += 1
+    return lanes
+
+
+@inlined
+def _note_outermost(s: Levels, feature: int, end: int, at: int, side: int) -> None:
+    """If a point is the first (side 0) or last cut evaluated, let the end beyond it know."""
+    if end == 2 * feature + side:
+        s.low[end, 1 - side] = s.low[at, 1 - side]
+
+
+@outlined
+def _finish_batch(rules: Rules, scratch: Scratch, s: Levels, lanes: int) -> None:
+    """Take note of the batch, and queue the intervals that its cuts have made."""
+    first = 0 if lanes == 0 or scratch.lane[0] >= 0 else 1
+    for k in range(first, lanes):
+        at, feature = scratch.point[k], scratch.chosen[scratch.lane[k], 0]
+        bound = rules.split + s.low[at, 0] + s.low[at, 1]
+        s.passed[feature] = min(s.passed[feature], bound)
+        cost = rules.split + scratch.cost[0, k] + scratch.cost[1, k]
+        if cost < s.price[LIMIT]:
+            s.price[LIMIT] = s.price[COST] = cost
+            s.frame[FOUND] = feature
+            s.tree[0, 0], s.tree[0, 1] = feature, s.code[at]
+    before = -1
+    for k in range(first, lanes):
+        j, at = scratch.lane[k], scratch.point[k]
+        feature, bound = scratch.chosen[j, 0], scratch.own[j]
+        if before < 0:
+            before = scratch.chosen[j, 1]
+            _note_outermost(s, feature, before, at, 0)
+        here = max(bound, rules.split + s.low[before, 0] + s.low[at, 1])
+        _queue(s, feature, before, at, here)
+        before = at
+        if k + 1 == lanes or scratch.lane[k + 1] != j:
+            b = scratch.chosen[j, 2]
+            _note_outermost(s, feature, b, at, 1)
+            _queue(s, feature, at, b, max(bound, rules.split + s.low[at, 0] + s.low[b, 1]))
+            before = -1
+
+
+@outlined
+def _next_point(parts: Parts, rules: Rules, s: Levels, level: int) -> bool:
+    """Choose the next cut whose halves the next level searches; False: there is none left."""
+    while s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
+        interval = _pop(s)
+        feature, a, b = s.feature[interval], s.ends[interval, 0], s.ends[interval, 1]
+        place = _choose(parts, s, level, feature, a, b, 0, 1)
+        if place >= 0:
+            s.frame[FEATURE], s.frame[A], s.frame[B] = feature, a, b
+            s.frame[AT] = _new_point(parts, rules, s, level, feature, place, a, b)
+            s.price[BOUND] = s.bound[interval]
+            s.price[LEFT_COST] = s.price[LEFT_COST + 1] = INFINITE
+            s.frame[TURN] = 0
+            return True
+    return False
+
+
+@outlined
+def _descend(rules: Rules, s: Levels) -> bool:
+    """Choose the next half of the cut in hand, and its cap; False: both are done.
+
+    SIDE is −1 if the half is of no interest. The cap is where the interval beside the cut, on the
+    half's own side of it, is of no interest either.
+    """
+    at, turn = s.frame[AT], s.frame[TURN]
+    if turn == 2:
+        return False
+    s.frame[TURN] = turn + 1
+    # The larger half first: the other one may then be of no interest.
+    side = 1 if 2 * s.place[at] < s.frame[ROWS] else 0
+    if turn == 1:
+        side = 1 - side
+    other = s.low[s.frame[B], 1] if side == 0 else s.low[s.frame[A], 0]
+    cap = s.price[LIMIT] - rules.split - other
+    s.price[CAP] = cap
+    s.frame[SIDE] = -1 if s.low[at, side] >= cap else side
+    return True
+
+
+@outlined
+def _hand_down(rules: Rules, s: Levels, child: Levels) -> None:
+    """What is known of the next half, before its search."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    child.frame[PHASE] = START
+    child.frame[DEPTH] = s.frame[DEPTH] - 1
+    child.price[LIMIT] = s.price[CAP]
+    child.price[RELAX] = s.relax[at, side]
+    for g in range(rules.features):
+        child.lower[g] = s.each[at, side, g]
+    for i in range(2):
+        end = s.frame[A] if i == 0 else s.frame[B]
+        for j in range(2):
+            child.tries[i, j] = s.guess[end, side, j]
+
+
+@outlined
+def _ascend(rules: Rules, s: Levels, child: Levels) -> None:
+    """What the search of a half has found."""
+    at, side = s.frame[AT], s.frame[SIDE]
+    for g in range(rules.features):
+        s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
+    s.low[at, side] = max(s.low[at, side], child.price[LOWER])
+    s.price[LEFT_COST + side] = child.price[COST]
+    if child.tree[0, 0] >= 0:
+        s.guess[at, side, 0], s.guess[at, side, 1] = child.tree[0, 0], child.tree[0, 1]
+    for i in range(len(child.tree)):
+        s.halves[side, i, 0], s.halves[side, i, 1] = child.tree[i, 0], child.tree[i, 1]
+
+
+@outlined
+def _finish_point(rules: Rules, s: Levels) -> None:
+    """Take note of the cut whose halves are done, and part its interval there."""
+    at, feature, a, b = s.frame[AT], s.frame[FEATURE], s.frame[A], s.frame[B]
+    bound = rules.split + s.low[at, 0] + s.low[at, 1]
+    s.passed[feature] = min(s.passed[feature], bound)
+    cost = rules.split + s.price[LEFT_COST] + s.price[LEFT_COST + 1]
+    if cost < s.price[LIMIT]:
+        s.price[LIMIT] = s.price[COST] = cost
+        s.frame[FOUND] = feature
+        s.tree[0, 0], s.tree[0, 1] = feature, s.code[at]
+        width = 1
+        for i in range(len(s.tree)):
+            if i + 1 >= 2 * width:
+                width *= 2
+            for side in range(2):
+                to = i + (1 + side) * width
+                if to < len(s.tree):
+                    s.tree[to, 0], s.tree[to, 1] = s.halves[side, i, 0], s.halves[side, i, 1]
+    _note_outermost(s, feature, a, at, 0)
+    _note_outermost(s, feature, b, at, 1)
+    own = s.price[BOUND]
+    _queue(s, feature, a, at, max(own, rules.split + s.low[a, 0] + s.low[at, 1]))
+    _queue(s, feature, at, b, max(own, rules.split + s.low[at, 0] + s.low[b, 1]))
+
+
+@outlined
+def _end(rules: Rules, s: Levels) -> None:
+    """All that is left is no better: its bounds are those of the result."""
+    for i in range(s.frame[QUEUED]):
+        interval = s.heap[i]
+        feature = s.feature[interval]
+        s.passed[feature] = min(s.passed[feature], s.bound[interval])
+    s.frame[QUEUED] = 0
+    least = s.price[LEAF]
+    for g in range(rules.features):
+        found = max(s.lower[g], s.passed[g])
+        least = min(least, found)
+        s.lower[g] = max(s.lower[g], _hold_for_more_rows(rules, s, g, s.passed[g]))
+    s.price[LOWER] = least
+
+
+@inlined
+def _hold_for_more_rows(rules: Rules, s: Levels, feature: int, found: float) -> float:
+    """What a bound of the part by a feature, ``found``, is worth for a superset of the part.
+
+    Where leaves may have any weight, a cut of the feature may leave all rows of the part on one
+    side of it in the superset. That side costs what the part costs with one level less. The last
+    level knows this: the best stump; on others it is no less than what the halves of the outermost
+    cuts cost. With a least weight the rows of the part are on both sides.
+    """
+    if s.price[RELAX] > 1.0:
+        return float(found)
+    whole = min(s.low[2 * feature, 1], s.low[2 * feature + 1, 0])
+    whole = max(whole, s.low[2 * rules.features, 0])
+    return float(min(found, rules.split + whole))
+
+
+def _step(
+    parts: Parts, rules: Rules, scratch: Scratch, levels: Levels, budget: int, enough: float
+) -> int:
+    """Go on for so many steps: batches of cuts, and halves handed down.
+
+    Parameters
+    ----------
+    enough : float
+        Stop as soon as a tree of at most this cost is known.
+
+    Returns
+    -------
+    int
+        GOES_ON, ENDED, or FULL: there is no room for the next step.
+    """
+    until = scratch.done[STEPS] + budget
+    top = scratch.done[TOP]
+    while scratch.done[STEPS] < until and levels.price[0, COST] > enough:
+        s = _view(levels, top)
+        last = s.frame[DEPTH] <= 2
+        if s.frame[PHASE] == START:
+            scratch.done[STEPS] += 1
+            _begin(parts, rules, s, top)
+            s.frame[PHASE] = PICK
+        elif s.frame[PHASE] == PICK:
+            if s.frame[POINTS] + LANES > len(s.code):
+                return FULL
+            if last:
+                lanes = _fill(parts, rules, scratch, s, top)
+                if lanes > 0:
+                    scratch.done[STEPS] += 1
+                    evaluate(
+                        parts, rules, scratch, top, s.frame[ROWS], lanes, s.each, s.low, s.relax
+                    )
+                    _finish_batch(rules, scratch, s, lanes)
+            elif _next_point(parts, rules, s, top):
+                s.frame[PHASE] = CHILD
+            if s.frame[PHASE] == PICK and (
+                s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.price[LIMIT]
+            ):
+                _end(rules, s)
+                if top == 0:
+                    return ENDED
+                top -= 1
+                scratch.done[TOP] = top
+                _ascend(rules, _view(levels, top), s)
+        elif not _descend(rules, s):
+            _finish_point(rules, s)
+            s.frame[PHASE] = PICK
+        elif s.frame[SIDE] >= 0:
+            child = _view(levels, top + 1)
+            child.frame[ROWS] = halve(
+                parts, scratch, top, s.frame[ROWS], s.frame[FEATURE], s.code[s.frame[AT]],
+                s.frame[SIDE],
+            )  # fmt: skip
+            _hand_down(rules, s, child)
+            top += 1
+            scratch.done[TOP] = top
+    return GOES_ON
+
+
+step = kernel(_step)
+
+
+def _rebuild(parts: Parts, scratch: Scratch, levels: Levels) -> None:
+    """Make the parts of all levels in use anew: they follow from the cuts above them."""
+    for level in range(scratch.done[TOP]):
+        s = _view(levels, level)
+        code = s.code[s.frame[AT]]
+        halve(parts, scratch, level, s.frame[ROWS], s.frame[FEATURE], code, s.frame[SIDE])
+
+
+rebuild = kernel(_rebuild)

@@ -1,0 +1,151 @@
+"""Quant-BnB as a solver: its options, and how its search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from solver.base import Option, Solver, Traits, Watch
+from solver.engine.driver import Engine, Search
+from solver.engine.growable_arrays import half_of_memory
+from solver.engine.tree_constraints import Scope
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.problem.problem import Problem
+from solver.quantbnb.engine import QuantEngine
+from solver.quantbnb.greedy import GREEDY
+from solver.quantbnb.ordered_features import Columns
+from solver.quantbnb.paper.engine import PaperEngine
+from solver.quantbnb.paper.layout import BOUNDS
+from solver.quantbnb.paper.setup import begin
+from solver.quantbnb.regression.engine import SquaresEngine
+from solver.quantbnb.regression.greedy import GREEDY_SQUARES
+from solver.solution import Solution
+from solver.trees.tree import Tree, shape_of
+
+
+class QuantBnB(Solver):
+    """Quant-BnB: optimal trees of limited depth on numbers as they are.
+
+    Branch and bound over intervals of the thresholds of every feature: what the parts of all
+    thresholds of an interval cost is bounded by the smallest of these parts. Mode ``fast`` goes
+    beyond the paper: intervals are cut where it pays, one inside another for every level of the
+    tree, the last two levels are found by sweeps over sorted columns, and what is known of one
+    threshold bounds what its neighbours cost. Mode ``paper`` is the published algorithm, for
+    comparison, with the choice of its four lower bounds; beyond depth 3 it takes very long.
+
+    It needs a limit on depth: time and memory grow steeply with it.
+
+    Among optimal trees it returns one of the fewest splits; which of these is settled by the order
+    of the search, which is the same on every machine. Of the cuts of a node that part its rows
+    alike it takes the middle one. At λ = 0 splits are free, so the first tree without avoidable
+    errors ends the search.
+
+    Notes
+    -----
+    ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: what the
+    best stumps of both parts of a split cost, or a bound that is good enough.
+
+    Its arrays take features² · rows · 2 bytes, or 4 with more than 32 766 different values of a
+    feature; those of regression features · rows · 8 bytes for every level but the last. Without a
+    limit of bytes they take at most half of the machine's memory.
+
+    Regression is another search, :mod:`solver.quantbnb.regression.kernels`: there an evaluation is
+    that of a batch of up to eight cuts.
+
+    In mode ``paper`` nodes are boxes of trees, iterations the cuts and the terms of lower bounds
+    that are weighed, and ``extra`` says how many: ``boxes``, ``stumps`` (the L1(I, f) computed),
+    ``rows`` (read for them) and ``alive`` (boxes at each iteration of Algorithm 1).
+
+    References
+    ----------
+    Mazumder, Meng, Wang, "Quant-BnB: A Scalable Branch-and-Bound Method for Optimal Decision Trees
+    with Continuous Features", ICML 2022.
+    """
+
+    name: ClassVar[str] = "quantbnb"
+    version: ClassVar[str] = "1"
+    summary: ClassVar[str] = "optimal trees of limited depth on continuous features (Quant-BnB)"
+    traits: ClassVar[Traits] = Traits(
+        features=frozenset({"binary", "continuous"}),
+        limits=frozenset({"depth", "min_leaf_size"}),
+        needs=frozenset({"depth"}),
+        tasks=frozenset({"classification", "regression"}),
+        resumes=True,
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "mode": Option(
+            "fast",
+            "fast: with all that goes beyond the paper; paper: the published algorithm",
+            ("fast", "paper"),
+        ),
+        "bound": Option("w1", "mode paper: its lower bound, see Section 3.2 of the paper", BOUNDS),
+    }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; and no options of mode ``paper`` in mode ``fast``."""
+        settings = super().check_options(options)
+        bound = settings["bound"]
+        if settings["mode"] == "fast" and bound != cls.options["bound"].default:
+            raise InputError(
+                f"option bound = {bound!r} of solver {cls.name!r} belongs to mode paper; leave it "
+                "out, or add mode paper"
+            )
+        return settings
+
+    @property
+    def resumes(self) -> bool:
+        """Mode ``fast`` can go on from a state, mode ``paper`` cannot."""
+        return bool(self.settings["mode"] == "fast")
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None,
+        watch: Watch,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        def make(problem: Problem, prices: Any, scope: Scope) -> Engine:
+            if self.settings["mode"] == "paper":
+                return begin(problem, prices, scope, limits, self.settings["bound"])
+            if problem.values is not None:
+                return SquaresEngine(
+                    problem.codes, problem.arities, problem.counts[:, 0], problem.values,
+                    scope.depth, prices.split, scope.min_leaf, prices.slack, problem.digest, state,
+                )  # fmt: skip
+            parts = problem.codes, problem.counts, problem.arities
+            return QuantEngine(*parts, prices, scope, problem.digest, state)
+
+        if limits.bytes is None:
+            limits = replace(limits, bytes=half_of_memory())
+        greedy = GREEDY if problem.values is None else GREEDY_SQUARES
+        columns = Columns.of(problem)
+        search = Search(columns.problem, lam, limits, make, greedy)
+        if start is not None:
+            search.offer(columns.problem.grow(shape_of(columns.inwards(start))))
+        status = search.run(columns.watch(watch))
+        search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
+        solution = search.solution(status, self.name, self.version)
+        if isinstance(search.engine, PaperEngine):
+            solution.extra.update(search.engine.extra)
+        return replace(solution, tree=columns.outwards(solution.tree))
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile the kernels, for few and for many values of a feature, on tiny problems."""
+        limits = Limits(depth=2)
+        for codes in ([[0], [1], [2]], [[0], [1], [2**15]]):
+            problem = Problem.from_codes(codes, [0, 1, 0], ordered=True)
+            cls().solve(problem, Fraction(1, 20), limits)
+        cls(mode="paper").solve(problem, Fraction(1, 20), limits)
+        problem = Problem.from_codes(
+            [[0], [1], [2]], [0.0, 1.0, 3.0], task="regression", ordered=True
+        )
+        cls().solve(problem, Fraction(1, 20), limits)

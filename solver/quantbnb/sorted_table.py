@@ -1,0 +1,126 @@
+"""Sort the rows of a problem once by every feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.kernels.jit import kernel
+from solver.quantbnb.simd import BLOCK
+from solver.quantbnb.state import Ints, Part, Table, padded_length
+
+_LARGEST_SHORT = 2**15 - 2
+
+
+def _fill(
+    table: Table,
+    part: Part,
+    codes: NDArray[Any],
+    order: NDArray[np.int32],
+    y: Ints,
+    w: Ints,
+    g: int,
+) -> None:
+    """Gather all that the table holds in the order of one feature; ``part`` gets all rows.
+
+    Parameters
+    ----------
+    codes : (features, rows)
+    order : (rows,)
+        Scratch.
+    y, w : (rows,)
+        Class and weight.
+    g : int
+        The feature; 0 comes first.
+    """
+    p, padded, classes, digits = table.sizes
+    n, blocks, first = len(y), padded // BLOCK, table.offsets[g]
+    bit = np.uint64(1)
+    # Rows by code, and within a code by number.
+    for row in range(n):
+        table.starts[first + codes[g, row] + 1] += 1
+    for at in range(first, table.offsets[g + 1] - 1):
+        table.starts[at + 1] += table.starts[at]
+    for row in range(n):
+        at = first + codes[g, row]
+        order[table.starts[at]] = row
+        table.starts[at] += 1
+    for at in range(table.offsets[g + 1] - 1, first, -1):
+        table.starts[at] = table.starts[at - 1]
+    table.starts[first] = 0
+    for f in range(p):
+        at = (f * p + g) * padded
+        for i in range(n):
+            table.ranks[at + i] = codes[f, order[i]]
+        for i in range(n, padded):
+            table.ranks[at + i] = table.offsets[f + 1] - table.offsets[f] - 1
+    own = (g * p + g) * padded
+    for i in range(n):
+        row, block = order[i], i // BLOCK
+        here = bit << np.uint64(i % BLOCK)
+        k, weight = y[row], w[row]
+        table.weights[g, i] = weight
+        if i + 1 == n or table.ranks[own + i] != table.ranks[own + i + 1]:
+            table.tails[g, block] |= here
+            if i % BLOCK == BLOCK - 1:
+                table.ends[g * blocks + block] = -1
+        part.rows[g, block] |= here
+        for d in range(digits):
+            if (weight >> d) & 1:
+                part.planes[((g * classes + k) * digits + d) * blocks + block] |= here
+        part.prefix[(g * classes + k) * blocks + block] += weight
+        part.below[g, block] += weight
+        if g == 0:
+            part.totals[k] += weight
+    for k in range(classes):
+        running = 0
+        for at in range((g * classes + k) * blocks, (g * classes + k + 1) * blocks):
+            running += part.prefix[at]
+            part.prefix[at] = running
+    for block in range(1, blocks):
+        part.below[g, block] += part.below[g, block - 1]
+
+
+fill = kernel(_fill)
+"""For up to 32766 codes of a feature."""
+
+fill_wide = kernel(_fill)
+"""For more of them."""
+
+
+def rank_type(arities: Sequence[int]) -> type[np.int16] | type[np.int32]:
+    """The smallest type that holds all codes and one that is larger."""
+    return np.int16 if max(arities) <= _LARGEST_SHORT else np.int32
+
+
+def sizes_of(arities: Sequence[int], y: Ints, weights: Ints) -> list[int]:
+    """What :attr:`Table.sizes` says."""
+    digits = int(weights.max()).bit_length()
+    return [len(arities), padded_length(len(y)), int(y.max()) + 1, digits]
+
+
+def table_bytes(arities: Sequence[int], sizes: Sequence[int]) -> int:
+    """Memory of a table, to be known before it is made."""
+    p, padded, *_ = sizes
+    ranks = p * p * padded * np.dtype(rank_type(arities)).itemsize
+    return ranks + 8 * (p * padded + sum(arities) + p + 2 * p * (padded // BLOCK) + p + 1 + 4)
+
+
+def new_table(arities: Sequence[int], sizes: Sequence[int]) -> Table:
+    """A table without rows, for :func:`fill`."""
+    p, padded, *_ = sizes
+    blocks = padded // BLOCK
+    offsets = np.cumsum([0, *(arity + 1 for arity in arities)])
+    kind = rank_type(arities)
+    return Table(
+        np.empty(p * p * padded, kind),  # memory that is not touched here costs no time
+        np.zeros((p, padded), np.int64),
+        np.zeros(offsets[-1], np.int64),
+        offsets,
+        np.zeros((p, blocks), np.uint64),
+        np.zeros(p * blocks, np.int64),
+        np.array(sizes, np.int64),
+    )

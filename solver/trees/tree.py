@@ -1,0 +1,359 @@
+"""A decision tree: a flat list of nodes in preorder, readable without the code that made it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.features.columns import ColumnSpec, text_names
+from solver.features.node_tests import CategoryTest, NodeTest, parse_test
+from solver.features.oblique_tests import SurfaceTest
+from solver.features.values import Category
+
+Task: TypeAlias = Literal["classification", "regression"]
+
+FORMAT = "treesweep-tree"
+VERSION = 2
+"""Of the format: 2 has brought regression. Classification trees are still written as 1."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a tree.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Training weight per class; of regression the training weight.
+    prediction : int
+        Index of the predicted class. A node that no training row reaches predicts its parent's.
+        Of regression 0.
+    feature : int or None
+        Encoded feature of the problem that is split on; None at a leaf. Its codes are the
+        positions in ``children``.
+    children : tuple of int
+        Positions of the children in the tree's list of nodes.
+    value : tuple of float
+        What a node of regression predicts: the mean of every output over its training rows.
+    squared_error : Fraction
+        Σ w·‖y − value‖² over the training rows of a node of regression, exactly.
+    """
+
+    counts: tuple[int, ...]
+    prediction: int
+    feature: int | None = None
+    children: tuple[int, ...] = ()
+    value: tuple[float, ...] = ()
+    squared_error: Fraction = Fraction(0)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node ends a path."""
+        return self.feature is None
+
+    @property
+    def errors(self) -> int | Fraction:
+        """Training weight that is misclassified here, or the squared error of regression."""
+        return self.squared_error if self.value else sum(self.counts) - self.counts[self.prediction]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A classification or regression tree together with what it needs to predict on raw rows.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+        In preorder; the root is first.
+    tests : dict
+        For each encoded feature that the tree uses, the test on the raw row it stands for.
+    classes : tuple
+        Labels, in the order of the class counts; none for regression.
+    columns : dict
+        How each raw column that the tree reads is brought into canonical form.
+    target : str
+        Name of the target column.
+    outputs : tuple of str
+        Names of the target columns of regression, in the order of the nodes' values.
+    weight_scale : Fraction or None
+        What the given weights of the rows were multiplied by to be the whole ones that the nodes
+        count; None if they count rows.
+    """
+
+    nodes: tuple[Node, ...]
+    tests: dict[int, NodeTest]
+    classes: tuple[Any, ...]
+    columns: dict[str, ColumnSpec] = field(default_factory=dict)
+    target: str = "target"
+    outputs: tuple[str, ...] = ()
+    weight_scale: Fraction | None = None
+
+    @property
+    def task(self) -> Task:
+        """``classification`` or ``regression``."""
+        return "regression" if self.outputs else "classification"
+
+    @property
+    def splits(self) -> int:
+        """Number of internal nodes; a multiway split is one split."""
+        return sum(not node.is_leaf for node in self.nodes)
+
+    @property
+    def leaves(self) -> int:
+        """Number of end nodes, empty ones of multiway splits included."""
+        return sum(node.is_leaf for node in self.nodes)
+
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        depths = [0] * len(self.nodes)
+        for position, node in enumerate(self.nodes):
+            for child in node.children:
+                depths[child] = depths[position] + 1
+        return max(depths)
+
+    @property
+    def errors(self) -> int | Fraction:
+        """Training weight that the tree misclassifies, by its own counts; its squared error."""
+        return sum(node.errors for node in self.nodes if node.is_leaf)
+
+    @property
+    def texts(self) -> dict[str, set[str]]:
+        """The texts that the tree knows, of each column that it reads and of its targets."""
+        found = {name: set(spec.texts) for name, spec in self.columns.items()}
+        found |= {name: set() for name in self.outputs}
+        found.setdefault(self.target, set()).update(c for c in self.classes if isinstance(c, str))
+        for test in self.tests.values():
+            if isinstance(test, CategoryTest):
+                values = (value for group in test.groups for value in group)
+                found[test.column].update(value for value in values if isinstance(value, str))
+        return found
+
+    def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """The node at which each raw row ends.
+
+        A row whose category no branch takes stops at the internal node that asks.
+
+        Raises
+        ------
+        InputError
+            If a column that the tree reads is missing or cannot be read.
+        """
+        frame = text_names(frame)
+        values: dict[str, NDArray[Any]] = {}
+        for column in dict.fromkeys(c for test in self.tests.values() for c in test.columns):
+            if column not in frame.columns:
+                raise InputError(
+                    f"the table has no column {column!r}, which the tree reads; "
+                    f"its columns are {', '.join(map(str, frame.columns))}"
+                )
+            values[column] = self.columns[column].read(frame[column])
+        ends = np.zeros(len(frame), dtype=np.int64)
+        pending: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(len(frame)))]
+        while pending:
+            position, rows = pending.pop()
+            ends[rows] = position
+            node = self.nodes[position]
+            if node.feature is None or not len(rows):
+                continue
+            test = self.tests[node.feature]
+            taken = test.branches(*(values[column][rows] for column in test.columns))
+            for branch, child in enumerate(node.children):
+                pending.append((child, rows[taken == branch]))
+        return ends
+
+    def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """The label of every raw row, or its numbers; errors as :meth:`apply`.
+
+        Regression gives float64, of shape (rows,) for one output, else (rows, outputs).
+        """
+        if self.outputs:
+            values = np.array([node.value for node in self.nodes])[self.apply(frame)]
+            return values[:, 0] if len(self.outputs) == 1 else values
+        predictions = np.array([node.prediction for node in self.nodes])
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        kinds = {type(label) for label in self.classes}
+        if len(kinds) == 1 and kinds <= {int, float, bool}:
+            typed = np.array(self.classes)  # whole numbers beyond 64 bits would become floats
+            labels = typed if typed.tolist() == labels.tolist() else labels
+        return np.asarray(labels[predictions[self.apply(frame)]])
+
+    def predict_proba(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Class frequencies (rows × classes) of the training rows at each row's end node.
+
+        At a node without training rows the predicted class has frequency 1.
+        """
+        table = np.zeros((len(self.nodes), len(self.classes)))
+        for position, node in enumerate(self.nodes):
+            total = sum(node.counts)
+            if total:
+                table[position] = [count / total for count in node.counts]
+            else:
+                table[position, node.prediction] = 1.0
+        return np.asarray(table[self.apply(frame)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data: the documented, versioned format of stored trees."""
+        nodes: list[dict[str, Any]] = []
+        for node in self.nodes:
+            entry: dict[str, Any] = {"counts": list(node.counts), "prediction": node.prediction}
+            if self.outputs:
+                weight, error = node.counts[0], str(node.squared_error)
+                entry = {"weight": weight, "value": list(node.value), "squared_error": error}
+            if node.feature is not None:
+                entry["feature"] = node.feature
+                entry["test"] = self.tests[node.feature].to_dict()
+                entry["children"] = list(node.children)
+            nodes.append(entry)
+        return {
+            "format": FORMAT,
+            "version": VERSION if self.outputs else 1,
+            "target": self.target,
+            **({"outputs": list(self.outputs)} if self.outputs else {}),
+            "classes": list(self.classes),
+            "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
+            **({"weight_scale": str(self.weight_scale)} if self.weight_scale is not None else {}),
+            "nodes": nodes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Tree:
+        """Read a tree from its plain form.
+
+        Raises
+        ------
+        InputError
+            If it is not a tree, is damaged, or is of a later version than this code knows.
+        """
+        if data.get("format") != FORMAT:
+            raise InputError("this is not a treesweep tree (its 'format' is missing)")
+        try:
+            if data["version"] > VERSION:
+                raise InputError(
+                    f"the tree has format version {data['version']}, this treesweep reads up to "
+                    f"{VERSION}; upgrade treesweep"
+                )
+            tests: dict[int, NodeTest] = {}
+            nodes: list[Node] = []
+            for entry in data["nodes"]:
+                feature = entry.get("feature")
+                children = tuple(entry.get("children", ()))
+                if feature is not None:
+                    test = parse_test(entry["test"])
+                    if tests.setdefault(feature, test) != test:
+                        raise ValueError(f"feature {feature} stands for two tests")
+                if len(children) != (0 if feature is None else tests[feature].arity):
+                    raise ValueError("a node has not one child for each branch of its test")
+                read = _read_numbers if data.get("outputs") else _read_counts
+                nodes.append(replace(read(entry, data), feature=feature, children=children))
+            _check_links(nodes)
+            columns = {n: ColumnSpec.from_dict(c) for n, c in data["columns"].items()}
+            for column in (column for test in tests.values() for column in test.columns):
+                if column not in columns:
+                    raise ValueError(f"column {column!r} is read but not described")
+            classes, outputs = tuple(data["classes"]), tuple(data.get("outputs", ()))
+            scale = Fraction(data["weight_scale"]) if "weight_scale" in data else None
+            if scale is not None and scale <= 0:
+                raise ValueError("weights were not multiplied by a positive number")
+            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs, scale)
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"the tree is damaged: {error!r}") from None
+
+    def to_json(self) -> str:
+        """The plain form as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Tree:
+        """Read a tree from JSON; errors as :meth:`from_dict`."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the tree is not valid JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise InputError("this is not a treesweep tree (not a JSON object)")
+        return cls.from_dict(data)
+
+
+def _read_counts(entry: dict[str, Any], data: dict[str, Any]) -> Node:
+    """The outcome of a node of classification."""
+    if len(entry["counts"]) != len(data["classes"]):
+        raise ValueError("a node has not one count for each class")
+    if not 0 <= entry["prediction"] < len(data["classes"]):
+        raise ValueError("a prediction names no class")
+    return Node(tuple(entry["counts"]), entry["prediction"])
+
+
+def _read_numbers(entry: dict[str, Any], data: dict[str, Any]) -> Node:
+    """The outcome of a node of regression."""
+    value = tuple(map(float, entry["value"]))
+    if len(value) != len(data["outputs"]) or not all(map(math.isfinite, value)):
+        raise ValueError("a node has not one finite value for each output")
+    error = Fraction(entry["squared_error"])
+    if error < 0 or entry["weight"] < 0:
+        raise ValueError("a node has a negative weight or squared error")
+    return Node((entry["weight"],), 0, value=value, squared_error=error)
+
+
+def _check_links(nodes: Sequence[Node]) -> None:
+    """Every node but the root is the child of exactly one earlier node."""
+    parents = [-1] * len(nodes)
+    for position, node in enumerate(nodes):
+        for child in node.children:
+            if not position < child < len(nodes) or parents[child] >= 0:
+                raise ValueError("the nodes do not form a tree")
+            parents[child] = position
+    if not nodes or parents.count(-1) != 1:
+        raise ValueError("the nodes do not form a tree")
+
+
+Shape = int | tuple[int | SurfaceTest, Sequence["Shape"]]
+"""A tree without counts: −1 for a leaf, or (feature, one shape per code).
+
+A test on several columns is no feature of the problem and stands for itself.
+"""
+
+
+def shape_of(tree: Tree, kept: Sequence[bool] | None = None) -> Shape:
+    """The splits of a tree without its counts.
+
+    Parameters
+    ----------
+    tree : Tree
+    kept : sequence of bool, optional
+        For every node, whether its split is kept; the others become leaves.
+    """
+    shapes: list[Shape] = [-1] * len(tree.nodes)
+    # Children come after their parents; no recursion, for a tree can be a chain of thousands.
+    for position in reversed(range(len(tree.nodes))):
+        node = tree.nodes[position]
+        if node.feature is not None and (kept is None or kept[position]):
+            test = tree.tests[node.feature]
+            asked = test if isinstance(test, SurfaceTest) else node.feature
+            shapes[position] = asked, tuple(shapes[child] for child in node.children)
+    return shapes[0]
+
+
+def columns_read(
+    columns: Mapping[str, ColumnSpec], tests: Iterable[NodeTest]
+) -> dict[str, ColumnSpec]:
+    """The columns that some tests read, and of each no more than they ask for."""
+    asked: dict[str, list[Category]] = {}
+    for test in tests:
+        for column in test.columns:
+            asked.setdefault(column, [])
+        if isinstance(test, CategoryTest):
+            asked[test.column] += [value for group in test.groups for value in group]
+    return {name: spec.narrow(asked[name]) for name, spec in columns.items() if name in asked}

@@ -1,0 +1,5 @@
+"""What checks an answer without trusting the search that gave it.
+
+Here: the plain scorer, certificates and their checker, which imports numpy only.
+Not here: writing certificates (``solver.branches.certify``).
+"""

@@ -1,0 +1,88 @@
+"""Checks of what a ``cluster.yaml`` may hold: names that reach a command line, and key files."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from sweep.clusters.key_files import exposed
+from sweep.spec.spec import read_bytes
+from sweep.spec.yaml_reader import problem
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:%-]*")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
+_PATH = re.compile(r"[A-Za-z0-9_./~][A-Za-z0-9_./~+@=,:-]*")
+_PYTHON = re.compile(r"python[0-9.]*")
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise problem(f"{value!r} is no name or address of a machine")
+    return value
+
+
+def _word(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise problem(f"{value!r} is no name: letters, digits and _ . @ + - are allowed")
+    return value
+
+
+def _path(value: str) -> str:
+    if not _PATH.fullmatch(value):
+        raise problem(f"{value!r} has characters that are not safe in a command; rename the path")
+    return value
+
+
+def _python(value: str) -> str:
+    if not _PYTHON.fullmatch(Path(_path(value)).name):
+        raise problem(f"{value!r} does not name a Python: write e.g. /opt/venv/bin/python")
+    return value
+
+
+def _memory(value: Any) -> Any:
+    return None if value == "auto" else read_bytes(value)
+
+
+HostName = Annotated[str, AfterValidator(_host)]
+"""A machine's name or address."""
+
+Word = Annotated[str, AfterValidator(_word)]
+"""A user's, a queue's or an interface's name."""
+
+SafePath = Annotated[str, AfterValidator(_path)]
+"""A path that needs no quotes."""
+
+PythonPath = Annotated[str, AfterValidator(_python)]
+"""A Python interpreter, and nothing else that could be run."""
+
+Memory = Annotated[int | None, BeforeValidator(_memory)]
+"""An amount of memory in bytes; ``4GiB`` in a file."""
+
+
+def private_key(value: str) -> str:
+    """A key file that only its owner can read, as ``ssh`` itself asks for.
+
+    Raises
+    ------
+    PydanticCustomError
+        If it is not there, or others can read it.
+    """
+    path = Path(value).expanduser()
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise problem(f"cannot read {value!r}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise problem(f"{value!r} is no file")
+    wrong = exposed(path)
+    if wrong is not None:
+        raise problem(wrong)
+    return str(path)
+
+
+PrivateKey = Annotated[str, AfterValidator(private_key)]
+"""A private key's file, of mode 600 or stricter."""

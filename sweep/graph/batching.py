@@ -1,0 +1,71 @@
+"""How many tasks travel together: as many as take about half a second.
+
+A task that is sent by itself costs some milliseconds, which does not matter if it takes a second,
+and is nearly all of it if it takes a fraction of a millisecond. What tasks take is not known
+before, so bundles begin with one task and grow while they turn out to be short. A worker ends a
+bundle after its time in any case and leaves the rest.
+"""
+
+from __future__ import annotations
+
+from sweep.plan.plan import Node
+
+LARGEST = 1024
+"""Tasks that travel together at most."""
+
+_GROWTH = 4
+
+
+class Bundling:
+    """Sizes of bundles, by what those before have taken.
+
+    Parameters
+    ----------
+    seconds : float
+        What a bundle should take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._last = float("inf")
+        self._most: dict[tuple[str, str, str], int] = {}
+
+    def size(self, node: Node) -> int:
+        """How many tasks of a node should travel together."""
+        return self._most.get(_family(node), 1)
+
+    @property
+    def depth(self) -> int:
+        """How many bundles a worker should have: while it does a short one, the next is there."""
+        return 1 if self._last > 2 * self._seconds else 2
+
+    def took(self, node: Node, sent: int, done: int, seconds: float) -> None:
+        """Learn what a bundle has taken.
+
+        Parameters
+        ----------
+        node : Node
+        sent, done : int
+            Tasks that were in it, and those that there was time for.
+        seconds : float
+        """
+        self._last = seconds
+        most = self.size(node)
+        if seconds > 2 * self._seconds:
+            most = max(1, done // 2)
+        elif 0 < done < sent:
+            most = done
+        elif done >= most and seconds < self._seconds / (2 * _GROWTH):
+            most = _GROWTH * most
+        elif done >= most and seconds < self._seconds / 2:
+            most = 2 * most
+        self._most[_family(node)] = min(most, LARGEST)
+
+    def shrink(self, node: Node) -> None:
+        """Send smaller bundles: when workers die, they find the culprit sooner."""
+        self._most[_family(node)] = max(1, self.size(node) // _GROWTH)
+
+
+def _family(node: Node) -> tuple[str, str, str]:
+    """Nodes whose tasks take about as long: the folds of a dataset and an encoding."""
+    return node.info.data_hash, node.info.encoding, node.info.encoding_options

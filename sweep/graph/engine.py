@@ -1,0 +1,292 @@
+"""Running a sweep: plan → workers → store."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from distributed.client import ClosedClientError
+
+from solver.solution import Status
+from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
+from sweep.clusters.liveness import ClusterWatch
+from sweep.clusters.main_guard import leave_if_imported
+from sweep.clusters.worker_admission import Hosts
+from sweep.events import Listener, Outcome, Progress, Silent
+from sweep.graph.backlog import Backlog
+from sweep.graph.dispatch import Dispatcher
+from sweep.graph.interrupt import Interrupts
+from sweep.graph.shards import backlog_of
+from sweep.graph.write_retries import Patience
+from sweep.plan.plan import Plan, make_plan
+from sweep.rows.optimality_gaps import largest_gap
+from sweep.rows.rows import Finished, checkpoint_of
+from sweep.spec.spec import SweepFile
+from sweep.storage import Place, is_remote, open_folder
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
+from sweep.store.store import Store
+from sweep.worker import tasks
+from sweep.worker.process import name_run
+
+CHECKPOINT_SECONDS = 30.0
+
+_FAILED = pa.array([status.value for status in Status if not status.has_tree])
+
+_TICK = 0.2
+_TELL = 0.5
+_BEAT = 1.0
+
+
+def run_sweep(
+    sweep: SweepFile,
+    out: Place,
+    cluster: Cluster | None = None,
+    *,
+    listener: Listener | None = None,
+    plan: Plan | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    largest_state: int = tasks.LARGEST_STATE,
+    grace: float = tasks.GRACE,
+) -> Outcome:
+    """Run all tasks of a sweep that its folder does not answer yet.
+
+    The first Ctrl-C (or SIGTERM) lets running searches stop and keeps what they have; the second
+    one ends the process at once. Both leave a folder that :func:`resume_sweep` goes on with.
+
+    A program that uses workers of this machine calls it under ``if __name__ == "__main__":``.
+
+    Parameters
+    ----------
+    sweep : SweepFile
+        From :func:`sweep.spec.spec.load_spec`.
+    out : str or Path
+        The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
+    cluster : Cluster, optional
+        From :func:`sweep.clusters.load_cluster`; by default a worker a core of this machine.
+    listener : Listener, optional
+    plan : Plan, optional
+        The sweep's plan, if it has been made already.
+    checkpoint_seconds : float
+        How often a running search is kept.
+    largest_state : int
+        Bytes of the file of a search's state, beyond which only its best tree and bound are kept.
+    grace : float
+        Seconds beyond one and a half times its limit after which a search that hangs is ended,
+        and its worker with it.
+
+    Raises
+    ------
+    InputError
+        If anything about the sweep, the folder or the cluster is wrong. Nothing has been run
+        then, unless the disk is full or the scheduler is lost on the way; what was finished by
+        then is stored.
+    """
+    leave_if_imported()
+    began = time.monotonic()
+    listener = listener or Silent()
+    plan = plan or make_plan(sweep)
+    cluster = cluster or Local()
+    if not open_folder(out).exists(stores.MANIFEST):
+        reach_cluster(cluster)  # One that cannot be reached should leave no folder behind.
+    with stores.create(out, sweep, listener.note) as store:
+        remaining, answered = survey(plan, store)
+        listener.planned(plan, len(remaining))
+        if len(remaining):
+            backlog = backlog_of(plan, remaining)
+            run = tasks.Run(
+                name_run(_full_name(out)),
+                checkpoint_seconds,
+                largest_state=largest_state,
+                grace=grace,
+            )
+            session = _Session(plan, store, listener, answered, began, run)
+            session.run(backlog, cluster)
+            outcome = session.outcome()
+        else:
+            outcome = Outcome(answered, answered, 0, 0, plan.n_impossible, False, 0.0)
+    listener.ended(outcome)
+    return outcome
+
+
+def resume_sweep(
+    out: Place,
+    cluster: Cluster | None = None,
+    *,
+    listener: Listener | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    largest_state: int = tasks.LARGEST_STATE,
+    grace: float = tasks.GRACE,
+) -> Outcome:
+    """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
+    return run_sweep(
+        stores.stored_sweep(out),
+        out,
+        cluster,
+        listener=listener,
+        checkpoint_seconds=checkpoint_seconds,
+        largest_state=largest_state,
+        grace=grace,
+    )
+
+
+def _full_name(out: Place) -> str:
+    """What tells a store from those of all who use the same workers."""
+    return str(out) if is_remote(out) else f"{socket.gethostname()}:{Path(out).resolve()}"
+
+
+class _Session:
+    """One run: the loop, and the numbers that it keeps for displays."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        listener: Listener,
+        answered: int,
+        began: float,
+        terms: tasks.Run,
+    ) -> None:
+        self.plan, self.store, self.listener = plan, store, listener
+        self.answered, self.began = answered, began
+        self.terms = terms
+        self.ran = self.failed = 0
+        self.interrupted = False
+        self.worst_gap: float | None = None
+        self._open_gaps: dict[str, float] = {}
+        self.patience = Patience(store, listener.note)
+        self._told = self._beaten = 0.0
+
+    def run(self, backlog: Backlog, cluster: Cluster) -> None:
+        """Work until nothing is left or Ctrl-C was pressed."""
+        with ExitStack() as stack:
+            interrupts = stack.enter_context(Interrupts(self.listener.aborted))
+            solvers = sorted({block.solver.name for block in self.plan.blocks})
+            tasks.get_ready(solvers)
+            client = stack.enter_context(open_cluster(cluster))
+            run = self.terms
+            hosts = Hosts(client, run.name, solvers, are_here=cluster.is_here)
+            dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
+            stack.callback(dispatcher.close)
+            watch = ClusterWatch(client, cluster, self.listener)
+            try:
+                self._loop(dispatcher, watch, interrupts)
+            except (OSError, RuntimeError, ClosedClientError):
+                watch.check(1, 1)  # says it better if the scheduler is lost
+                raise
+            self.interrupted |= not self.patience.finish(lambda: interrupts.requested)
+            self._tell(dispatcher, last=True)
+
+    def _loop(self, dispatcher: Dispatcher, watch: ClusterWatch, interrupts: Interrupts) -> None:
+        while (
+            dispatcher.running
+            or dispatcher.courier.coming
+            or (dispatcher.waiting and not self.interrupted)
+        ):
+            if interrupts.requested and not self.interrupted:
+                self.interrupted = True
+                self.listener.note("stopping: running searches end and are kept")
+                dispatcher.stop()
+            if not self.interrupted and not self.patience.is_full:
+                dispatcher.fill()
+            for finished in dispatcher.collect(_TICK):
+                self._take(finished)
+            self._keep_snapshots(dispatcher)
+            self._keep_states(dispatcher)
+            while dispatcher.shards.kept:
+                self.patience.keep_shard(*dispatcher.shards.kept.popleft())
+            self.patience.write()
+            watch.check(
+                len(dispatcher.seats) - dispatcher.hosts.n_refused,
+                dispatcher.waiting + dispatcher.running,
+            )
+            self._tell(dispatcher)
+
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        return Outcome(
+            total=self.plan.n_tasks,
+            answered=self.answered,
+            ran=self.ran,
+            failed=self.failed,
+            impossible=self.plan.n_impossible,
+            interrupted=self.interrupted,
+            seconds=time.monotonic() - self.began,
+        )
+
+    def _take(self, finished: Finished) -> None:
+        if self._open_gaps:
+            for key in finished.keys:
+                self._open_gaps.pop(key, None)
+        status = finished.rows["status"]
+        stopped = pc.equal(status, Status.STOPPED.value)
+        if pc.any(stopped).as_py():
+            for row in finished.rows.filter(stopped).to_pylist():
+                self.patience.keep(checkpoint_of(row))
+            finished = finished.where(pc.invert(stopped))
+        if not len(finished):
+            return
+        self.store.add(finished)
+        self.ran += len(finished)
+        self.failed += pc.sum(pc.is_in(finished.rows["status"], _FAILED)).as_py()
+        gap = largest_gap(finished.rows)
+        if gap is not None:
+            self.worst_gap = max(gap, self.worst_gap or gap)
+        self.listener.finished(finished.rows)
+
+    def _keep_snapshots(self, dispatcher: Dispatcher) -> None:
+        while dispatcher.snapshots:
+            checkpoint = dispatcher.snapshots.popleft()
+            answer = self.store.answers.get(checkpoint.key)
+            if answer is None or not answer.status.has_tree:  # else it came late
+                self.patience.keep(checkpoint)
+                self._open_gaps[checkpoint.key] = float(checkpoint.gap)
+
+    def _keep_states(self, dispatcher: Dispatcher) -> None:
+        for parcel in dispatcher.states():
+            self.patience.keep_state(parcel.key, parcel.path, parcel.iterations)
+
+    def _tell(self, dispatcher: Dispatcher, last: bool = False) -> None:
+        now = time.monotonic()
+        if not last and now - self._told < _TELL:
+            return
+        self._told = now
+        while dispatcher.notes:
+            self.listener.note(dispatcher.notes.popleft())
+        progress = self._progress(dispatcher, now, active=not last)
+        self.listener.progress(progress)
+        if last or now - self._beaten > _BEAT:
+            self._beaten = now
+            self.patience.check_lease()
+            self.store.lease.beat(asdict(progress))
+
+    def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:
+        seconds = now - self.began
+        rate = self.ran / seconds if seconds > 0 else 0.0
+        left = self.plan.n_tasks - self.answered - self.ran
+        gaps = [*self._open_gaps.values()]
+        if self.worst_gap is not None:
+            gaps.append(self.worst_gap)
+        done, shards = dispatcher.shards.counts
+        return Progress(
+            active=active,
+            total=self.plan.n_tasks,
+            answered=self.answered,
+            done=self.answered + self.ran - self.failed,
+            failed=self.failed,
+            running=dispatcher.running_tasks,
+            seconds=seconds,
+            rate=rate,
+            # The longest tasks come first: from them alone any guess is far too high.
+            eta=left / rate if self.ran >= 0.05 * (self.ran + left) > 0 else None,
+            worst_gap=max(gaps, default=None),
+            workers=len(dispatcher.seats),
+            memory=dispatcher.memory,
+            shards_done=done,
+            shards=shards,
+        )

@@ -1,0 +1,250 @@
+"""Tasks that are done in shards: what the driver knows of each until its row can be made.
+
+A shard is a part of one search (see :mod:`solver.shards`). It travels, fails and is suspected as a
+whole task is; its row is made and scored by the worker. Here these rows become one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.shards import FOUND, Shard, merge
+from solver.solution import Solution, Status, TracePoint
+from solver.trees.tree import Tree
+from sweep.graph.backlog import Backlog
+from sweep.plan.plan import Plan, Task
+from sweep.rows.rows import Checkpoint, Finished, checkpoint_of, claims_and_effort, of_part
+from sweep.store.shard_files import WORTH
+from sweep.store.store import Store
+
+Row = dict[str, Any]
+
+SECONDS = "shard_seconds"
+"""In the row's ``extra``: the seconds of search of each shard."""
+
+
+class Kept(NamedTuple):
+    """A finished shard that is worth keeping on the disk."""
+
+    key: str
+    shard: Shard
+    finished: Finished
+
+
+@dataclass
+class _Divided:
+    """A task that workers are at."""
+
+    number: int
+    best: Checkpoint | None
+    rows: dict[int, Row] = field(default_factory=dict)
+
+    def offer(self, reached: Checkpoint) -> bool:
+        """Take a tree for the best, if it is better."""
+        if self.best is not None and Fraction(reached.objective) >= Fraction(self.best.objective):
+            return False
+        self.best = reached
+        return True
+
+
+class Shards:
+    """The tasks in shards of a run.
+
+    Parameters
+    ----------
+    store : Store
+        Asked for attempts, checkpoints and kept shards.
+
+    Attributes
+    ----------
+    merged : deque of dict
+        Rows of tasks whose last shard had been finished by an earlier driver.
+    kept : deque of Kept
+        What is to be kept on the disk.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._open: dict[str, _Divided] = {}
+        self._ended: set[str] = set()
+        self.merged: deque[Row] = deque()
+        self.kept: deque[Kept] = deque()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Of all tasks that workers are at, the shards that are finished, and all."""
+        tasks = self._open.values()
+        return sum(len(task.rows) for task in tasks), sum(task.number for task in tasks)
+
+    def is_due(self, task: Task) -> bool:
+        """Whether this is still to be done: of a shard, if it is not finished, and no other shard
+        of its task has failed."""
+        if task.shard is None:
+            return True
+        if task.key in self._ended:
+            return False
+        divided = self._open.get(task.key) or self._recall(task, task.shard)
+        if len(divided.rows) == divided.number:
+            self.merged.append(self._merge(task.key))
+            return False
+        return task.shard.index not in divided.rows
+
+    def _recall(self, task: Task, shard: Shard) -> _Divided:
+        """Begin a task with what earlier drivers have left of it."""
+        divided = _Divided(shard.number, self._store.checkpoint(task.key))
+        for other, row in self._store.shards.held(task.key).items():
+            divided.offer(checkpoint_of(row))
+            if other.number == shard.number:
+                divided.rows[other.index] = row
+        self._open[task.key] = divided
+        return divided
+
+    def incumbent(self, task: Task) -> str | None:
+        """The best tree that is known of a shard's task, as JSON.
+
+        None under a limit of nodes: where such a search stops must not depend on which other shard
+        came first.
+        """
+        divided = self._open.get(task.key)
+        if divided is None or divided.best is None or "nodes" in task.solver.limits:
+            return None
+        return divided.best.tree
+
+    def see(self, reached: Checkpoint) -> bool:
+        """Learn what a running search has reached.
+
+        Returns
+        -------
+        bool
+            Whether that is worth keeping: not if a better tree of the task is known.
+        """
+        divided = self._open.get(reached.key)
+        if divided is None:
+            return reached.key not in self._ended
+        return divided.offer(reached)
+
+    def take(self, task: Task, finished: Finished) -> tuple[list[Row], Checkpoint | None]:
+        """Take the row of a shard.
+
+        Returns
+        -------
+        rows : list of dict
+            The row of the task, if this has ended it.
+        reached : Checkpoint or None
+            Of a shard that was stopped, the best tree of its task, if it is this shard's.
+
+        Raises
+        ------
+        ValueError
+            If the rows of the shards are not those of one task.
+        """
+        (row,) = finished.rows.to_pylist()
+        divided, shard = self._open.get(task.key), task.shard
+        if divided is None or shard is None:
+            return [], None
+        status = Status(row["status"])
+        if not status.has_tree:
+            self.fail(task)
+            return [{**row, "error": of_shard(row["error"], shard)}], None
+        reached = of_part(checkpoint_of(row))
+        is_best = divided.offer(reached)
+        if status is Status.STOPPED:
+            return [], reached if is_best else None
+        divided.rows[shard.index] = row
+        if len(divided.rows) == divided.number:
+            return [self._merge(task.key)], None
+        if row["seconds"] >= WORTH:
+            self.kept.append(Kept(task.key, shard, finished))
+        return [], None
+
+    def fail(self, task: Task) -> bool:
+        """A shard has failed, and so has its task; whether it is the first one.
+
+        Always true of a whole task.
+        """
+        if task.shard is None:
+            return True
+        is_first = task.key not in self._ended
+        self._end(task.key)
+        return is_first
+
+    def _end(self, key: str) -> _Divided | None:
+        self._ended.add(key)
+        return self._open.pop(key, None)
+
+    def _merge(self, key: str) -> Row:
+        divided = self._end(key)
+        assert divided is not None
+        row = merge_rows([divided.rows[i] for i in range(divided.number)])
+        row["attempt"] = max(row["attempt"], self._store.answers.attempts(key) + 1)
+        return row
+
+
+def backlog_of(plan: Plan, remaining: NDArray[np.int64]) -> Backlog:
+    """What waits of some tasks; of those in shards, each shard by itself."""
+    pieces = plan.pieces(remaining)
+    tasks = pieces % plan.n_tasks
+    shares = np.bincount(tasks, minlength=plan.n_tasks)[tasks]
+    return Backlog(pieces, plan.node_numbers()[tasks], plan.costs()[tasks] / shares)
+
+
+def merge_rows(rows: Sequence[Row]) -> Row:
+    """The row of a task, from the rows of all its shards in their order.
+
+    All that is said of the tree is of the shard that it is from, which has scored it; where and by
+    what that was done is of this shard, too.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not those of one task.
+    """
+    solutions = [solution_of(row) for row in rows]
+    merged = merge(solutions)
+    best = next(r for r, s in zip(rows, solutions, strict=True) if s.tree is merged.tree)
+    extra = {name: value for name, value in merged.extra.items() if name != FOUND}
+    extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]
+    return {
+        **best,
+        **claims_and_effort(replace(merged, extra=extra)),
+        "attempt": max(row["attempt"] for row in rows),
+        "started": min(row["started"] for row in rows),
+        "finished": max(row["finished"] for row in rows),
+    }
+
+
+def solution_of(row: Mapping[str, Any]) -> Solution:
+    """The solution that a row tells of."""
+    tree, bound = Tree.from_json(row["tree"]), row["lower_bound_exact"]
+    return Solution(
+        tree=tree,
+        status=Status(row["status"]),
+        lam=Fraction(row["lam_exact"]),
+        objective=Fraction(row["objective_exact"]),
+        lower_bound=None if bound is None else Fraction(bound),
+        errors=tree.errors,
+        total_weight=row["total_weight"],
+        seconds=row["seconds"],
+        solver=row["solver"],
+        version=row["solver_version"],
+        compile_seconds=row["compile_seconds"],
+        iterations=row["iterations"],
+        nodes=row["nodes"],
+        peak_bytes=row["peak_bytes"],
+        trace=tuple(TracePoint(**point) for point in row["trace"]),
+        extra=json.loads(row["extra"] or "{}"),
+        tolerance=Fraction(row["tolerance"]),
+    )
+
+
+def of_shard(error: str, shard: Shard) -> str:
+    """What went wrong, and in which shard."""
+    return f"{error.rstrip()} (in shard {shard.index} of 0 … {shard.number - 1})"

@@ -1,0 +1,178 @@
+"""Carries state files between the driver's store and the workers, beside the sweep's own work."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed import Client
+
+from sweep.worker import transfer_files
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A state file on its way.
+
+    Parameters
+    ----------
+    key : str
+        The task's.
+    token : str
+        What the worker calls the file.
+    address : str
+        The worker.
+    size : int
+        Bytes of the file.
+    iterations : int
+        How far the search was.
+    path : Path, optional
+        Where the driver puts what it fetches, until the store adopts it.
+    source : callable, optional
+        Opens what the driver delivers.
+    """
+
+    key: str
+    token: str
+    address: str
+    size: int
+    iterations: int
+    path: Path = Path()
+    source: Callable[[], Any] | None = None
+
+
+class Courier:
+    """Two threads of the driver, one for each direction, each with one chunk under way at a time.
+
+    Parameters
+    ----------
+    client : Client
+    run : str
+        The run's name.
+    """
+
+    def __init__(self, client: Client, run: str) -> None:
+        self._client, self._run = client, run
+        self._here: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
+        self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._coming = 0
+        self._closed = False
+        self._in: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
+        self._out: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def coming(self) -> int:
+        """Files that are on their way here, and those that nobody has taken yet."""
+        with self._lock:
+            return self._coming
+
+    def fetch(self, parcel: Parcel) -> None:
+        """Bring a file here."""
+        with self._lock:
+            self._coming += 1
+        self._start()
+        self._in.put(parcel)
+
+    def deliver(self, parcel: Parcel) -> None:
+        """Bring a file to a worker; if that fails, the worker is told."""
+        self._start()
+        self._out.put(parcel)
+
+    def arrivals(self) -> list[Parcel]:
+        """Files that have come; their ``path`` is the taker's."""
+        return _drain(self._here, self._took)
+
+    def notes(self) -> list[str]:
+        """What is worth a line."""
+        return _drain(self._notes)
+
+    def close(self) -> None:
+        """Carry no more."""
+        self._closed = True
+
+    def _took(self) -> None:
+        with self._lock:
+            self._coming -= 1
+
+    def _start(self) -> None:
+        # Daemons: a worker that does not answer must not keep the driver from ending.
+        if not self._threads:
+            for pending, work in ((self._in, self._fetch), (self._out, self._deliver)):
+                thread = threading.Thread(target=self._loop, args=(pending, work), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _loop(self, pending: queue.SimpleQueue[Parcel], work: Callable[[Parcel], None]) -> None:
+        while True:
+            work(pending.get())
+
+    def _ask(self, parcel: Parcel, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function on the parcel's worker.
+
+        Raises
+        ------
+        LookupError
+            If the worker is gone.
+        """
+        answer = self._client.run(function, *arguments, workers=[parcel.address])
+        return answer[parcel.address]
+
+    def _fetch(self, parcel: Parcel) -> None:
+        try:
+            if not self._closed and self._receive(parcel):
+                self._here.put(parcel)
+                return
+        except Exception as error:  # the worker is gone, or the disk is full
+            self._notes.put(f"the state of a search was not kept: {_line(error)}")
+        parcel.path.unlink(missing_ok=True)
+        self._took()
+
+    def _receive(self, parcel: Parcel) -> bool:
+        try:
+            with parcel.path.open("wb") as file:
+                while file.tell() < parcel.size:
+                    data = self._ask(parcel, transfer_files.read_chunk, parcel.token, file.tell())
+                    if not data or self._closed:
+                        return False  # it was of a search that has ended since
+                    file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            return True
+        finally:
+            with suppress(Exception):
+                self._ask(parcel, transfer_files.discard, parcel.token)
+
+    def _deliver(self, parcel: Parcel) -> None:
+        try:
+            assert parcel.source is not None
+            with parcel.source() as file:
+                total = file.size()
+                while (offset := file.tell()) < total:
+                    data = file.read(transfer_files.CHUNK)
+                    given = (self._run, parcel.token, offset, data, total)
+                    if self._closed or not self._ask(parcel, transfer_files.take_chunk, *given):
+                        return
+        except Exception as error:
+            self._notes.put(f"a search does not go on from its state: {_line(error)}")
+            with suppress(Exception):
+                self._ask(parcel, transfer_files.refuse, parcel.token)
+
+
+def _drain(source: queue.SimpleQueue[Any], took: Callable[[], None] = lambda: None) -> list[Any]:
+    found = []
+    while not source.empty():
+        found.append(source.get())
+        took()
+    return found
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:160]

@@ -1,0 +1,124 @@
+"""How the processes of workers ended, as their nannies and the scheduler tell it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from distributed import Nanny, NannyPlugin
+from distributed.core import Status
+
+from sweep.worker.process import MEMORY_EXIT, TIME_EXIT
+
+ENDED = "worker-ended"
+"""The kind of the event by which a nanny tells how its worker's process ended."""
+
+MEMORY_TOPIC = "worker-restart-memory"
+"""Dask's topic of workers that their nannies end for want of memory."""
+
+_TELL_SECONDS = 5.0
+_ORPHAN_EXIT = 255
+_FROM_OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+_REMOVALS = {
+    "handle-worker-cleanup": "the scheduler lost the connection to it",
+    "worker-send-comm-fail": "the scheduler could not send to it",
+    "send-all-comm-fail": "the scheduler could not send to it",
+    "check-worker-ttl": "the scheduler had no heartbeat of it for 'worker-ttl'",
+    "retire-workers": "somebody retired it",
+    "nanny-close": "its nanny reported its end",
+}
+
+
+class TellExits(NannyPlugin):
+    """Lets nannies tell how their workers' processes ended."""
+
+    name = "treesweep-exits"
+
+    def setup(self, nanny: Nanny) -> None:
+        """Called in every nanny, also once more by the next driver."""
+        # Dask has no hook for it; a Dask without this method makes exits unknown, no more.
+        if hasattr(nanny, "_on_worker_exit"):
+            nanny._on_worker_exit = partial(_tell, nanny)  # type: ignore[method-assign]
+
+
+async def _tell(nanny: Nanny, code: int) -> None:
+    if nanny.status not in (Status.closing, Status.closed, Status.failed):
+        event = {"kind": ENDED, "worker": nanny.worker_address, "code": code}
+        with suppress(OSError):  # the scheduler is gone, or does not answer
+            call = nanny.scheduler.log_event(topic="all", msg=event)
+            await asyncio.wait_for(call, _TELL_SECONDS)
+    await type(nanny)._on_worker_exit(nanny, code)
+
+
+@dataclass
+class End:
+    """What is known of how a worker ended.
+
+    Parameters
+    ----------
+    code : int or None
+        The exit code of its process; minus the number of a signal.
+    used : int or None
+        Bytes of memory for which its nanny ended it.
+    stimulus : str
+        Why the scheduler has removed it, in Dask's words.
+    forced : str
+        Why the driver had it ended; empty if it had not.
+    """
+
+    code: int | None = None
+    used: int | None = None
+    stimulus: str = ""
+    forced: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody ended a worker that was well: nothing that it was at is to blame."""
+        if self.used is not None or self.forced or self.code is None:
+            return False
+        return self.code in (0, _ORPHAN_EXIT) or -self.code in _FROM_OUTSIDE
+
+    def __str__(self) -> str:
+        """What the process did: goes on from ``the worker``."""
+        if self.forced:
+            return f"was ended: {self.forced}"
+        if self.used is not None:
+            used = f"{self.used / 2**20:,.0f} MiB"
+            return f"was ended by its nanny: it used {used}, near the worker's memory_limit"
+        if self.code is None:
+            return f"was removed: {self._removal}; how its process ended is not known"
+        if self.code < 0:
+            return f"was killed by signal {-self.code} ({_signal_name(-self.code)})"
+        return _CODES.get(self.code, f"ended with exit code {self.code}")
+
+    @property
+    def _removal(self) -> str:
+        for start, text in _REMOVALS.items():
+            if self.stimulus.startswith(start):
+                return text
+        return f"the scheduler removed it ({self.stimulus or 'it does not say why'})"
+
+
+_CODES = {
+    0: "was asked to end, and did (exit code 0)",
+    MEMORY_EXIT: f"was ended by treesweep's guard of memory (exit code {MEMORY_EXIT})",
+    TIME_EXIT: f"was ended by treesweep's guard of time (exit code {TIME_EXIT})",
+    _ORPHAN_EXIT: f"ended because its nanny was gone (exit code {_ORPHAN_EXIT})",
+}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "not known here"
+
+
+def hear_memory(event: Any) -> dict[str, Any]:
+    """Dask's event of a worker that is ended for want of memory, as one of ours."""
+    return {"kind": MEMORY_TOPIC, "worker": event["worker"], "used": event["rss"]}

@@ -1,0 +1,464 @@
+"""The plan of a sweep: every task with its key, and every cell that cannot be, with the reason.
+
+A plan of a million tasks is small: tasks are counted, not kept. A *node* is a dataset, an
+encoding and a fold, i.e. what a worker encodes once; a *block* is a node and a solver, i.e. tasks
+that differ in λ only.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS, Encoder, fit_encoder
+from solver.encodings.base import MAX_CELLS
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.shards import Shard
+from solver.trees.tree import Task as Kind
+from sweep import datasets
+from sweep.datasets.reference import DatasetRef, parse_reference
+from sweep.plan.task_keys import KeyMaker, canonical
+from sweep.spec import folds
+from sweep.spec.lambda_axis import Axis, Lam
+from sweep.spec.spec import Choice, DatasetEntry, Spec, SweepFile
+from sweep.spec.task_options import asks_path
+
+BYTES_PER_ROW = 1500
+"""What a stored row takes, roughly; most of it is the tree."""
+
+ROWS_PER_PATH = 10
+"""What the row of a λ-path takes, roughly, in rows of a single tree."""
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """What all rows of a node have in common; the names are those of the store's columns."""
+
+    sweep: str
+    dataset: str
+    data_hash: str
+    n_rows: int
+    n_train: int
+    n_test: int
+    n_classes: int
+    task: Kind
+    encoding: str
+    encoding_options: str
+    fold: int | None
+    repeat: int | None
+    validation: str
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A dataset, an encoding and a fold.
+
+    Parameters
+    ----------
+    number : int
+        Position in the plan.
+    reference : DatasetRef
+    encoding : Choice
+    validation : dict or None
+        See :func:`sweep.spec.folds.describe`.
+    fold : Fold
+    info : NodeInfo
+    n_features : int
+        Encoded features, constant and duplicate ones included, when fitted on the whole table.
+    """
+
+    number: int
+    reference: DatasetRef
+    encoding: Choice
+    validation: dict[str, Any] | None
+    fold: folds.Fold
+    info: NodeInfo
+    n_features: int
+
+
+class Task(NamedTuple):
+    """One cell of the plan, or a shard of it, see :meth:`Plan.pieces`."""
+
+    number: int
+    node: Node
+    solver: Choice
+    lam: Lam
+    key: str
+    shard: Shard | None = None
+
+
+class Impossible(NamedTuple):
+    """Cells that cannot be run: all λ and folds of a dataset, an encoding and maybe a solver."""
+
+    dataset: str
+    encoding: str
+    encoding_options: str
+    solver: str
+    reason: str
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """The tasks of a node and a solver, one a λ; where the solver is asked for the λ-path, a
+    single one, from the node's least λ on."""
+
+    start: int
+    node: Node
+    solver: Choice
+    limits: str
+    axis: Axis
+    maker: KeyMaker = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.axis)
+
+    @property
+    def lams(self) -> tuple[Lam, ...]:
+        """The λ, one a task."""
+        return self.axis.lams
+
+    def task(self, index: int) -> Task:
+        """The task of a number in the plan."""
+        return self.tasks([index])[0]
+
+    def tasks(self, indices: Sequence[int]) -> list[Task]:
+        """The tasks of some numbers in the plan."""
+        places = [index - self.start for index in indices]
+        lams, texts = self.axis.lams, self.axis.texts
+        keys = self.maker.keys([texts[place] for place in places], self.limits)
+        return [
+            Task(index, self.node, self.solver, lams[place], key)
+            for index, place, key in zip(indices, places, keys, strict=True)
+        ]
+
+    def keys(self, limits: str | None = None) -> list[str]:
+        """The key of each λ, under the block's own limits or others."""
+        return self.maker.keys(self.axis.texts, self.limits if limits is None else limits)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is going to do.
+
+    Parameters
+    ----------
+    spec : Spec
+    nodes : list of Node
+    blocks : list of Block
+        In the order of the spec's axes.
+    impossible : list of Impossible
+    """
+
+    spec: Spec
+    nodes: list[Node]
+    blocks: list[Block]
+    impossible: list[Impossible]
+
+    @cached_property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return sum(map(len, self.blocks))
+
+    @property
+    def n_impossible(self) -> int:
+        """Number of cells that cannot be run."""
+        return sum(entry.tasks for entry in self.impossible)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [block.start for block in self.blocks]
+
+    def pieces(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of what workers do for some tasks: of a task in shards, one a shard.
+
+        Shard i of a task has the task's number and i times the number of all tasks.
+        """
+        shards = np.repeat([b.solver.shards for b in self.blocks], [*map(len, self.blocks)])
+        each = shards[numbers]
+        index = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+        return np.asarray(np.repeat(numbers, each) + index * self.n_tasks)
+
+    def block_of(self, index: int) -> Block:
+        """The block that holds a task, or a shard of it."""
+        return self.blocks[bisect.bisect_right(self._starts, index % self.n_tasks) - 1]
+
+    def task(self, index: int) -> Task:
+        """The task of a number from 0, or the shard, see :meth:`pieces`."""
+        return self.tasks_of([index])[0]
+
+    def tasks_of(self, indices: Sequence[int]) -> list[Task]:
+        """The tasks or shards of some numbers, in that order."""
+        runs = itertools.groupby(indices, key=self.block_of)
+        return [task for block, numbers in runs for task in self._of_block(block, [*numbers])]
+
+    def _of_block(self, block: Block, numbers: Sequence[int]) -> list[Task]:
+        shards, total = block.solver.shards, self.n_tasks
+        if shards == 1:
+            return block.tasks(numbers)
+        return [
+            task._replace(number=number, shard=Shard(number // total, shards))
+            for number, task in zip(numbers, block.tasks([n % total for n in numbers]), strict=True)
+        ]
+
+    def tasks(self) -> Iterator[Task]:
+        """All tasks, in the order of the spec's axes, made a block at a time."""
+        for block in self.blocks:
+            yield from block.tasks(range(block.start, block.start + len(block)))
+
+    def costs(self) -> NDArray[np.float64]:
+        """How much work each task is expected to be, in no unit: only the order matters."""
+        parts = [_costs(block) for block in self.blocks]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def node_numbers(self) -> NDArray[np.int64]:
+        """Number of each task's node."""
+        sizes = [len(block) for block in self.blocks]
+        return np.repeat(np.array([b.node.number for b in self.blocks], np.int64), sizes)
+
+    @property
+    def estimated_bytes(self) -> int:
+        """Size of the finished store, roughly."""
+        paths = sum(len(block) for block in self.blocks if asks_path(block.solver.options))
+        return BYTES_PER_ROW * (self.n_tasks + (ROWS_PER_PATH - 1) * paths)
+
+    @property
+    def most_seconds(self) -> float:
+        """Search time if every task with a limit of time, or each of its shards, uses it up."""
+        return math.fsum(
+            block.solver.limits.get("seconds", 0.0) * len(block) * block.solver.shards
+            for block in self.blocks
+        )
+
+    @property
+    def untimed(self) -> int:
+        """The number of tasks without a limit of time."""
+        return sum(len(b) for b in self.blocks if b.solver.limits.get("seconds") is None)
+
+
+def _costs(block: Block) -> NDArray[np.float64]:
+    """Searches grow with rows and features and explode as λ falls; heuristics hardly do."""
+    node = block.node
+    size = node.info.n_train * max(node.n_features, 1)
+    if not SOLVERS[block.solver.name].traits.proves:
+        return np.full(len(block), size * 1e-3)
+    size *= 2 if asks_path(block.solver.options) else 1
+    return np.asarray(
+        size * node.n_features / np.maximum(block.axis.values, 1 / max(node.info.n_train, 1))
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the plan keeps of a dataset."""
+
+    entry: DatasetEntry
+    reference: DatasetRef
+    name: str
+    digest: str
+    dataset: datasets.Dataset
+    encoders: dict[str, tuple[str, int] | InputError]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.dataset.frame)
+
+
+def make_plan(sweep: SweepFile) -> Plan:
+    """Expand a sweep, and check all of it before anything runs.
+
+    Every dataset is loaded once and every encoding fitted on it once.
+
+    Raises
+    ------
+    InputError
+        If a dataset cannot be used, a limit is wrong, or no cell is possible.
+    """
+    spec = sweep.spec
+    solvers = spec.solver_choices()
+    nodes: list[Node] = []
+    blocks: list[Block] = []
+    impossible: list[Impossible] = []
+    digests: dict[str, str] = {}
+    known: dict[object, Axis] = {}
+    start = 0
+    for entry in spec.datasets:
+        encodings = spec.encoding_choices(entry)
+        table = _read(entry, sweep, encodings)
+        if table.digest in digests:
+            raise InputError(
+                f"datasets {digests[table.digest]!r} and {table.name!r} hold the same table read "
+                "the same way; remove one of them"
+            )
+        digests[table.digest] = table.name
+        splits = _splits(spec, table)
+        axes = _axes(spec, table, splits, known)
+        for encoding in encodings:
+            usable, refused = _match(table, encoding, solvers, axes)
+            impossible += refused
+            if not usable:
+                continue
+            for (fold, n_test), axis in zip(splits, axes, strict=True):
+                node = _node(len(nodes), spec, table, encoding, fold, n_test)
+                nodes.append(node)
+                for solver in usable:
+                    blocks.append(_block(start, node, solver, axis))
+                    start += len(blocks[-1])
+    if not blocks:
+        raise InputError(f"no cell of the sweep {spec.name!r} is possible: {impossible[0].reason}")
+    return Plan(spec, nodes, blocks, impossible)
+
+
+def _read(entry: DatasetEntry, sweep: SweepFile, encodings: Sequence[Choice]) -> _Table:
+    reference = parse_reference(entry).from_directory(sweep.base)
+    dataset = datasets.load_dataset(reference)
+    name = dataset.name
+    try:
+        classes, target = dataset.labels
+    except InputError as error:
+        raise InputError(f"dataset {name!r}: {error}") from None
+    features = dataset.features
+    fitted: dict[str, tuple[str, int] | InputError] = {}
+    for choice in encodings:
+        try:
+            encoder = fit_encoder(
+                choice.name,
+                features,
+                target,
+                n_classes=len(classes),
+                columns=dataset.columns,
+                **choice.options,
+            )
+            fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
+        except InputError as error:
+            fitted[repr(choice)] = error
+    return _Table(entry, reference, name, dataset.digest, dataset, fitted)
+
+
+def _kind(encoder: Encoder) -> str:
+    if all(test.arity <= 2 for test in encoder.tests):
+        return "binary"
+    return ENCODINGS[encoder.name].feature_kind
+
+
+def _checked_size(encoder: Encoder, n_rows: int) -> int:
+    n_features = len(encoder.tests)
+    if n_rows * n_features > MAX_CELLS:
+        raise InputError(
+            f"encoding {encoder.name!r} makes {n_features} features of {n_rows} rows, more than "
+            "fits into memory; use quantiles or mdlp"
+        )
+    return n_features
+
+
+def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
+    """Each fold with its number of test rows."""
+    described = folds.describe(spec.validation, spec.seed)
+    try:
+        found = folds.list_folds(spec.validation, table.n_rows)
+    except InputError as error:
+        raise InputError(f"dataset {table.name!r}: {error}") from None
+    return [(fold, int(folds.test_rows(described, fold, table.dataset).sum())) for fold in found]
+
+
+def _axes(
+    spec: Spec, table: _Table, splits: Sequence[tuple[folds.Fold, int]], known: dict[object, Axis]
+) -> list[Axis]:
+    """The λ of each fold; equal ones are one object, a million tasks then share what it holds."""
+    found = []
+    sizes = sorted({table.n_rows - n_test for _, n_test in splits})
+    for _, n_test in splits:
+        n_train = table.n_rows - n_test
+        own = None if table.entry.lambdas is None else table.name
+        name = own, (n_train, *sizes) if spec.lams_depend_on_rows(table.entry) else None
+        if name not in known:
+            known[name] = spec.lams(table.entry, n_train, sizes)
+        found.append(known[name])
+    return found
+
+
+def _node(
+    number: int, spec: Spec, table: _Table, encoding: Choice, fold: folds.Fold, n_test: int
+) -> Node:
+    described = folds.describe(spec.validation, spec.seed)
+    info = NodeInfo(
+        sweep=spec.name,
+        dataset=table.name,
+        data_hash=table.digest,
+        n_rows=table.n_rows,
+        n_train=table.n_rows - n_test,
+        n_test=n_test,
+        n_classes=len(table.dataset.classes),
+        task=table.dataset.task,
+        encoding=encoding.name,
+        encoding_options=canonical(encoding.options),
+        fold=fold.number,
+        repeat=fold.repeat,
+        validation=canonical(described),
+        seed=described["seed"] if described else None,
+    )
+    fitted = table.encoders[repr(encoding)]
+    n_features = 0 if isinstance(fitted, InputError) else fitted[1]
+    return Node(number, table.reference, encoding, described, fold, info, n_features)
+
+
+def _match(
+    table: _Table, encoding: Choice, solvers: Sequence[Choice], axes: Sequence[Axis]
+) -> tuple[list[Choice], list[Impossible]]:
+    """The solvers that can work on an encoded dataset, and why the others cannot."""
+    fitted = table.encoders[repr(encoding)]
+    options = canonical(encoding.options)
+    usable: list[Choice] = []
+    refused: list[Impossible] = []
+    for solver in solvers:
+        try:
+            if isinstance(fitted, InputError):
+                raise fitted
+            kind, limits = SOLVERS[solver.name], Limits(**solver.limits)
+            dataset = table.dataset
+            kind.check_task(fitted[0], len(dataset.classes), limits, dataset.task)
+            usable.append(solver)
+        except InputError as error:
+            refused.append(
+                Impossible(
+                    table.name,
+                    encoding.name,
+                    options,
+                    solver.name,
+                    f"dataset {table.name!r}: {error}",
+                    sum(len(_axis(axis, solver)) for axis in axes),
+                )
+            )
+    return usable, refused
+
+
+def _axis(axis: Axis, solver: Choice) -> Axis:
+    """The λ of a solver's tasks: all, or that from which the path starts."""
+    return axis.least if asks_path(solver.options) else axis
+
+
+def _block(start: int, node: Node, solver: Choice, axis: Axis) -> Block:
+    columns = {
+        "data_hash": node.info.data_hash,
+        "encoding": node.info.encoding,
+        "encoding_options": node.info.encoding_options,
+        "fold": node.info.fold,
+        "repeat": node.info.repeat,
+        "solver": solver.name,
+        "solver_options": canonical(solver.options),
+        "solver_version": SOLVERS[solver.name].version,
+        "validation": node.info.validation,
+    }
+    limits = canonical(solver.limits)
+    return Block(start, node, solver, limits, _axis(axis, solver), KeyMaker(columns))

@@ -1,0 +1,98 @@
+"""What the code ran on: versions of Python and the libraries, and the code's revision."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from sweep.plan.task_keys import canonical
+
+_LIBRARIES = ("numpy", "numba", "dask", "pyarrow", "pandas", "scikit-learn", "treesweep")
+
+_DECISIVE = ("numba", "numpy", "pandas", "scikit-learn", "treesweep")
+_NAMES = {"python": "Python", "code": "code"}
+
+
+@cache
+def versions() -> str:
+    """Versions as a JSON object, by the names of the distributions."""
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return canonical(found)
+
+
+@cache
+def fingerprint() -> dict[str, str]:
+    """What must be the same wherever tasks of one sweep run, or the same task could end otherwise.
+
+    Of Python the minor version counts: a patch changes neither results nor what is sent. ``code``
+    is a digest of the sources of ``solver`` and ``sweep``.
+    """
+    own = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for name in _DECISIVE:
+        try:
+            own[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            own[name] = "none"
+    return {**own, "code": _code_digest()}
+
+
+def difference(there: Mapping[str, str]) -> str | None:
+    """How another machine's :func:`fingerprint` differs from this one's; None if it does not."""
+    here = fingerprint()
+    parts = [
+        f"{_NAMES.get(name, name)} {there.get(name, 'none')} there and {here[name]} here"
+        for name in here
+        if there.get(name) != here[name]
+    ]
+    return "; ".join(parts) or None
+
+
+def _code_digest() -> str:
+    root = Path(__file__).resolve().parent.parent
+    content = hashlib.sha256()
+    for package in ("solver", "sweep"):
+        for path in sorted((root / package).rglob("*.py")):
+            data = path.read_bytes()
+            content.update(f"{path.relative_to(root).as_posix()} {len(data)} ".encode() + data)
+    return content.hexdigest()[:12]
+
+
+@cache
+def git_revision() -> str | None:
+    """The commit that this code was checked out at, with ``+`` if files have changed since.
+
+    None if the code is not in a repository of its own, e.g. because it was installed.
+    """
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    commit = _git(root, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return commit + ("+" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,94 @@
+"""How far λ-paths are from being proven, at the λ where it is worst.
+
+The row of a path, or the checkpoint of an unfinished one, has the gap at one λ only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from solver.objective.exact import Errors
+from solver.path.envelope import Envelope, Point, best_lines
+from sweep.rows.path_columns import Claimed, objective_at, stored_claims
+from sweep.rows.path_progress import parse_solves
+from sweep.rows.rows import Checkpoint
+
+
+class _Tree(NamedTuple):
+    errors: Errors
+    splits: int
+
+
+def largest_gap(rows: pa.Table) -> float | None:
+    """The largest gap of some rows; one within the tolerance of regression is none."""
+    closed = pc.less_equal(rows["gap"], pc.fill_null(rows["tolerance"], 0.0))
+    found: float | None = pc.max(pc.if_else(closed, 0.0, rows["gap"])).as_py()
+    return found
+
+
+def worst_gap(steps: Sequence[Claimed], points: Iterable[Point], weight: int) -> Fraction:
+    """The largest distance between a path's objective and what is proven, over all λ of the path.
+
+    Both are straight between corners, so the largest distance is at one of them.
+
+    Parameters
+    ----------
+    steps : sequence of Claimed
+        From λ_min up, the tree without a split last.
+    points : iterable of Point
+        What was proven.
+    weight : int
+        Of all training rows.
+    """
+    # What no tree gets right is not stored; without it the bound is a little low near λ = 0.
+    bounds = Envelope.of(points, Fraction(0), Fraction(steps[-1].errors, weight))
+    low = steps[0].start
+    lams = {step.start for step in steps} | {lam for lam, _ in bounds.corners if lam > low}
+    proven = [(step.start, step.end) for step in steps if step.proven]
+    worst = Fraction(0)
+    for lam in lams:
+        if any(start <= lam and (end is None or lam <= end) for start, end in proven):
+            continue
+        reached = objective_at(steps, lam, weight)
+        assert reached is not None
+        worst = max(worst, reached - bounds.at(lam))
+    return worst
+
+
+def row_gap(row: Mapping[str, Any]) -> Fraction:
+    """That of the row of a path; 0 if it cannot be read, which ``treesweep verify`` tells."""
+    try:
+        steps, points = stored_claims(row)
+        return worst_gap(steps, points, row["total_weight"]) if steps else Fraction(0)
+    except (TypeError, ValueError, ZeroDivisionError):
+        return Fraction(0)
+
+
+def checkpoint_gap(checkpoint: Checkpoint, lam_min: Fraction | None) -> Fraction:
+    """That of an unfinished search; of a path over all λ from ``lam_min`` on.
+
+    Parameters
+    ----------
+    lam_min : Fraction or None
+        None if it is not known any more: then it is the gap at the λ that was being solved.
+    """
+    solves = parse_solves(checkpoint.path)
+    if checkpoint.path is None or lam_min is None or not solves:
+        return checkpoint.gap
+    root = solves[0].tree.nodes[0]
+    weight = sum(root.counts)
+    lines = [_Tree(root.errors, 0)]
+    lines += [_Tree(solved.tree.errors, solved.tree.splits) for solved in solves]
+    kept = best_lines(lines, lam_min, weight)
+    starts = [start for _, start in kept]
+    steps = [
+        Claimed(start, end, line.errors, line.splits, False)
+        for (line, start), end in zip(kept, [*starts[1:], None], strict=True)
+    ]
+    points = [Point(solved.lam, solved.lower_bound) for solved in solves]
+    return max(checkpoint.gap, worst_gap(steps, points, weight))

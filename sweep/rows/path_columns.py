@@ -1,0 +1,194 @@
+"""λ-paths as rows: their columns, and what a path must be to be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from solver.features.number_format import count
+from solver.objective.exact import Errors, objective
+from solver.path.envelope import Envelope, Point
+from solver.path.path import Path, Step
+from solver.problem.problem import Problem
+from solver.solution import Status
+from solver.trees.tree import Tree
+from solver.verify.scorer import score
+
+
+def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None:
+    """What is wrong with a solver's path, by the plain scorer; None if nothing is."""
+    if path.lam_min != lam:
+        return f"the path begins at λ = {path.lam_min}, not at {lam}"
+    for step in path.steps:
+        found = score(problem, step.tree, step.start)
+        if (step.errors, step.splits) != (found.errors, found.splits):
+            return (
+                f"the step of the path at λ = {step.start} claims "
+                f"{count(step.errors, 'error')} with {count(step.splits, 'split')}; the plain "
+                f"scorer finds {found.errors} with {found.splits}"
+            )
+    own = [Claimed(s.start, s.end, s.errors, s.splits, s.proven) for s in path.steps]
+    floor = problem.unavoidable_errors
+    weight, slack = problem.total_weight, problem.tolerance
+    complaints = check_steps(own, path.points, weight, floor, path.status, slack)
+    return next(iter(complaints), None)
+
+
+class Claimed(NamedTuple):
+    """What a path says of one of its steps."""
+
+    start: Fraction
+    end: Fraction | None
+    errors: Errors
+    splits: int
+    proven: bool
+
+
+def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
+    """The steps and points of a stored row, for :func:`check_steps`.
+
+    Raises
+    ------
+    TypeError, ValueError or ZeroDivisionError
+        If they are not what :func:`path_columns` has written.
+    """
+    claims = []
+    for step in row["path"]:
+        start, end = Fraction(step["lam"]), as_fraction(step["lam_end"])
+        errors, splits, proven = step["errors"], step["splits"], step["proven"]
+        if row.get("task") == "regression" and step["tree"] is not None:
+            errors = Tree.from_json(step["tree"]).errors
+        if None in (errors, splits, proven, step["tree"]):
+            raise TypeError(f"the step at λ = {start} is not complete")
+        claims.append(Claimed(start, end, errors, splits, proven))
+    points = [Point(Fraction(p["lam"]), as_fraction(p["lower_bound"])) for p in row["path_points"]]
+    return claims, points
+
+
+def check_steps(
+    steps: Sequence[Claimed],
+    points: Sequence[Point],
+    weight: int,
+    floor: Errors,
+    status: Status,
+    tolerance: Fraction,
+) -> list[str]:
+    """What contradicts itself in a path: its steps' envelope, the bounds, what is proven.
+
+    Parameters
+    ----------
+    weight : int
+        Of all training rows.
+    floor : int
+        The errors that every tree has.
+    tolerance : Fraction
+        Objectives that differ by no more are taken for equal.
+    """
+    found: list[str] = []
+    if not steps or steps[-1].splits != 0 or steps[-1].end is not None:
+        return ["the path does not end with the tree without a split"]
+    for left, right in pairwise(steps):
+        if left.splits <= right.splits:
+            return [f"the step at λ = {right.start} has no fewer splits than the one before"]
+        meets = Fraction(right.errors - left.errors) / (weight * (left.splits - right.splits))
+        if not left.end == right.start == meets:
+            found.append(
+                f"the step from λ = {left.start} ends at {left.end} and the next begins at "
+                f"{right.start}; their objectives are equal at {meets}"
+            )
+        if meets <= left.start:
+            found.append(f"the step from λ = {left.start} is nowhere the best")
+    if found:
+        return found
+    proves = status is not Status.HEURISTIC
+    if any((point.lower_bound is not None) != proves for point in points):
+        return [f"the points of a path of status {status} have bounds and none"]
+    for point in points:
+        best = objective_at(steps, point.lam, weight)
+        if best is None:
+            found.append(f"a point lies at λ = {point.lam}, before the path begins")
+        elif point.lower_bound is not None and point.lower_bound > best:
+            found.append(
+                f"the bound {point.lower_bound} at λ = {point.lam} is above the objective {best}"
+            )
+    return found or _check_proven(steps, points, weight, floor, status, tolerance)
+
+
+def _check_proven(
+    steps: Sequence[Claimed],
+    points: Sequence[Point],
+    weight: int,
+    floor: Errors,
+    status: Status,
+    tolerance: Fraction,
+) -> list[str]:
+    """Whether exactly the steps are called proven that the points prove."""
+    bounds = Envelope.of(points, Fraction(floor) / weight, Fraction(steps[-1].errors) / weight)
+    proves = status is not Status.HEURISTIC
+    corners = [
+        proves and objective(s.errors, s.splits, weight, s.start) - bounds.at(s.start) <= tolerance
+        for s in steps
+    ]
+    found = [
+        f"the step from λ = {step.start} is called {'proven' if step.proven else 'not proven'}"
+        for step, here, there in zip(steps, corners, [*corners[1:], True], strict=True)
+        if step.proven != (here and there)
+    ]
+    if (status is Status.OPTIMAL) != all(step.proven for step in steps):
+        found.append(f"the status is {status}, not what the steps' proofs say")
+    return found
+
+
+def objective_at(steps: Sequence[Claimed], lam: Fraction, weight: int) -> Fraction | None:
+    """The objective of the best step at a λ; None before the path begins."""
+    for step in reversed(steps):
+        if step.start <= lam:
+            return objective(step.errors, step.splits, weight, lam)
+    return None
+
+
+def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of a row that only a path has.
+
+    Parameters
+    ----------
+    tested : sequence of mapping
+        Of each step's tree, see :func:`sweep.rows.metrics.held_out_quality`.
+    """
+    wrong = [columns.get("test_errors") for columns in tested]
+    outputs = len(path.steps[0].tree.outputs)
+    losses = [c["test_rmse"] ** 2 * outputs for c in tested if "test_rmse" in c]
+    return {
+        "path": [_step(step, missed) for step, missed in zip(path.steps, wrong, strict=True)],
+        "path_test_loss": losses or None,
+        "path_points": [
+            {"lam": str(point.lam), "lower_bound": as_text(point.lower_bound)}
+            for point in path.points
+        ],
+    }
+
+
+def _step(step: Step, test_errors: int | None) -> dict[str, Any]:
+    return {
+        "lam": str(step.start),
+        "lam_end": as_text(step.end),
+        "errors": step.errors if isinstance(step.errors, int) else None,
+        "splits": step.splits,
+        "leaves": step.tree.leaves,
+        "depth": step.tree.depth,
+        "proven": step.proven,
+        "test_errors": test_errors,
+        "tree": step.tree.to_json(),
+    }
+
+
+def as_text(value: Fraction | None) -> str | None:
+    """A fraction as it is stored."""
+    return None if value is None else str(value)
+
+
+def as_fraction(text: str | None) -> Fraction | None:
+    """The reverse."""
+    return None if text is None else Fraction(text)

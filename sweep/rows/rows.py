@@ -1,0 +1,333 @@
+"""How a run becomes a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from solver.base import Snapshot
+from solver.shards import Shard
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
+from sweep.plan.plan import NodeInfo
+from sweep.plan.task_keys import canonical, strict_json
+from sweep.plan.versions import git_revision, versions
+from sweep.rows import schema
+from sweep.rows.metrics import train_quality
+from sweep.rows.path_progress import solves_of
+from sweep.store.certificates import CONTENT
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What an interrupted run had reached.
+
+    Parameters
+    ----------
+    tree : str
+        The incumbent, as JSON.
+    objective, lower_bound : str
+        Fractions.
+    seconds : float
+        Search time so far, earlier attempts' included.
+    iterations : int
+        Passes of the main loop so far.
+    path : str or None
+        Of a λ-path: what is solved by now, see :func:`sweep.rows.path_progress.dump_solves`. Tree,
+        objective and bound are then those of the λ that was being solved.
+    """
+
+    key: str
+    tree: str
+    objective: str
+    lower_bound: str
+    seconds: float
+    iterations: int
+    nodes: int = 0
+    path: str | None = None
+
+    @property
+    def gap(self) -> Fraction:
+        """objective − lower_bound."""
+        return Fraction(self.objective) - Fraction(self.lower_bound)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A task as it is sent to a worker; what it shares with its node is there already."""
+
+    key: str
+    lam: str
+    lam_label: str
+    solver: str
+    solver_version: str
+    options: dict[str, Any]
+    limits: dict[str, Any]
+    attempt: int
+    start: Checkpoint | None = None
+    question: str | None = None
+    """What the states of the search are known by, see :func:`sweep.plan.task_keys.question_limits`; None
+    if the solver has no states."""
+    state: str | None = None
+    """The token of the state that the driver sends, to go on from."""
+    shard: Shard | None = None
+    """The part of the task that is to be done; None for the whole."""
+    incumbent: str | None = None
+    """A tree to begin a shard with, as JSON: the best that another one has found."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a state must be of."""
+        return {
+            "task": self.question or self.key,
+            "solver": self.solver,
+            "solver_version": self.solver_version,
+        }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Runs that have come to an end, as they are sent and stored.
+
+    Parameters
+    ----------
+    rows : pyarrow.RecordBatch
+        With the columns of :data:`sweep.rows.schema.SCHEMA`.
+    seconds : float
+        What they have cost, by a clock that does not jump.
+    certificates : dict
+        By key, the files of the rows that name one.
+    """
+
+    rows: pa.RecordBatch
+    seconds: float
+    certificates: dict[str, bytes]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def keys(self) -> list[str]:
+        """The tasks' keys."""
+        found: list[str] = self.rows["key"].to_pylist()
+        return found
+
+    def where(self, mask: pa.Array) -> Finished:
+        """Some of the rows."""
+        return replace(self, rows=self.rows.filter(mask))
+
+
+def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
+    """Runs as they are sent and stored, from a dict each."""
+    certificates = {row["key"]: row[CONTENT] for row in rows if CONTENT in row}
+    return Finished(
+        pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, certificates
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and when a run took place."""
+
+    host: str | None
+    worker: str | None
+    started: datetime
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def finished(self) -> datetime:
+        """Now, if the clock has not been set meanwhile: a duration must not depend on that."""
+        return self.started + timedelta(seconds=time.monotonic() - self.began)
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
+    """A row without results, in the order of the schema."""
+    row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
+    row.update(vars(info))
+    row.update(
+        schema_version=schema.VERSION,
+        key=cell.key,
+        lam=float(Fraction(cell.lam)),
+        lam_exact=cell.lam,
+        lam_label=cell.lam_label,
+        solver=cell.solver,
+        solver_version=cell.solver_version,
+        solver_options=canonical(cell.options),
+        limits=canonical(cell.limits),
+        host=place.host,
+        worker=place.worker,
+        attempt=cell.attempt,
+        started=place.started,
+        finished=place.finished,
+        versions=versions(),
+        git_revision=git_revision(),
+    )
+    return row
+
+
+def failed(
+    info: NodeInfo, cell: Cell, place: Place, error: str, status: Status = Status.ERROR
+) -> dict[str, Any]:
+    """The row of a run that gave no result."""
+    return {**blank(info, cell, place), "status": status.value, "error": error}
+
+
+def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = False) -> Solution:
+    """A solution with what an earlier, interrupted attempt spent and proved added to it.
+
+    Parameters
+    ----------
+    from_state : bool
+        Whether the search went on from a state: then it has counted the earlier iterations.
+    """
+    if start is None:
+        return solution
+    bound = solution.lower_bound
+    if bound is not None:
+        bound = max(bound, Fraction(start.lower_bound))
+    done = bound is not None and solution.objective - bound <= solution.tolerance
+    status = Status.OPTIMAL if done else solution.status
+    return with_effort(replace(solution, lower_bound=bound, status=status), start, from_state)
+
+
+def with_effort(solution: Solution, start: Checkpoint, from_state: bool = False) -> Solution:
+    """A solution with what an earlier attempt spent; parameters as :func:`resumed`."""
+    return replace(
+        solution,
+        seconds=solution.seconds + start.seconds,
+        iterations=solution.iterations + (0 if from_state else start.iterations),
+        trace=tuple(p._replace(seconds=p.seconds + start.seconds) for p in solution.trace),
+    )
+
+
+def solved(
+    info: NodeInfo,
+    cell: Cell,
+    place: Place,
+    solution: Solution,
+    n_features: int,
+    n_features_encoded: int,
+    tested: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The row of a solution.
+
+    Parameters
+    ----------
+    tested : mapping
+        From :func:`sweep.rows.metrics.held_out_quality`; empty without validation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If what the solver reports beside is no plain data, or has a number that is not finite.
+    """
+    row = blank(info, cell, place)
+    row.update(
+        n_features=n_features,
+        n_features_encoded=n_features_encoded,
+        **claims_and_effort(solution),
+        **train_quality(solution),
+        total_weight=solution.total_weight,
+        splits=solution.splits,
+        leaves=solution.leaves,
+        depth=solution.depth,
+        tree=solution.tree.to_json(),
+    )
+    row.update(tested)
+    return row
+
+
+def claims_and_effort(solution: Solution) -> dict[str, Any]:
+    """The columns of what is claimed of a tree and of what that has taken; errors as
+    :func:`solved`."""
+    return {
+        "status": solution.status.value,
+        **_exact("objective", solution.objective),
+        **_exact("lower_bound", solution.lower_bound),
+        **_exact("gap", solution.gap),
+        "iterations": solution.iterations,
+        "nodes": solution.nodes,
+        "seconds": solution.seconds,
+        "compile_seconds": solution.compile_seconds,
+        "peak_bytes": solution.peak_bytes,
+        "trace": [point._asdict() for point in solution.trace],
+        "extra": _as_extra(solution.extra),
+    }
+
+
+def _as_extra(extra: Mapping[str, Any]) -> str | None:
+    return strict_json(extra) if extra else None
+
+
+def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
+    if value is None:
+        return {name: None, f"{name}_exact": None}
+    return {name: float(value), f"{name}_exact": str(value)}
+
+
+def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
+    """What a run had reached that was stopped before its end."""
+    return Checkpoint(
+        key=row["key"],
+        tree=row["tree"],
+        objective=row["objective_exact"],
+        lower_bound=row["lower_bound_exact"] or "0",
+        seconds=row["seconds"],
+        iterations=row["iterations"],
+        nodes=row["nodes"],
+        path=solves_of(row),
+    )
+
+
+def checkpoint_at(
+    seen: Snapshot,
+    key: str,
+    start: Checkpoint | None,
+    from_state: bool = False,
+    path: str | None = None,
+) -> Checkpoint:
+    """What a running search has reached, earlier attempts' share as in :func:`resumed`.
+
+    Parameters
+    ----------
+    path : str or None
+        What is solved of a λ-path by now.
+    """
+    bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
+    if start is not None:
+        if path is None:  # else it is a bound at another λ
+            bound = max(bound, Fraction(start.lower_bound))
+        seconds += start.seconds
+        iterations += 0 if from_state else start.iterations
+    return Checkpoint(
+        key=key,
+        tree=seen.tree.to_json(),
+        objective=str(seen.objective),
+        lower_bound=str(bound),
+        seconds=seconds,
+        iterations=iterations,
+        nodes=seen.nodes,
+        path=path,
+    )
+
+
+def of_part(reached: Checkpoint) -> Checkpoint:
+    """What a shard's checkpoint says of the whole task: its tree. The bound and the effort are
+    those of the shard."""
+    return replace(reached, lower_bound="0", seconds=0.0, iterations=0, nodes=0)
+
+
+def start_tree(start: Checkpoint | None) -> Tree | None:
+    """The incumbent of a checkpoint."""
+    return None if start is None else Tree.from_json(start.tree)

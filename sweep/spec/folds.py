@@ -1,0 +1,120 @@
+"""How rows are held out for testing: seeded, and the same on every machine and numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.features.number_format import count
+from sweep.datasets import Dataset
+from sweep.spec.spec import Given, Holdout, KFold, NoValidation, Validation
+
+
+class Fold(NamedTuple):
+    """One way of holding rows out; a number of None means that no row is.
+
+    ``repeat`` and ``number`` count from 0. Where no row is held out, the first repetition has no
+    number, so that it is the same task as one that is not repeated.
+    """
+
+    repeat: int | None
+    number: int | None
+
+
+def describe(validation: Validation, seed: int) -> dict[str, Any] | None:
+    """What determines the rows of each fold, as plain data; None without validation.
+
+    The number of repetitions is not part of it: more of them leave the first ones as they are.
+
+    Parameters
+    ----------
+    seed : int
+        The sweep's, where the validation has none of its own.
+    """
+    if isinstance(validation, NoValidation):
+        return None
+    if isinstance(validation, Given):
+        return {"kind": validation.kind, "seed": None}
+    own = seed if validation.seed is None else validation.seed
+    common = {"kind": validation.kind, "seed": own, "stratify": validation.stratify}
+    if isinstance(validation, Holdout):
+        return {**common, "test": validation.test}
+    return {**common, "folds": validation.folds}
+
+
+def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
+    """The folds of a validation.
+
+    Raises
+    ------
+    InputError
+        If the table has too few rows for them.
+    """
+    if isinstance(validation, NoValidation):
+        return [Fold(r or None, None) for r in range(validation.repeats)]
+    needed = validation.folds if isinstance(validation, KFold) else 2
+    if n_rows < needed:
+        raise InputError(
+            f"{count(n_rows, 'row')} {'is' if n_rows == 1 else 'are'} too few for validation "
+            f"{validation.kind}: it needs {needed}"
+        )
+    if isinstance(validation, Holdout | Given):
+        return [Fold(0, 0)]
+    return [Fold(r, f) for r in range(validation.repeats) for f in range(validation.folds)]
+
+
+def test_rows(
+    described: Mapping[str, Any] | None, fold: Fold, dataset: Dataset
+) -> NDArray[np.bool_]:
+    """Which rows of a dataset a fold holds out for testing, see :func:`held_out`.
+
+    Raises
+    ------
+    InputError
+        If folds of regression are to be stratified, or the dataset does not say its test rows.
+    """
+    if described is not None and described["kind"] == "given":
+        if dataset.test_rows is None:
+            raise InputError(
+                f"dataset {dataset.name!r} does not say which of its rows are test rows; name a "
+                "column and its value there: test: {split: test}"
+            )
+        return dataset.test_rows
+    if described is not None and described["stratify"] and dataset.task == "regression":
+        raise InputError(f"dataset {dataset.name!r} has no classes to stratify by: regression")
+    return held_out(described, fold, dataset.labels[1])
+
+
+def held_out(
+    described: Mapping[str, Any] | None, fold: Fold, target: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which rows a fold holds out for testing.
+
+    Parameters
+    ----------
+    described : mapping or None
+        From :func:`describe`.
+    target : array of int, shape (n,)
+        Class of each row, for stratified folds.
+    """
+    n = len(target)
+    test = np.zeros(n, dtype=bool)
+    if described is None:
+        return test
+    # Raw draws of a bit generator are the same in every version of numpy; shuffles are not.
+    entropy = np.random.SeedSequence([described["seed"], fold.repeat or 0])
+    order = np.argsort(np.random.PCG64(entropy).random_raw(n), kind="stable")
+    if described["stratify"]:
+        order = order[np.argsort(target[order], kind="stable")]
+    position = np.arange(n, dtype=np.int64)
+    if described["kind"] == "kfold":
+        test[order[position % described["folds"] == fold.number]] = True
+    else:
+        # Every (n / count)-th row, so that a stratified test part has its share of every class.
+        count = min(max(round(n * described["test"]), 1), n - 1)
+        test[order[(position + 1) * count // n > position * count // n]] = True
+    return test

@@ -1,0 +1,236 @@
+"""The λ axis of a sweep: lists, grids, and λ = k/n."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from solver.errors import InputError
+from solver.objective.exact import as_lambda
+from sweep.spec.yaml_reader import Strict, Unrounded, problem
+
+_MOST = 100_000
+
+SAME = " = "
+"""Between the names of a λ that has several in one fold, but not in all: ``0.1 = 1/n``."""
+
+
+class Lam(NamedTuple):
+    """A λ and what the user calls it; more than one name has :data:`SAME` between them."""
+
+    exact: Fraction
+    label: str
+
+
+class Axis:
+    """The λ of some tasks, in their order, and the same as columns. Not to be changed.
+
+    A sweep of many tasks has few of them: folds, encodings and solvers share theirs.
+
+    Parameters
+    ----------
+    lams : sequence of Lam
+    """
+
+    def __init__(self, lams: Sequence[Lam]) -> None:
+        self.lams = tuple(lams)
+
+    def __len__(self) -> int:
+        return len(self.lams)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each λ as a fraction string."""
+        return [str(lam.exact) for lam in self.lams]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What the user calls each."""
+        return [lam.label for lam in self.lams]
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Each as the nearest float."""
+        return np.array([float(lam.exact) for lam in self.lams], dtype=np.float64)
+
+    @cached_property
+    def least(self) -> Axis:
+        """The least λ alone."""
+        return Axis([min(self.lams, key=lambda lam: lam.exact)])
+
+
+def _exact(value: Any) -> Any:
+    """A λ as the file has it, if it is one."""
+    written = value.text if isinstance(value, Unrounded) else value
+    try:
+        as_lambda(written)
+    except InputError as error:
+        raise problem(str(error)) from None
+    return written
+
+
+class OneLambda(Strict):
+    """A λ written out."""
+
+    value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _is_lambda(cls, value: Any) -> Any:
+        return _exact(value)
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """The λ, whatever the number of training rows."""
+        return [Lam(as_lambda(self.value), str(self.value).strip())]
+
+
+class LambdaGrid(Strict):
+    """``count`` values between two ends, both included.
+
+    Values of a logarithmic grid, and those of a linear one that are no short decimals, are rounded
+    to few significant digits, so that every λ is a short exact decimal.
+    """
+
+    start: Any = Field(alias="from")
+    to: Any
+    count: int = Field(ge=2, le=_MOST)
+    scale: Literal["log", "linear"] = "log"
+
+    @field_validator("start", "to")
+    @classmethod
+    def _is_lambda(cls, value: Any) -> Any:
+        return _exact(value)
+
+    @model_validator(mode="after")
+    def _ends(self) -> LambdaGrid:
+        first, last = as_lambda(self.start), as_lambda(self.to)
+        if first == last:
+            raise problem("'from' and 'to' are equal; a grid needs two ends", "to")
+        if self.scale == "log" and not (first and last):
+            raise problem(
+                "a log grid cannot reach 0; use a small λ, or scale: linear",
+                "to" if first else "from",
+            )
+        return self
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """The grid from ``from`` to ``to``."""
+        return _grid(as_lambda(self.start), as_lambda(self.to), self.count, self.scale)
+
+
+@lru_cache(16)
+def _grid(first: Fraction, last: Fraction, count: int, scale: str) -> list[Lam]:
+    """It is the same for every dataset and fold, so it is made once."""
+    value = _even_steps if scale == "linear" else _even_ratios
+    for digits in range(4, 16):
+        inner = [value(first, last, Fraction(i, count - 1), digits) for i in range(1, count - 1)]
+        values = [first, *inner, last]
+        if len(set(values)) == count:
+            break
+    return [Lam(value, shown(value)) for value in values]
+
+
+def _even_steps(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
+    value = first + (last - first) * part
+    is_short = len(shown(value)) <= 12 and "/" not in shown(value)
+    return value if is_short else _round(value, max(digits, 6))
+
+
+def _even_ratios(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
+    context = Context(prec=40)
+    ratio = context.power(context.divide(_decimal(last), _decimal(first)), _decimal(part))
+    return _round(Fraction(context.multiply(_decimal(first), ratio)), digits)
+
+
+class PerRow(Strict):
+    """λ = k/n for each k, where n is the number of training rows."""
+
+    ks: list[Any] = Field(alias="per-row", min_length=1)
+
+    @field_validator("ks", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        values = value if isinstance(value, list) else [value]
+        return [_exact(k) for k in values]
+
+    def expand(self, n_train: int) -> list[Lam]:
+        """λ for a training table of so many rows."""
+        return [Lam(as_lambda(k) / n_train, f"{str(k).strip()}/n") for k in self.ks]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, OneLambda) or not isinstance(value, (dict, LambdaGrid, PerRow)):
+        return "value"
+    if isinstance(value, PerRow) or (isinstance(value, dict) and "per-row" in value):
+        return "per-row"
+    return "value" if isinstance(value, dict) and set(value) == {"value"} else "grid"
+
+
+LambdaItem = Annotated[
+    Annotated[OneLambda, Tag("value")]
+    | Annotated[LambdaGrid, Tag("grid")]
+    | Annotated[PerRow, Tag("per-row")],
+    Discriminator(_kind),
+]
+
+
+def as_items(value: Any) -> Any:
+    """The YAML of ``lambdas`` as a list of models' data; a single item stands for itself."""
+    values = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, dict) else {"value": item} for item in values]
+
+
+def expand(
+    items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int, others: Collection[int] = ()
+) -> Axis:
+    """All λ for a training table of so many rows, each once, in the order they are written.
+
+    Parameters
+    ----------
+    items : sequence of OneLambda, LambdaGrid or PerRow
+    n_train : int
+    others : collection of int
+        Numbers of training rows of the other folds. What is written twice counts once only if it
+        is the same λ in all folds. In a fold where 1/n happens to be 0.1 one λ has both names.
+    """
+    sizes = dict.fromkeys([n_train, *others])
+    folds = [[lam for item in items for lam in item.expand(size)] for size in sizes]
+    distinct: dict[tuple[Fraction, ...], Lam] = {}
+    for lams in zip(*folds, strict=True):
+        distinct.setdefault(tuple(lam.exact for lam in lams), lams[0])
+    names: dict[Fraction, list[str]] = {}
+    for lam in distinct.values():
+        names.setdefault(lam.exact, []).append(lam.label)
+    return Axis([Lam(exact, SAME.join(labels)) for exact, labels in names.items()])
+
+
+def depend_on_rows(items: Sequence[OneLambda | LambdaGrid | PerRow]) -> bool:
+    """Whether :func:`expand` gives other λ for another number of training rows."""
+    return any(isinstance(item, PerRow) for item in items)
+
+
+def shown(value: Fraction) -> str:
+    """A fraction as a short decimal where it is one, else as p/q."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > 1:
+        return str(value)
+    return f"{_decimal(value).normalize():f}"
+
+
+def _decimal(value: Fraction) -> Decimal:
+    context = Context(prec=60)
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _round(value: Fraction, digits: int) -> Fraction:
+    return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(_decimal(value)))

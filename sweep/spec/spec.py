@@ -1,0 +1,570 @@
+"""The specification of a sweep: the models of its YAML."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from dask.utils import parse_bytes
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from solver.catalogue import SOLVERS
+from solver.encodings import ENCODINGS
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.features.unicode import check_storable
+from solver.limits import Limits
+from solver.shards import Shard
+from sweep.datasets.reference import DatasetRef
+from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
+from sweep.spec.task_options import LAM, PATH, PROOF, with_asks
+from sweep.spec.yaml_reader import (
+    Strict,
+    YamlFile,
+    parse_yaml,
+    problem,
+    read_yaml,
+    unknown,
+    validate,
+)
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=100)]
+
+SHARDS = "shards"
+
+MOST_SHARDS = 10_000
+"""Of one task: the driver has a row of each in memory until the last has come."""
+
+UNCERTIFIED = ("splits", "min_leaf_size")
+"""Limits under which a certificate would claim too much: it covers a limit on depth only."""
+
+_SIZES = ("replicate", "first")
+"""Sizes of a dataset that may be lists."""
+
+_LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One point on the axis of encodings or of solvers.
+
+    Parameters
+    ----------
+    name : str
+    options : dict
+        All options, defaults included, and what is asked of a solver beside, see
+        :mod:`sweep.spec.task_options`.
+    limits : dict
+        Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
+    shards : int
+        In how many shards a solver does each task. The answer is the same, so choices that differ
+        in nothing else are one.
+    """
+
+    name: str
+    options: dict[str, Any]
+    limits: dict[str, Any]
+    shards: int = 1
+
+
+class EncodingEntry(Strict):
+    """``onehot`` or ``{encoding: quantiles, k: [4, 8]}``."""
+
+    encoding: str
+    options: dict[str, list[Scalar]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _options_beside(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"encoding": data}
+        if not isinstance(data, dict) or "encoding" not in data:
+            return data
+        name = data["encoding"]
+        if name not in ENCODINGS:
+            raise unknown(name, ENCODINGS, "encoding", "encoding")
+        given = {key: value for key, value in data.items() if key != "encoding"}
+        for key in given:
+            if key not in ENCODINGS[name].options:
+                raise unknown(key, ENCODINGS[name].options, f"option of encoding {name!r}:", key)
+        options = {key: _as_list(value, key) for key, value in given.items()}
+        for choice in _product(options):
+            _checked(ENCODINGS[name].check_options, choice, None)
+        return {"encoding": name, "options": options}
+
+    def expand(self) -> Iterator[Choice]:
+        """One choice for each combination of options."""
+        for options in _product(self.options):
+            yield Choice(self.encoding, ENCODINGS[self.encoding].check_options(options), {})
+
+
+class SolverEntry(Strict):
+    """``branches`` or ``{solver: branches, options: {depth: [null, 4]}}``.
+
+    An option may also be one of the limits, which then holds for this solver alone. With
+    ``lam: path`` the λ-path from the least λ on takes the place of a tree for each λ; with
+    ``proof: true`` a certificate is stored with each row. ``ablate`` names switches of the solver,
+    or is ``all``: beside each choice there are those in which one of them is the other way round.
+    With ``shards`` each task is done in so many shards, by as many workers as there are.
+    """
+
+    solver: str
+    options: dict[str, list[Scalar]] = Field(default_factory=dict)
+    ablate: list[str] = Field(default_factory=list)
+    lam: str | None = None
+    proof: bool = False
+    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_known(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"solver": data}
+        if not isinstance(data, dict) or "solver" not in data:
+            return data
+        name, given = data["solver"], data.get("options") or {}
+        if name not in SOLVERS:
+            raise unknown(name, SOLVERS, "solver", "solver")
+        _check_asks(name, data)
+        if not isinstance(given, dict):
+            return data
+        allowed = (*SOLVERS[name].options, *_LIMIT_NAMES)
+        for key in given:
+            if key not in allowed:
+                raise problem_below("options", unknown(key, allowed, "option", key))
+        options = {key: _as_list(value, "options", key) for key, value in given.items()}
+        entry = {**data, "options": options, "ablate": _switches(name, data.get("ablate"))}
+        for choice in _ablated(name, options, entry["ablate"]):
+            _checked(lambda chosen: _split_options(name, chosen), choice, "options")
+            if _is_divided(data):
+                _checked(lambda chosen: _check_part(name, chosen), choice, SHARDS)
+        return entry
+
+    def expand(self, seed: int) -> Iterator[Choice]:
+        """One choice for each combination of options; ``seed`` is the sweep's own."""
+        if "seed" in SOLVERS[self.solver].options:
+            seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
+        else:
+            seeded = self.options
+        for given in _ablated(self.solver, seeded, self.ablate):
+            settings, limits = _split_options(self.solver, given)
+            options = with_asks(settings, self.lam, self.proof)
+            yield Choice(self.solver, options, limits, self.shards)
+
+
+def _switches(solver: str, given: Any) -> list[str]:
+    """The switches of a solver that an entry ablates."""
+    known = {
+        k: v.default for k, v in SOLVERS[solver].options.items() if isinstance(v.default, bool)
+    }
+    if given is None:
+        return []
+    if not known:
+        raise problem(f"solver {solver!r} has no switches to ablate", "ablate")
+    if given == "all":
+        return [key for key, default in known.items() if default]
+    names = given if isinstance(given, list) else [given]
+    for name in names:
+        if name not in known:
+            raise unknown(name, (*known, "all"), f"switch of solver {solver!r}:", "ablate")
+    return names
+
+
+def _ablated(
+    solver: str, options: Mapping[str, list[Any]], switches: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Every combination of options, and each again with one switch the other way round."""
+    usual = SOLVERS[solver].options
+    for choice in _product(options):
+        yield choice
+        for name in switches:
+            yield {**choice, name: not choice.get(name, usual[name].default)}
+
+
+def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
+    """Refuse a λ or a proof that a solver's entry cannot ask for."""
+    if LAM in data and data[LAM] != PATH:
+        raise problem(
+            f"{data[LAM]!r} cannot stand here; write 'lam: path' for the whole λ-path, and single "
+            "λ under 'lambdas'",
+            LAM,
+        )
+    if data.get(PROOF) is True and not SOLVERS[solver].certifies:
+        able = [name for name, kind in SOLVERS.items() if kind.certifies]
+        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
+        raise problem(f"solver {solver!r} cannot give a proof; {remedy}", PROOF)
+    if _is_divided(data):
+        _check_shards(solver, data)
+
+
+def _is_divided(data: Mapping[str, Any]) -> bool:
+    """Whether more than one shard is asked for; what is no number of shards is refused later."""
+    number = data.get(SHARDS)
+    return type(number) is int and number > 1
+
+
+def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
+    """Refuse shards of a task that cannot be divided."""
+    if not SOLVERS[solver].traits.shards:
+        able = [name for name, kind in SOLVERS.items() if kind.traits.shards]
+        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
+        raise problem(f"solver {solver!r} cannot do a task in shards; {remedy}", SHARDS)
+    if LAM in data:
+        raise problem(
+            "a λ-path cannot be done in shards: which λ is next follows from the trees before; "
+            "leave out one of the two",
+            SHARDS,
+        )
+    if data.get(PROOF) is True:
+        raise problem(
+            "there is no certificate of a search in shards; leave out one of the two", SHARDS
+        )
+
+
+def _check_part(solver: str, given: Mapping[str, Any]) -> None:
+    """Let a solver refuse to be divided with these options."""
+    settings, _ = _split_options(solver, given)
+    SOLVERS[solver](**settings).part(Shard(0, 2))
+
+
+def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A solver's own options with their defaults, and the limits among the options."""
+    kind = SOLVERS[solver]
+    own = {key: value for key, value in given.items() if key in kind.options}
+    limits = LimitsEntry.model_validate({k: v for k, v in given.items() if k not in own})
+    return kind.check_options(own), limits.given()
+
+
+def _as_list(value: Any, *at: str) -> list[Any]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise problem("the list is empty; give it at least one entry", *at)
+    for item in values:
+        if isinstance(item, (list, dict)):
+            raise problem(
+                "an option is a word, a number, true, false or null, or a list of them", *at
+            )
+    return values
+
+
+def _product(options: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*options.values()):
+        yield dict(zip(options, values, strict=True))
+
+
+def _checked(check: Any, options: dict[str, Any], at: str | None) -> None:
+    try:
+        check(options)
+    except InputError as error:
+        raise problem(str(error), at) from None
+
+
+def problem_below(part: str, error: Any) -> Any:
+    """The same error, one key further down."""
+    return problem(error.context["message"], part, *error.context["at"])
+
+
+class LimitsEntry(Strict):
+    """``{seconds: 300, memory: 4GiB, depth: 5}``: what each run may spend, and its tree's shape."""
+
+    seconds: float | None = None
+    memory: int | None = None
+    nodes: int | None = None
+    depth: int | None = None
+    splits: int | None = None
+    min_leaf_size: int | None = None
+
+    @field_validator("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
+    @classmethod
+    def _not_negative(cls, value: float | None) -> float | None:
+        if value is not None and not 0 <= value < float("inf"):
+            raise problem(f"a limit must be 0 or more, got {value}")
+        return value
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes(cls, value: Any) -> Any:
+        return read_bytes(value)
+
+    def given(self) -> dict[str, Any]:
+        """The limits that are written, a null included, by the names of ``Limits``."""
+        names = {name: getattr(self, name) for name in self.model_fields_set}
+        return {"bytes" if name == "memory" else name: value for name, value in names.items()}
+
+
+def read_bytes(value: Any) -> Any:
+    """An amount of memory: bytes, or text with a unit such as ``4GiB``."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(parse_bytes(value))
+    except ValueError:
+        raise problem(f"{value!r} is no amount of memory; write e.g. 512MiB or 4GiB") from None
+
+
+class NoValidation(Strict):
+    """Train and score on the whole table; more than once, to see how its time varies."""
+
+    kind: Literal["none"]
+    repeats: int = Field(default=1, ge=1, le=1000)
+
+
+class Holdout(Strict):
+    """Hold a share of the rows out for testing."""
+
+    kind: Literal["holdout"]
+    test: float = Field(default=0.25, gt=0, lt=1)
+    stratify: bool = False
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+
+
+class KFold(Strict):
+    """Each row is held out once, or once per repetition."""
+
+    kind: Literal["kfold"]
+    folds: int = Field(default=5, ge=2, le=1000)
+    repeats: int = Field(default=1, ge=1, le=1000)
+    stratify: bool = False
+    seed: int | None = Field(default=None, ge=0, lt=2**32)
+
+
+class Given(Strict):
+    """Hold out the rows that each dataset calls its test rows (``test: {split: test}``)."""
+
+    kind: Literal["given"]
+
+
+Validation: TypeAlias = NoValidation | Holdout | KFold | Given
+
+
+class DatasetEntry(DatasetRef):
+    """A dataset, with the encodings and λ that it has in place of the sweep's.
+
+    These two say nothing about the table, so a dump of the reference leaves them out. Where
+    ``replicate`` or ``first`` is a list, there is a dataset for each combination, see
+    :attr:`series`.
+    """
+
+    _series: tuple[DatasetEntry, ...] = PrivateAttr(default=())
+
+    encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
+    lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
+
+    @field_validator("lambdas", mode="before")
+    @classmethod
+    def _lambdas(cls, value: Any) -> Any:
+        return None if value is None else as_items(value)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _each(cls, data: Any, validate: ModelWrapValidatorHandler[DatasetEntry]) -> DatasetEntry:
+        """Lists of sizes: every combination is checked, the first one stands for all."""
+        lists = {key: data[key] for key in _SIZES if isinstance(data.get(key), list)} if (
+            isinstance(data, dict)
+        ) else {}  # fmt: skip
+        if not lists:
+            return validate(data)
+        found = []
+        for choice in _product({key: _as_list(value, key) for key, value in lists.items()}):
+            entry = validate({**data, **choice})
+            name = f"{entry.name} {', '.join(_size_words(key, choice[key]) for key in lists)}"
+            source = None if entry.path is not None else entry.origin
+            found.append(entry.model_copy(update={"name": name, "source": source}))
+        found[0]._series = tuple(found)
+        return found[0]
+
+    @property
+    def series(self) -> tuple[DatasetEntry, ...]:
+        """The datasets that the entry stands for: itself, or one for each size."""
+        return self._series or (self,)
+
+
+def _size_words(key: str, size: int) -> str:
+    """What a size adds to a dataset's name."""
+    if key == "replicate":
+        return f"x{size}"
+    return count(size, "feature")
+
+
+class Spec(Strict):
+    """A sweep.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, spaces and ``._-``.
+    datasets, encodings, lambdas, solvers : list
+        The axes; every combination is a task. A dataset may have encodings and λ of its own.
+    validation : Validation
+        How rows are held out for testing.
+    limits : LimitsEntry
+        Limits of each task.
+    seed : int
+        Seed of everything that does not have its own.
+    """
+
+    name: Name
+    datasets: list[DatasetEntry] = Field(min_length=1)
+    encodings: list[EncodingEntry] = Field(min_length=1)
+    lambdas: list[LambdaItem] = Field(min_length=1)
+    solvers: list[SolverEntry] = Field(min_length=1)
+    validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
+    limits: LimitsEntry = LimitsEntry()
+    seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _datasets(cls, value: Any) -> Any:
+        for i, item in enumerate(value if isinstance(value, list) else []):
+            for key in item if isinstance(item, dict) else []:
+                if key not in DatasetEntry.model_fields:
+                    raise unknown(key, DatasetEntry.model_fields, "key", i, key)
+        return value
+
+    @field_validator("lambdas", mode="before")
+    @classmethod
+    def _lambdas(cls, value: Any) -> Any:
+        return as_items(value)
+
+    @field_validator("validation", mode="before")
+    @classmethod
+    def _validation(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            value = {"kind": value or "none"}
+        return value
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Spec:
+        found: dict[str, DatasetEntry] = {}
+        for i, entry in enumerate(self.datasets):
+            for dataset in entry.series:
+                if dataset.name in found:
+                    raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
+                found[dataset.name] = dataset
+        object.__setattr__(self, "datasets", [*found.values()])
+        return self
+
+    @model_validator(mode="after")
+    def _paths_are_found_once(self) -> Spec:
+        if isinstance(self.validation, NoValidation) and self.validation.repeats > 1:
+            for i, entry in enumerate(self.solvers):
+                if entry.lam == PATH:
+                    raise problem(
+                        "a λ-path is not repeated; leave it out, or repeats of the validation",
+                        "solvers",
+                        i,
+                        LAM,
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _proofs_are_possible(self) -> Spec:
+        for i, entry in enumerate(self.solvers):
+            for choice in self._merged(entry) if entry.proof else ():
+                for name in UNCERTIFIED:
+                    if name in choice.limits:
+                        raise problem(
+                            f"there is no proof under the limit {name!r}, only under 'depth'; "
+                            f"leave one of the two out (options: {{{name}: null}} takes the "
+                            "limit away from this solver)",
+                            "solvers",
+                            i,
+                            PROOF,
+                        )
+        return self
+
+    def encoding_choices(self, dataset: DatasetEntry) -> list[Choice]:
+        """The axis of encodings of a dataset, each choice once."""
+        entries = self.encodings if dataset.encodings is None else dataset.encodings
+        return _distinct(c for entry in entries for c in entry.expand())
+
+    def lams(self, dataset: DatasetEntry, n_train: int, others: Collection[int] = ()) -> Axis:
+        """The axis of λ of a dataset for so many training rows; ``others`` as in ``expand``."""
+        items = self.lambdas if dataset.lambdas is None else dataset.lambdas
+        return expand(items, n_train, others)
+
+    def lams_depend_on_rows(self, dataset: DatasetEntry) -> bool:
+        """Whether the λ differ with the number of training rows."""
+        return depend_on_rows(self.lambdas if dataset.lambdas is None else dataset.lambdas)
+
+    def solver_choices(self) -> list[Choice]:
+        """The axis of solvers, each choice once, with the sweep's limits where it has no own."""
+        return _distinct(choice for entry in self.solvers for choice in self._merged(entry))
+
+    def _merged(self, entry: SolverEntry) -> Iterator[Choice]:
+        for choice in entry.expand(self.seed):
+            limits = Limits(**{**self.limits.given(), **choice.limits}).to_dict()
+            yield replace(choice, limits=limits)
+
+
+def _distinct(choices: Iterator[Choice]) -> list[Choice]:
+    found: dict[str, Choice] = {}
+    for choice in choices:
+        found.setdefault(repr(replace(choice, shards=1)), choice)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A sweep's file as it was read.
+
+    Parameters
+    ----------
+    spec : Spec
+    text : str
+        The file, to be kept beside the results.
+    base : Path
+        Folder that relative paths in it start from.
+    file : YamlFile
+        Where everything stands, for messages.
+    """
+
+    spec: Spec
+    text: str
+    base: Path
+    file: YamlFile
+
+
+def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
+    """Read and check a sweep's file.
+
+    Parameters
+    ----------
+    path : str or Path
+    base : str or Path, optional
+        Folder that relative paths start from; by default the file's own.
+
+    Raises
+    ------
+    InputError
+        Naming file, line and key, and what is allowed there.
+    """
+    path = Path(path)
+    file = read_yaml(path)
+    spec = validate(Spec, file, exact="lambdas")
+    text = path.read_text(encoding="utf-8")
+    return SweepFile(spec, text, _base(base or path.parent), file)
+
+
+def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
+    """Read a sweep from text; errors as :func:`load_spec`."""
+    file = parse_yaml(text, Path(name))
+    return SweepFile(validate(Spec, file, exact="lambdas"), text, _base(base), file)
+
+
+def _base(folder: str | Path) -> Path:
+    base = Path(folder).resolve()
+    check_storable(str(base), "the folder")
+    return base

@@ -1,0 +1,353 @@
+"""YAML that says where it is wrong: every message names the file, the line and the key.
+
+This is YAML without its traps: only ``true`` and ``false`` are booleans (``no`` is a word),
+``1e-3`` is a number, ``12:30`` and dates are text, and a key may not stand twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from solver.errors import InputError
+from solver.features.unicode import check_storable
+
+_MOST_NODES = 1_000_000
+_SHOWN = 24
+
+Location = tuple[str | int, ...]
+
+
+class _Loader(yaml.SafeLoader):
+    """Resolves only what this project means by a plain scalar."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012  the base class has it as an attribute of itself
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
+    list("-+.0123456789"),
+)
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """What a file holds, and on which line each part of it stands.
+
+    Parameters
+    ----------
+    path : Path
+    data : Any
+        Dictionaries, lists, text, numbers, booleans and None.
+    lines : dict
+        Line, from 1, of each location: a tuple of keys and positions.
+    """
+
+    path: Path
+    data: Any
+    lines: Mapping[Location, int]
+
+    def error(self, location: Location, message: str) -> InputError:
+        """An error at a location, or at the nearest place above it that is in the file."""
+        where = location
+        while where and where not in self.lines:
+            where = where[:-1]
+        line = self.lines.get(where, 1)
+        key = _key(where)
+        return InputError(f"{self.path}, line {line}: {key + ': ' if key else ''}{message}")
+
+
+def read_yaml(path: str | Path) -> YamlFile:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is not YAML, is empty, or has a key twice.
+    """
+    path = Path(path)
+    check_storable(str(path), "the file name")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file in UTF-8") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    return parse_yaml(text, path)
+
+
+def parse_yaml(text: str, path: Path) -> YamlFile:
+    """Read text; ``path`` is what messages call it. Errors as :func:`read_yaml`."""
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputError(f"{path}{line}: this is not valid YAML: {problem}") from None
+    except RecursionError:
+        raise InputError(f"{path}: the file is nested too deep") from None
+    if root is None:
+        raise InputError(f"{path} is empty")
+    lines: dict[Location, int] = {}
+    data = _build(root, (), lines, path)
+    return YamlFile(path, data, lines)
+
+
+def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path: Path) -> Any:
+    line = node.start_mark.line + 1
+    lines.setdefault(location, line)
+    if len(lines) > _MOST_NODES or len(location) > 50:
+        raise InputError(f"{path}, line {line}: the file is too large or nested too deep")
+    plain = f"tag:yaml.org,2002:{'seq' if isinstance(node, yaml.SequenceNode) else 'map'}"
+    if isinstance(node, yaml.CollectionNode) and node.tag != plain:
+        raise InputError(f"{path}, line {line}: the tag {node.tag} is not known here; leave it out")
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(item, (*location, i), lines, path) for i, item in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        result: dict[str, Any] = {}
+        for key_node, value in node.value:
+            at = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise InputError(f"{path}, line {at}: a key must be a word")
+            key = _text(key_node.value, path, at)
+            if key in result:
+                raise InputError(
+                    f"{path}, line {at}: the key {key!r} stands twice (first on line "
+                    f"{lines[(*location, key)]}); remove one of the two"
+                )
+            lines[(*location, key)] = at
+            result[key] = _build(value, (*location, key), lines, path)
+        return result
+    return _scalar(node, path, line)
+
+
+def _scalar(node: yaml.Node, path: Path, line: int) -> Any:
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    if kind == "str":
+        return _text(node.value, path, line)
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return node.value.lower() == "true"
+    try:
+        if kind == "int":
+            return int(node.value)
+        if kind == "float":
+            return _number(node.value)
+    except ValueError:
+        pass
+    raise InputError(f"{path}, line {line}: cannot read {node.value!r} with the tag {node.tag}")
+
+
+class Unrounded(float):
+    """A number that no float is: the nearest one, with the text that the file has.
+
+    Only what reads the text may take it, see :func:`validate`.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    with suppress(InvalidOperation):  # of exponents that not even a decimal can have
+        if Decimal(text) == Decimal(repr(value)) or math.isnan(value):
+            return value
+    found = Unrounded(value)
+    found.text = text
+    return found
+
+
+def _text(value: str, path: Path, line: int) -> str:
+    """Text in which pairs of surrogates, escaped as in JSON, are the characters they stand for."""
+    try:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}, line {line}: {value!a} holds a lone surrogate (\\ud800 to \\udfff), which is "
+            "half a character; write the character itself"
+        ) from None
+
+
+class Strict(BaseModel):
+    """Base of everything that is read from YAML: no unknown keys, no silent conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            names = [field.alias or name for name, field in cls.model_fields.items()]
+            for key in data:
+                if key not in names and key not in cls.model_fields:
+                    raise unknown(key, names, "key", key)
+        return data
+
+
+def unknown(
+    value: object, allowed: Iterable[str], what: str, *at: str | int
+) -> PydanticCustomError:
+    """The error of a name that is not among the allowed ones, with those that look like it.
+
+    Parameters
+    ----------
+    *at : str or int
+        The keys and positions that the error is at, below the model that raises it.
+    """
+    names = list(allowed)
+    close = difflib.get_close_matches(str(value), names, n=1, cutoff=0.6)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return problem(f"unknown {what} {value!r}{hint}; allowed: {shown}", *at)
+
+
+def problem(message: str, *at: str | int | None) -> PydanticCustomError:
+    """An error with a message of our own, at a place below the model that raises it."""
+    context = {"message": message, "at": tuple(part for part in at if part is not None)}
+    return PydanticCustomError("treesweep", "{message}", context)
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def validate(model: type[ModelT], file: YamlFile, exact: str | None = None) -> ModelT:
+    """Read a model from a file.
+
+    Parameters
+    ----------
+    exact : str, optional
+        The key below which numbers are read as they are written, however many digits they have:
+        the model takes :class:`Unrounded` there.
+
+    Raises
+    ------
+    InputError
+        With the file, the line, the key, and what is allowed there.
+    """
+    if not isinstance(file.data, dict):
+        raise file.error((), "expected 'key: value' lines")
+    _refuse_unrounded(file.data, (), file, exact)
+    try:
+        return model.model_validate(file.data)
+    except ValidationError as error:
+        raise _first(error, file) from None
+
+
+def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: str | None) -> None:
+    """Refuse numbers that would be read as other ones."""
+    if isinstance(data, Unrounded):
+        remedy = "write that" if math.isfinite(data) else "write a smaller one"
+        raise file.error(location, f"{data.text[:40]} would be read as {float(data)}; {remedy}")
+    if isinstance(data, (dict, list)):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            if key != exact:
+                _refuse_unrounded(value, (*location, key), file, exact)
+
+
+def _first(error: ValidationError, file: YamlFile) -> InputError:
+    """The first problem of a failed validation; the rest would often follow from it."""
+    details = error.errors(include_url=False)
+    first = details[0]
+    context = first.get("ctx", {})
+    location = tuple(part for part in _real(first["loc"], file.lines))
+    if first["type"] == "treesweep":
+        location = (*location, *context["at"])
+    if first["type"] in ("missing", "extra_forbidden"):
+        location = location[:-1] if location and location[-1] == first["loc"][-1] else location
+    message = _words(first)
+    others = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    return file.error(location, message + others)
+
+
+def _real(parts: Location, lines: Mapping[Location, int]) -> Iterable[str | int]:
+    """The parts of pydantic's location that are in the file; it also names union members."""
+    known: Location = ()
+    for part in parts:
+        if (*known, part) in lines:
+            known = (*known, part)
+            yield part
+
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "'key: value' entries",
+    "model_type": "'key: value' entries",
+    "model_attributes_type": "'key: value' entries",
+}
+
+
+def _words(detail: Any) -> str:
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
+    if kind == "missing":
+        return f"the key {detail['loc'][-1]!r} is missing"
+    if kind == "extra_forbidden":
+        return f"unknown key {detail['loc'][-1]!r}"
+    if kind in _EXPECTED:
+        return f"expected {_EXPECTED[kind]}, got {_brief(value)}"
+    if kind == "literal_error":
+        return f"{_brief(value)} is not allowed here; allowed: {context['expected']}"
+    if kind == "union_tag_invalid":
+        tag = context["discriminator"].strip("'")
+        return f"unknown {tag} {context['tag']!r}; allowed: {context['expected_tags']}"
+    if kind == "union_tag_not_found":
+        return f"the key {context['discriminator']} is missing"
+    if kind == "too_short":
+        return "the list is empty; give it at least one entry"
+    if kind == "value_error":
+        return str(context.get("error", detail["msg"]))
+    text = str(detail["msg"])
+    return text[:1].lower() + text[1:] + ("" if kind == "treesweep" else f", got {_brief(value)}")
+
+
+def _brief(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "'key: value' entries"
+    if isinstance(value, list):
+        return "a list"
+    return repr(value)
+
+
+def _key(location: Location) -> str:
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part + 1}]"
+        else:
+            text += f".{part}" if text else part
+    return text

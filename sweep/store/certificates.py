@@ -1,0 +1,128 @@
+"""Certificates of what a run has proven, as files beside the rows: ``proofs/KEY.parquet``.
+
+The columns are those of :class:`solver.verify.certificate.Certificate`; its ``meta`` stand as JSON
+in the schema's metadata under ``treesweep-certificate``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from solver.base import Watch
+from solver.errors import InputError
+from solver.limits import Limits
+from solver.path.path import Path as LamPath
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status
+from solver.verify.certificate import Certificate, Claim
+from sweep.plan.task_keys import canonical
+from sweep.storage import Folder
+from sweep.store import checksummed_parquet
+
+FOLDER = "proofs"
+
+BYTES = "proof_bytes"
+"""The column that says how large the certificate of a row is."""
+
+CONTENT = "proof_content"
+"""Under this name a row on its way to the store has the bytes of its certificate."""
+
+_META = b"treesweep-certificate"
+
+_AGAIN = "remove it, then 'treesweep resume' makes it again"
+
+Columns = dict[str, NDArray[Any] | list[Any]]
+
+
+class Certifier(Protocol):
+    """A solver that can certify what it has proven."""
+
+    def certify(
+        self, problem: Problem, claims: Sequence[Claim], limits: Limits, watch: Watch
+    ) -> Certificate:
+        """The certificate of all claims."""
+
+
+def claims_of(solution: Solution, path: LamPath | None) -> list[Claim]:
+    """What a run has proven: its tree, or the corners of its path at which a search ended so.
+
+    These are enough: the objective is concave in λ, so it is known between two proven corners.
+    """
+    if path is None:
+        proven = solution.status is Status.OPTIMAL
+        return [Claim(solution.lam, int(solution.errors), solution.splits)] if proven else []
+    closed = {
+        point.lam for point in path.points if point.lower_bound == path.objective_at(point.lam)
+    }
+    return [Claim(s.start, int(s.errors), s.splits) for s in path.steps if s.start in closed]
+
+
+def to_bytes(certificate: Certificate) -> bytes:
+    """A certificate as a Parquet file."""
+    table = pa.table({name: pa.array(column) for name, column in certificate.columns().items()})
+    table = table.replace_schema_metadata({_META: canonical(certificate.meta)})
+    return bytes(checksummed_parquet.to_bytes(table))
+
+
+def read_certificate(folder: Folder, name: str) -> tuple[Columns, dict[str, Any]]:
+    """The columns and the meta of a stored certificate.
+
+    Raises
+    ------
+    InputError
+        If it is not there, is damaged, or is no certificate.
+    """
+    path = folder.where(name)
+    try:
+        table = checksummed_parquet.read_table(folder, name, remedy=_AGAIN)
+    except FileNotFoundError:
+        raise InputError(f"the certificate {path} is not there") from None
+    try:
+        meta = json.loads((table.schema.metadata or {})[_META])
+    except (KeyError, ValueError):
+        raise InputError(f"{path} is no certificate: its metadata do not say of what") from None
+    if not isinstance(meta, dict) or any(column.null_count for column in table.columns):
+        raise InputError(f"{path} is damaged: it is not what a solver writes")
+    return {name: _plain(table[name]) for name in table.column_names}, meta
+
+
+def _plain(column: pa.ChunkedArray) -> NDArray[Any] | list[Any]:
+    numeric = pa.types.is_integer(column.type)
+    return np.asarray(column.to_numpy()) if numeric else list(column.to_pylist())
+
+
+def relative_path(key: str) -> str:
+    """Where the certificate of a task is, from the sweep's folder."""
+    return f"{FOLDER}/{key}.parquet"
+
+
+def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
+    """Which of some rows (with ``key`` and :data:`BYTES`) have a certificate of which the file is
+    not there, or has another size."""
+    claimed = rows[BYTES]
+    if claimed.null_count == len(claimed):
+        return pc.is_valid(claimed)
+    found = {PurePosixPath(name).stem: size for name, size in folder.names(FOLDER)}
+    at = pc.index_in(rows["key"], pa.array(list(found), pa.string()))
+    sizes = pa.array(list(found.values()), pa.int64()).take(at)
+    whole = pc.fill_null(pc.equal(sizes, claimed), False)
+    return pc.and_(pc.is_valid(claimed), pc.invert(whole))
+
+
+def save_certificate(folder: Folder, key: str, content: bytes) -> None:
+    """Put a certificate beside the rows; it is on the disk when this returns.
+
+    Raises
+    ------
+    UnwritableError
+        If there is no room for it.
+    """
+    folder.write(relative_path(key), content)

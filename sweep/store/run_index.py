@@ -1,0 +1,278 @@
+"""What a store knows of each key: how the run ended that counts, see :mod:`sweep.store.row_precedence`.
+
+Keys are kept as their 32 bytes, sorted, the rest beside them: a million take 46 MB. Rows that have
+just come wait in a dict until they are worth merging.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from solver.solution import Status
+from sweep.plan import task_keys
+from sweep.plan.plan import Block
+from sweep.store import row_precedence
+
+COLUMNS = ("key", "status", "limits", "attempt")
+"""The columns of rows that an index is made of."""
+
+_STATUSES = list(Status)
+_CODE = {status.value: code for code, status in enumerate(_STATUSES)}
+_STANDING = np.array([row_precedence.standing(status) for status in _STATUSES])
+_DIGEST = np.dtype("S32")
+
+_MOST_RECENT = 50_000
+
+
+class Answer(NamedTuple):
+    """What is known of a key: how the run that counts ended, and under which limits (JSON)."""
+
+    status: Status
+    limits: str
+    attempt: int
+
+
+class _Run(NamedTuple):
+    """The run of a key that counts: codes of its status and limits, its attempt, the last attempt
+    of the key, and whether it has lost its certificate."""
+
+    status: int
+    limits: int
+    attempt: int
+    last: int
+    lost: bool = False
+
+
+class _Runs(NamedTuple):
+    """Keys, and for each what :class:`_Run` has."""
+
+    digests: NDArray[np.bytes_]
+    statuses: NDArray[np.uint8]
+    limits: NDArray[np.int32]
+    attempts: NDArray[np.int32]
+    last: NDArray[np.int32]
+    lost: NDArray[np.bool_]
+
+
+class Index:
+    """The run of each key that counts.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        With :data:`COLUMNS`.
+    lost : array of bool, optional
+        Which rows have lost their certificate. Where such a run counts, its task is to be run
+        again: it is told as failed. Only a run that settles as much replaces it.
+    """
+
+    def __init__(self, rows: pa.Table, lost: NDArray[np.bool_] | None = None) -> None:
+        self._texts: list[str] = []
+        self._budgets: list[dict[str, Any]] = []
+        self._codes: dict[str, int] = {}
+        self._recent: dict[str, _Run] = {}
+        found = self._columns(rows)
+        self._sorted = _best(found if lost is None else found._replace(lost=lost))
+
+    def __len__(self) -> int:
+        return len(self._merged().digests)
+
+    def __contains__(self, key: str) -> bool:
+        return self._run(key) is not None
+
+    def lost_of(self, block: Block, places: Sequence[int]) -> set[str]:
+        """The keys of runs without their certificate that would answer tasks of a block, which
+        are given by their places in it."""
+        if not self._merged().lost.any():
+            return set()
+        found: set[str] = set()
+        for limits in (block.limits, *self.limits_within(block)):
+            names = block.maker.keys([block.axis.texts[place] for place in places], limits)
+            at, known = self._look_up(names)
+            known[known] = self._sorted.lost[at[known]]
+            found.update(name for name, is_lost in zip(names, known, strict=True) if is_lost)
+        return found
+
+    def get(self, key: str) -> Answer | None:
+        """What is known of a key."""
+        run = self._run(key)
+        if run is None:
+            return None
+        status = Status.ERROR if run.lost else _STATUSES[run.status]
+        return Answer(status, self._texts[run.limits], run.attempt)
+
+    def attempts(self, key: str) -> int:
+        """How often a key has been run before."""
+        run = self._run(key)
+        return run.last if run else 0
+
+    def _run(self, key: str) -> _Run | None:
+        if key in self._recent:
+            return self._recent[key]
+        at, found = self._look_up([key])
+        return self._at(at[0]) if found[0] else None
+
+    def _at(self, place: np.intp) -> _Run:
+        return _Run(*(column[place].item() for column in self._sorted[1:]))
+
+    def keys(self) -> list[str]:
+        """All keys, in order."""
+        return [bytes(digest).ljust(32, b"\0").hex() for digest in self._merged().digests]
+
+    def add(self, rows: pa.RecordBatch | pa.Table) -> bool:
+        """Take rows that have come; says whether a key has more than one of them by now."""
+        repeats = False
+        columns = [rows[name].to_pylist() for name in COLUMNS]
+        at, found = self._look_up(columns[0])
+        for place, (key, status, limits, attempt) in enumerate(zip(*columns, strict=True)):
+            new = _Run(_CODE[status], self._code(limits), attempt, attempt)
+            old = self._recent.get(key) or (self._at(at[place]) if found[place] else None)
+            if old is not None:
+                repeats = True
+                last = max(old.last, attempt)
+                is_better = _rank(new) >= _rank(old)
+                new = (new if is_better else old)._replace(last=last)
+            self._recent[key] = new
+        if len(self._recent) > _MOST_RECENT:
+            self._merged()
+        return repeats
+
+    def is_replaced(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Which of some rows (with ``key`` and ``attempt``) do not count: another one does."""
+        self._merged()
+        at, found = self._look_up(rows["key"].to_pylist())
+        replaced = np.zeros(len(at), dtype=bool)
+        replaced[found] = rows["attempt"].to_numpy()[found] != self._sorted.attempts[at[found]]
+        return replaced
+
+    def answers_to(self, block: Block) -> list[str | None]:
+        """For each task of a block the key of the stored row that answers it, or None.
+
+        It is the task's own, or that of the same task under smaller limits that were not hit; the
+        rule is that of :mod:`sweep.store.row_precedence`.
+        """
+        self._merged()
+        own = block.keys()
+        _, stands = self._status_of(own)
+        found = [k if s > row_precedence.FAILED else None for k, s in zip(own, stands, strict=True)]
+        for text in sorted(self._texts):  # in an order that does not depend on that of the parts
+            if text != block.limits:
+                self._answer_otherwise(block, text, found, stands)
+        return found
+
+    def _answer_otherwise(
+        self, block: Block, text: str, found: list[str | None], stands: NDArray[np.int64]
+    ) -> None:
+        """Fill in the answers that tasks without a final one of their own have under other
+        limits."""
+        stored = self._budgets[self._codes[text]]
+        open_ones = np.flatnonzero(stands < row_precedence.FINAL)
+        if not len(open_ones) or not task_keys.extends(block.solver.limits, stored):
+            return
+        good = np.array([task_keys.answers(s, stored, block.solver.limits) for s in _STATUSES])
+        texts = block.axis.texts
+        others = block.maker.keys([texts[i] for i in open_ones], text)
+        statuses, standings = self._status_of(others)
+        better = good[statuses] & row_precedence.takes_over(standings, stands[open_ones])
+        for i in np.flatnonzero(better):
+            found[open_ones[i]] = others[i]
+            stands[open_ones[i]] = standings[i]
+
+    def limits_within(self, block: Block) -> list[str]:
+        """The other limits of stored rows whose runs a task of a block can go on from."""
+        return [
+            text
+            for text, stored in zip(self._texts, self._budgets, strict=True)
+            if text != block.limits and task_keys.extends(block.solver.limits, stored)
+        ]
+
+    def _status_of(self, names: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The code of each key's status, and what its run stands."""
+        at, found = self._look_up(names)
+        statuses = np.zeros(len(at), np.uint8)
+        stands = np.full(len(at), row_precedence.MISSING)
+        statuses[found] = self._sorted.statuses[at[found]]
+        lost = self._sorted.lost[at[found]]
+        stands[found] = np.where(lost, row_precedence.FAILED, _STANDING[statuses[found]])
+        return statuses, stands
+
+    def _look_up(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Where keys are among the sorted ones, and which are."""
+        there, digests = self._sorted.digests, _digests(names)
+        at = np.searchsorted(there, digests)
+        found = np.zeros(len(digests), dtype=bool)
+        inside = at < len(there)
+        found[inside] = there[at[inside]] == digests[inside]
+        return at, found
+
+    def _merged(self) -> _Runs:
+        """All that is known, in order."""
+        if self._recent:
+            recent = map(np.array, zip(*self._recent.values(), strict=True))
+            new: list[NDArray[Any]] = [_digests([*self._recent]), *recent]
+            known: list[Any] = [*self._sorted]
+            both = [
+                np.concatenate([old, column.astype(old.dtype)])
+                for old, column in zip(known, new, strict=True)
+            ]
+            self._sorted = _best(_Runs(*both))
+            self._recent = {}
+        return self._sorted
+
+    def _columns(self, rows: pa.Table) -> _Runs:
+        parts = [_digests(chunk.to_pylist()) for chunk in rows["key"].chunks]
+        attempts = rows["attempt"].to_numpy().astype(np.int32)
+        return _Runs(
+            np.concatenate([np.zeros(0, _DIGEST), *parts]),
+            _coded(rows["status"], _CODE.__getitem__).astype(np.uint8),
+            _coded(rows["limits"], self._code),
+            attempts,
+            attempts,
+            np.zeros(len(rows), dtype=bool),
+        )
+
+    def _code(self, limits: str) -> int:
+        """The number of a text of limits."""
+        if limits not in self._codes:
+            self._codes[limits] = len(self._texts)
+            self._texts.append(limits)
+            self._budgets.append(json.loads(limits))
+        return self._codes[limits]
+
+
+def _rank(run: _Run) -> tuple[int, int]:
+    """By which a run counts, or another one of its key."""
+    return int(_STANDING[run.status]), run.attempt
+
+
+def _best(runs: _Runs) -> _Runs:
+    """Of the runs of each key the one that counts, in the order of the keys."""
+    order = row_precedence.runs_in_order(runs.digests, _STANDING[runs.statuses], runs.attempts)
+    ordered = runs.digests[order]
+    ends = np.ones(len(order), dtype=bool)
+    ends[:-1] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(np.roll(ends, 1))
+    last = np.maximum.reduceat(runs.last[order], starts) if len(order) else runs.last
+    kept: list[Any] = [column[order[ends]] for column in runs]
+    return _Runs(*kept)._replace(last=last)
+
+
+def _coded(column: pa.ChunkedArray, code: Callable[[str], int]) -> NDArray[np.int32]:
+    """Numbers for the few different texts of a column."""
+    encoded = column.dictionary_encode().unify_dictionaries()
+    if not encoded.num_chunks or not len(encoded):
+        return np.zeros(0, np.int32)
+    codes = np.array([code(text) for text in encoded.chunk(0).dictionary.to_pylist()], np.int32)
+    parts = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+    return np.asarray(codes[np.concatenate(parts)])
+
+
+def _digests(names: Sequence[str]) -> NDArray[np.bytes_]:
+    """Keys as their 32 bytes."""
+    return np.frombuffer(bytes.fromhex("".join(names)), dtype=_DIGEST)

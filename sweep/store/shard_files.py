@@ -1,0 +1,99 @@
+"""The shards that a sweep's folder keeps, of tasks of which others are not finished:
+``shards/KEY.INDEX-of-NUMBER.parquet``, a row each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from solver.errors import InputError
+from solver.shards import Shard
+from sweep.rows.schema import SCHEMA
+from sweep.storage import Folder, StorageError
+from sweep.store import checksummed_parquet
+
+FOLDER = "shards"
+
+WORTH = 1.0
+"""A shard that took fewer seconds is sooner done again than kept."""
+
+_NAME = re.compile(rf"{FOLDER}/(?P<key>[^./]+)\.(?P<index>\d+)-of-(?P<number>\d+)\.parquet")
+
+
+def kept_shards(folder: Folder) -> dict[str, set[Shard]]:
+    """The finished shards that a store has, by their task's key; it may be written to meanwhile."""
+    found: dict[str, set[Shard]] = {}
+    for entry in folder.names(FOLDER):
+        if name := _NAME.fullmatch(entry.name):
+            shard = Shard(int(name["index"]), int(name["number"]))
+            found.setdefault(name["key"], set()).add(shard)
+    return found
+
+
+class KeptShards:
+    """The finished shards of a store; its driver's alone.
+
+    Parameters
+    ----------
+    folder : Folder
+        The store's.
+    tell : callable
+        Told what is found damaged.
+    """
+
+    def __init__(self, folder: Folder, tell: Callable[[str], None]) -> None:
+        self._folder, self._tell = folder, tell
+        folder.remove_leftovers(FOLDER)
+        self._kept = kept_shards(folder)
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def keep(self, key: str, shard: Shard, row: pa.RecordBatch) -> None:
+        """Keep what a shard of a task has found; it is on the disk when this returns.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written now.
+        """
+        checksummed_parquet.write_table(
+            self._folder, _name(key, shard), pa.Table.from_batches([row])
+        )
+        self._kept.setdefault(key, set()).add(shard)
+
+    def held(self, key: str) -> dict[Shard, dict[str, Any]]:
+        """The rows of a task's shards, of any number of them; what is damaged is left out."""
+        found = {}
+        for shard in self._kept.get(key, ()):
+            with suppress(FileNotFoundError, StorageError):
+                try:
+                    again = "the shard is done again"
+                    table = checksummed_parquet.read_table(
+                        self._folder, _name(key, shard), remedy=again
+                    )
+                except checksummed_parquet.DamagedError as error:
+                    self._tell(str(error))
+                    continue
+                if table.schema.equals(SCHEMA) and len(table) == 1:
+                    found[shard] = table.to_pylist()[0]
+        return found
+
+    def drop(self, key: str) -> None:
+        """Remove what is kept of a task, if anything is."""
+        for shard in self._kept.pop(key, ()):
+            with suppress(InputError):  # the next driver finds it, and that it is of no use
+                self._folder.remove(_name(key, shard))
+
+    def drop_all_but(self, is_kept: Callable[[str], bool]) -> None:
+        """Remove what a driver that was killed has left."""
+        for key in [key for key in self._kept if not is_kept(key)]:
+            self.drop(key)
+
+
+def _name(key: str, shard: Shard) -> str:
+    return f"{FOLDER}/{key}.{shard.index}-of-{shard.number}.parquet"

@@ -1,0 +1,127 @@
+"""The states that a sweep's folder keeps, of searches that can go on: ``states/KEY.parquet``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from solver.errors import InputError
+from sweep.rows.rows import Checkpoint
+from sweep.storage import Folder, StorageError
+from sweep.store.state_file import check_identity, read_about
+
+FOLDER = "states"
+_SUFFIX = ".parquet"
+
+KEPT = 16 * 2**30
+"""Bytes that the states of runs that a limit ended may take together."""
+
+
+def state_name(key: str) -> str:
+    """Where the state of a task is, from the store's folder."""
+    return f"{FOLDER}/{key}{_SUFFIX}"
+
+
+def state_sizes(folder: Folder) -> dict[str, int]:
+    """Bytes of each state file of a store, by the task's key, while it is written to or not."""
+    found = ((PurePosixPath(name), size) for name, size in folder.names(FOLDER))
+    return {name.stem: size for name, size in found if name.suffix == _SUFFIX}
+
+
+class Held(NamedTuple):
+    """A state that a search can go on from; ``open`` gives its file."""
+
+    key: str
+    open: Callable[[], pa.NativeFile]
+    size: int
+    reached: Checkpoint
+
+
+class States:
+    """The states of a store; its driver's alone.
+
+    Parameters
+    ----------
+    folder : Folder
+        The store's.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        folder.remove_leftovers(FOLDER)
+        self._sizes = state_sizes(folder)
+        self._damaged: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._sizes
+
+    def __bool__(self) -> bool:
+        return bool(self._sizes)
+
+    def incoming(self, token: str) -> Path:
+        """Where a state is put until :meth:`adopt`, on this machine."""
+        return self.folder.stage(f"{FOLDER}/{token}")
+
+    def adopt(self, key: str, path: Path, iterations: int) -> bool:
+        """Keep a whole file as the state of a task, unless the one there is further."""
+        held = self._reached(key)
+        if held is not None and held.iterations > iterations:
+            path.unlink(missing_ok=True)
+            return False
+        size = path.stat().st_size
+        self.folder.adopt(path, state_name(key))
+        self._sizes[key] = size
+        return True
+
+    def held(self, key: str, identity: Mapping[str, str]) -> Held | None:
+        """The state of a task; None if there is none, or none that is of use: see :meth:`notes`."""
+        if key not in self._sizes:
+            return None
+        name = state_name(key)
+        where = self.folder.where(name)
+        try:
+            with self.folder.open(name) as file:
+                about = read_about(file, where)
+            check_identity(where, about, identity)
+            reached = Checkpoint(**about.reached)
+            return Held(key, partial(self.folder.open, name), self._sizes[key], reached)
+        except StorageError:
+            return None
+        except (FileNotFoundError, InputError, TypeError) as error:
+            self._damaged.append(f"a search begins again from its best tree: {error}")
+            self.drop(key)
+            return None
+
+    def _reached(self, key: str) -> Checkpoint | None:
+        if key not in self._sizes:
+            return None
+        try:
+            with self.folder.open(state_name(key)) as file:
+                return Checkpoint(**read_about(file, key).reached)
+        except (FileNotFoundError, InputError, TypeError):
+            return None
+
+    def notes(self) -> list[str]:
+        """What was found damaged since the last time this was asked."""
+        found, self._damaged = self._damaged, []
+        return found
+
+    def drop(self, key: str) -> None:
+        """Remove the state of a task, if there is one."""
+        if self._sizes.pop(key, None) is not None:
+            with suppress(StorageError):  # the next driver finds it, and that it is of no use
+                self.folder.remove(state_name(key))
+
+    def drop_all_but(self, is_kept: Callable[[str], bool]) -> None:
+        """Remove what a driver that was killed has left."""
+        for key in [key for key in self._sizes if not is_kept(key)]:
+            self.drop(key)
+
+    def size_of(self, is_counted: Callable[[str], bool]) -> int:
+        """Bytes that the states of some tasks take."""
+        return sum(size for key, size in self._sizes.items() if is_counted(key))

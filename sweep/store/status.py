@@ -1,0 +1,220 @@
+"""How far a sweep is, live or dead, from its folder alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from solver.solution import Status
+from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap, row_gap
+from sweep.storage import Folder, Place, open_folder
+from sweep.store.lease import is_live, read_life
+from sweep.store.part_files import Parts
+from sweep.store.plan_file import plan_tables, planned_tasks
+from sweep.store.row_precedence import rows_of_keys, rows_of_tasks
+from sweep.store.shard_files import kept_shards
+from sweep.store.states import state_sizes
+from sweep.store.store import CHECKPOINTS, read_checkpoint, read_manifest
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """How far a sweep is.
+
+    Parameters
+    ----------
+    sweep : str
+        Its name.
+    folder : str
+    live : bool
+        Whether a driver is at work.
+    driver : str or None
+        Which one is, or was.
+    updated : float or None
+        When it was last heard of, in seconds since 1970.
+    total, done, failed, running, missing : int
+        Tasks of the plan: all; answered; ended in an error or killed; on a worker now; the rest.
+        Which row is that of a task is the rule of :mod:`sweep.store.row_precedence`.
+    impossible : int
+        Cells of the spec that cannot be run.
+    unfinished : int
+        Tasks without an answer that begin where an earlier run left them.
+    states, state_bytes : int
+        Searches whose state the folder keeps, of this plan or an earlier one, unfinished or ended
+        by a limit; what the files take.
+    statuses : dict
+        Number of tasks by the status of their row.
+    uncertified : int
+        Answered tasks that were asked for a certificate and have none.
+    worst_gap : float or None
+        Largest gap among done tasks and unfinished ones; of a λ-path at the λ where it is worst.
+    seconds : float
+        Search time of the rows of all tasks.
+    rate, eta : float or None
+        Tasks a second and seconds to the end, of a live sweep.
+    workers, memory : int
+        Of a live sweep; bytes.
+    """
+
+    sweep: str
+    folder: str
+    live: bool
+    driver: str | None
+    updated: float | None
+    total: int
+    done: int
+    failed: int
+    running: int
+    missing: int
+    impossible: int
+    unfinished: int
+    states: int
+    state_bytes: int
+    statuses: dict[str, int]
+    uncertified: int
+    worst_gap: float | None
+    seconds: float
+    rate: float | None
+    eta: float | None
+    workers: int
+    memory: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return asdict(self)
+
+
+def sweep_status(path: Place) -> SweepStatus:
+    """Read how far a sweep is.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or a part file is damaged.
+    """
+    folder = open_folder(path)
+    name = read_manifest(folder)["sweep"]
+    live = is_live(folder)
+    tasks, impossible = planned_tasks(folder, ("key", "answered_by")), _impossible(folder)
+    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error"]
+    stored = Parts(folder).read(columns, _without_texts)
+    place = rows_of_tasks(tasks, stored)
+    rows = stored.take(pa.array(place[place >= 0]))
+    statuses = _counts(rows["status"])
+    failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
+    done = len(rows) - failed
+    answered = np.zeros(len(tasks), dtype=bool)
+    answered[place >= 0] = _has_tree(rows).to_numpy()
+    unanswered = tasks["key"].filter(pa.array(~answered))
+    open_gaps = _open_gaps(folder, unanswered)
+    gaps = [*open_gaps, *_path_gaps(folder, rows)]
+    if (most := largest_gap(rows)) is not None:
+        gaps.append(most)
+    states = state_sizes(folder)
+    life = read_life(folder)
+    numbers = life.numbers if life and live else {}
+    left = len(tasks) - done - failed
+    running = min(int(numbers.get("running", 0)), left)
+    return SweepStatus(
+        sweep=name,
+        folder=str(folder),
+        live=live,
+        driver=life.name if life else None,
+        updated=life.updated if life else None,
+        total=len(tasks),
+        done=done,
+        failed=failed,
+        running=running,
+        missing=left - running,
+        impossible=impossible,
+        unfinished=len(open_gaps) + _in_shards(folder, unanswered),
+        states=len(states),
+        state_bytes=sum(states.values()),
+        statuses=statuses,
+        uncertified=int(pc.sum(pc.and_(rows["error"], _has_tree(rows))).as_py() or 0),
+        worst_gap=max(gaps) if gaps else None,
+        seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0),
+        rate=numbers.get("rate"),
+        eta=numbers.get("eta"),
+        workers=int(numbers.get("workers", 0)),
+        memory=int(numbers.get("memory", 0)),
+    )
+
+
+def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:
+    """Of how many unanswered tasks there are finished shards and nothing else."""
+    checkpoints = {PurePosixPath(name).stem for name, _ in folder.names(CHECKPOINTS)}
+    return len(_among(kept_shards(folder).keys() - checkpoints, unanswered))
+
+
+def _among(keys: Iterable[str], tasks: pa.ChunkedArray) -> list[str]:
+    """Those of some keys that are keys of some tasks."""
+    found = pa.array([*keys], pa.string())
+    return list(found.filter(pc.is_in(found, value_set=tasks)).to_pylist())
+
+
+def _impossible(folder: Folder) -> int:
+    """The number of cells that cannot be run."""
+    tables = plan_tables(folder, ["key", "tasks"])
+    return sum(pc.sum(t.filter(pc.is_null(t["key"]))["tasks"]).as_py() or 0 for t in tables)
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each value is there, the most frequent first."""
+    found = {str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _without_texts(part: pa.Table) -> pa.Table:
+    """Rows with whether there is an error, instead of its text."""
+    place = part.schema.get_field_index("error")
+    return part.set_column(place, "error", pc.is_valid(part["error"]))
+
+
+def _has_tree(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
+
+
+def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
+    """Those of the unanswered tasks that have a search to go on from."""
+    names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
+    found = [read_checkpoint(folder, names[key]) for key in _among(names, unanswered)]
+    kept = [checkpoint for checkpoint in found if checkpoint is not None]
+    keys = pa.array([one.key for one in kept if one.path is not None], pa.string())
+    lams: dict[str, Fraction] = {}
+    for table in plan_tables(folder, ["key", "lam_exact"]) if len(keys) else ():
+        own = table.filter(pc.is_in(table["key"], keys))
+        lams.update(zip(own["key"].to_pylist(), map(Fraction, own["lam_exact"].to_pylist()),
+                        strict=True))  # fmt: skip
+    return [float(checkpoint_gap(one, lams.get(one.key))) for one in kept]
+
+
+def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:
+    """Those of the λ-paths among the answers that ended before all of them was proven."""
+    names = [s.value for s in Status if s is Status.STOPPED or s.is_limit]
+    keys = answers["key"].filter(pc.is_in(answers["status"], pa.array(names))).unique()
+    if not len(keys):
+        return []
+
+    def open_paths(part: pa.Table) -> pa.Table:
+        is_open = pc.and_(pc.is_valid(part["path"]), pc.is_in(part["status"], pa.array(names)))
+        return part.filter(pc.and_(is_open, pc.is_in(part["key"], keys)))
+
+    columns = ["key", "attempt", "status", "total_weight", "path", "path_points"]
+    rows = Parts(folder).read(columns, open_paths)
+    place = rows_of_keys(keys, rows)
+    rows = rows.take(pa.array(place[place >= 0]))
+    return [float(row_gap(row)) for batch in rows.to_batches(200) for row in batch.to_pylist()]
+
+
+def age(status: SweepStatus) -> float | None:
+    """Seconds since the driver was last heard of."""
+    return None if status.updated is None else max(0.0, time.time() - status.updated)

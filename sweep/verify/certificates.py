@@ -1,0 +1,100 @@
+"""Checking certificates with the small independent checker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.objective.exact import objective
+from solver.path.envelope import Envelope, Point
+from solver.problem.problem import Problem
+from solver.solution import Status
+from solver.verify.checker import Refused, check
+from sweep.rows.path_columns import objective_at, stored_claims
+from sweep.spec.task_options import asks_proof
+from sweep.storage import Folder
+from sweep.store.certificates import read_certificate, relative_path
+from sweep.verify.raw_data import Place, Tables
+
+
+def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
+    """Whether a row that asks for a proof has one, and its file is there."""
+    name = row["proof"]
+    if name is None:
+        if asks_proof(json.loads(row["solver_options"])) and _proven(row):
+            why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
+            yield f"it was asked for a proof and has none{why}"
+        return
+    if name != relative_path(row["key"]):
+        yield f"its certificate is {name!r} instead of {relative_path(row['key'])!r}"
+        return
+    try:
+        size = folder.size(name)
+    except FileNotFoundError:
+        yield f"its certificate {name} is not there"
+        return
+    if size != row["proof_bytes"]:
+        yield f"its certificate has {count(size, 'byte')}, the row says {row['proof_bytes']}"
+
+
+def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:
+    """Whether a row's certificate proves the bounds of the row; :func:`check_presence` must have
+    found nothing."""
+    problem = tables.problem(Place.of(row), row["encoding"], row["encoding_options"])
+    try:
+        columns, meta = read_certificate(folder, row["proof"])
+        # Its many small products of matrices only lose by threads, most of all on a busy machine.
+        with threadpool_limits(1):
+            proven = check(problem.codes, problem.arities, problem.counts, columns, meta)
+    except InputError as error:
+        yield str(error)
+        return
+    except Refused as error:
+        yield f"its certificate is refused: {error}"
+        return
+    most, covered = json.loads(row["limits"]).get("depth"), meta.get("depth")
+    if covered is not None and (most is None or covered < most):
+        yield f"its certificate is one for trees up to depth {covered}, its limit is {most}"
+        return
+    for lam, bound in _proven(row).items():
+        if proven.get(lam) != bound:
+            found = "nothing" if lam not in proven else f"the lower bound {proven[lam]}"
+            yield f"its certificate proves {found} at λ = {lam}, the row claims {bound}"
+            return
+    if row["path"] is not None:
+        yield from _check_steps(row, proven, problem)
+
+
+def _check_steps(
+    row: Mapping[str, Any], proven: Mapping[Fraction, Fraction], problem: Problem
+) -> Iterator[str]:
+    """Whether what a certificate proves at some λ proves all steps that are called proven."""
+    weight, leaf = row["total_weight"], Fraction(problem.leaf_errors, problem.total_weight)
+    floor = Fraction(problem.unavoidable_errors, problem.total_weight)
+    bounds = Envelope.of((Point(lam, bound) for lam, bound in proven.items()), floor, leaf)
+    for step in stored_claims(row)[0]:
+        best = objective(step.errors, step.splits, weight, step.start)
+        if step.proven and bounds.at(step.start) != best:
+            yield f"its certificate does not prove the step of its path from λ = {step.start}"
+
+
+def _proven(row: Mapping[str, Any]) -> dict[Fraction, Fraction]:
+    """The λ at which a row claims to have proven its tree, and the objectives there."""
+    if row["path"] is None:
+        if row["status"] != Status.OPTIMAL:
+            return {}
+        return {Fraction(row["lam_exact"]): Fraction(row["objective_exact"])}
+    steps, points = stored_claims(row)
+    found: dict[Fraction, Fraction] = {}
+    corners = {step.start for step in steps}
+    for point in points:
+        best = objective_at(steps, point.lam, row["total_weight"])
+        if point.lam in corners and best is not None and point.lower_bound == best:
+            found[point.lam] = best
+    return found

@@ -1,0 +1,162 @@
+"""The datasets of a sweep, as a check reads them: the raw rows, and the problems of its folds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.errors import InputError
+from solver.objective.exact import Errors
+from solver.problem.problem import Problem
+from solver.trees.tree import Tree
+from solver.verify.scorer import score_rows
+from sweep.datasets import Dataset, load_dataset
+from sweep.spec import folds
+from sweep.storage import Folder
+from sweep.store.store import stored_sweep
+from sweep.worker.encode import encode
+
+_MOST_SCORES = 500_000
+"""So many trees' scores are kept."""
+
+
+class Place(NamedTuple):
+    """A fold of a table, which is known by its content."""
+
+    data_hash: str
+    validation: str
+    repeat: int | None
+    fold: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Place:
+        """That of a stored row."""
+        return cls(row["data_hash"], row["validation"], row["repeat"], row["fold"])
+
+
+class Scored(NamedTuple):
+    """What a tree is and does."""
+
+    splits: int
+    leaves: int
+    depth: int
+    errors: Errors
+    test_errors: Errors
+
+
+class Tables:
+    """The tables that a sweep's file names today, by their content, and their rows in short.
+
+    What the file calls a table does not matter. Every method raises
+    :class:`solver.errors.InputError` if a dataset cannot be read.
+
+    Parameters
+    ----------
+    folder : Folder
+        The sweep's.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        sweep = stored_sweep(folder)
+        self._references = {r.name: r.from_directory(sweep.base) for r in sweep.spec.datasets}
+        self._unread = [*self._references]
+        self._names: dict[str, str] = {}
+        self._unreadable: dict[str, InputError] = {}
+        self._loaded = lru_cache(4)(self._load)
+        self.held_out = lru_cache(64)(self._held_out)
+        self._scores: dict[bytes, Scored] = {}
+        self.problem = lru_cache(4)(self._problem)
+        self._targets = lru_cache(4)(self._read_targets)
+
+    def has(self, data_hash: str) -> bool:
+        """Whether any dataset of the sweep's file has this content today."""
+        while data_hash not in self._names and self._unread:
+            name = self._unread.pop(0)
+            try:
+                self._names[self._loaded(name).digest] = name
+            except InputError as error:
+                self._unreadable[name] = error
+        return data_hash in self._names
+
+    def why_not(self, name: str) -> str:
+        """Why no dataset has the content that the plan has under a name."""
+        if name not in self._references:
+            return f"dataset {name!r} is not in the sweep's file any more"
+        if name in self._unreadable:
+            return str(self._unreadable[name])
+        return f"dataset {name!r} has changed since; its tree cannot be checked"
+
+    def dataset(self, data_hash: str) -> Dataset:
+        """The dataset of this content, which :meth:`has` must have found."""
+        return self._loaded(self._names[data_hash])
+
+    def _load(self, name: str) -> Dataset:
+        return load_dataset(self._references[name])
+
+    def _read_targets(self, data_hash: str) -> tuple[Sequence[Any], NDArray[np.int64]]:
+        """The distinct targets, and which of them each row has."""
+        dataset = self.dataset(data_hash)
+        if dataset.task == "classification":
+            return dataset.labels
+        found, place = np.unique(dataset.numbers, axis=0, return_inverse=True)
+        return [tuple(row) for row in found.tolist()], place.reshape(-1)
+
+    def _held_out(self, place: Place) -> NDArray[np.bool_]:
+        """Which rows are test rows."""
+        fold = folds.Fold(place.repeat, place.fold)
+        return folds.test_rows(json.loads(place.validation), fold, self.dataset(place.data_hash))
+
+    def _problem(self, place: Place, encoding: str, options: str) -> Problem:
+        """The training rows as they were encoded for the search; ``options`` are JSON."""
+        fold = folds.Fold(place.repeat, place.fold)
+        given = json.loads(options), json.loads(place.validation)
+        problem, _ = encode(self.dataset(place.data_hash), encoding, *given, fold)
+        return problem
+
+    def score(self, place: Place, tree: str) -> Scored:
+        """What a tree (its JSON) is, and what it gets wrong on the rows of a fold."""
+        # Many λ have the same tree; a million rows have some ten thousand.
+        question = blake2b(repr((place, tree)).encode(), digest_size=16).digest()
+        if question not in self._scores:
+            if len(self._scores) >= _MOST_SCORES:
+                self._scores.clear()
+            self._scores[question] = self._score(place, tree)
+        return self._scores[question]
+
+    def _score(self, place: Place, tree: str) -> Scored:
+        grown = Tree.from_json(tree)
+        wrong, wrong_on_test = self._errors(place, tree)
+        return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
+
+    def _errors(self, place: Place, tree: str) -> tuple[Errors, Errors]:
+        """Errors of a tree on training and test rows, asking the tests of the tree itself."""
+        grown = Tree.from_json(tree)
+        dataset = self.dataset(place.data_hash)
+        labels, target = self._targets(place.data_hash)
+        test = self.held_out(place)
+        codes, values = [target], {}
+        for column, spec in grown.columns.items():
+            short, found = spec.factorize(dataset.frame[column])
+            codes.append(np.asarray(short, dtype=np.int64))
+            values[column] = found
+        # Rows that are equal in what the tree reads are scored once.
+        patterns, inverse = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        train_counts = np.bincount(inverse[~test], minlength=len(patterns))
+        test_counts = np.bincount(inverse[test], minlength=len(patterns))
+        wrong: list[Errors] = [0, 0]
+        for pattern, n_train, n_test in zip(
+            patterns.tolist(), train_counts.tolist(), test_counts.tolist(), strict=True
+        ):
+            row = {c: values[c][code] for c, code in zip(values, pattern[1:], strict=True)}
+            missed = score_rows(grown, [row], [labels[pattern[0]]], Fraction(0)).errors
+            wrong[0] += n_train * missed
+            wrong[1] += n_test * missed
+        return wrong[0], wrong[1]

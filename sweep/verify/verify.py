@@ -1,0 +1,372 @@
+"""Checking a store: every tree scored anew on the raw rows, every key, bound and column."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.solution import Status
+from solver.trees.tree import Tree
+from sweep.plan.task_keys import allowed_trees, canonical, task_key
+from sweep.rows import schema
+from sweep.rows.metrics import rmse
+from sweep.rows.rows import Checkpoint
+from sweep.spec.task_options import shown_lam
+from sweep.storage import Folder, Place, open_folder
+from sweep.store.part_files import Parts
+from sweep.store.plan_file import planned_tasks
+from sweep.store.state_file import check_state
+from sweep.store.states import state_name, state_sizes
+from sweep.store.store import read_manifest
+from sweep.verify.certificates import check_certificate, check_presence
+from sweep.verify.paths import check_path_columns, check_stored_path, path_claims
+from sweep.verify.raw_data import Place as RowPlace
+from sweep.verify.raw_data import Tables
+from sweep.verify.sampling import Ticker, sampled_rows
+
+_RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path", "proof")
+
+
+class Finding(NamedTuple):
+    """Something that is wrong with a row."""
+
+    key: str
+    task: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check found.
+
+    Parameters
+    ----------
+    rows : int
+        Rows that were checked.
+    trees : int
+        Trees that were scored anew.
+    unscored : int
+        Trees that could not be; a finding of their row says why, unless it is a former one.
+    proofs : int
+        Certificates that were checked.
+    planned, missing : int
+        Tasks of the plan, and how many of them have no row.
+    former : int
+        Rows of earlier plans whose data the sweep's file does not name any more: their trees are
+        not scored.
+    findings : list of Finding
+        Empty if all is well.
+    """
+
+    rows: int
+    trees: int
+    unscored: int
+    proofs: int
+    planned: int
+    missing: int
+    former: int
+    findings: list[Finding]
+
+
+def verify_sweep(
+    path: Place,
+    proof: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+    sample: int | None = None,
+) -> Verification:
+    """Check a sweep's folder. It reads the datasets again and shares no code with the searches.
+
+    All stored rows are checked. A row is called what today's plan calls its task; its data are
+    found by their content, under whatever name.
+
+    A row takes some tenths of a millisecond; a million rows take minutes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The sweep's folder, or where it is on S3.
+    proof : bool
+        Whether to check the certificates as well, which may take as long as the searches did.
+    tell : callable, optional
+        Told what is checked, before anything that may take long, and every some seconds.
+    sample : int, optional
+        Check about so many rows only, spread over all of them by their keys: the same ones each
+        time. What two rows say of each other is then checked among these.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, has no plan yet, or the plan or a part file is damaged. A
+        damaged state file is a finding, and so are a damaged certificate and a dataset that cannot
+        be read.
+    """
+    folder = open_folder(path)
+    read_manifest(folder)
+    tables = Tables(folder)
+    findings: list[Finding] = []
+    n_rows = n_trees = n_scored = n_proofs = n_former = 0
+    seen: set[bytes] = set()
+    claims: dict[bytes, _Claim] = {}
+    clock = Ticker(tell)
+    tasks = planned_tasks(folder)
+    stored = Parts(folder).read(["key"])["key"].unique()
+    findings += _check_answers(tasks, stored)
+    for row in sampled_rows(Parts(folder), tasks, sample):
+        n_rows += 1
+        clock.tick(f"{count(n_rows, 'row')} checked, {count(len(findings), 'finding')}")
+        problems = [*_check_row(row, seen), *_check_claims(row, claims)]
+        has_tree = row["tree"] is not None
+        n_trees += has_tree + len(row["path"] or ())
+        is_former = has_tree and not row["planned"] and not tables.has(row["data_hash"])
+        n_former += is_former
+        if not problems and not is_former:
+            checked = _Checked()
+            problems = [*_check_trees(row, tables, checked)]
+            n_scored += checked.trees
+        if not problems:
+            problems = [*check_presence(row, folder)]
+        if not problems and not is_former and proof and row["proof"] is not None:
+            n_proofs += 1
+            with clock.during(f"checking the certificate of {_describe(row)}"):
+                problems = [*check_certificate(row, folder, tables)]
+        findings += [Finding(row["key"], _describe(row), text) for text in problems]
+    findings += _check_states(folder)
+    return Verification(
+        rows=n_rows,
+        trees=n_scored,
+        unscored=n_trees - n_scored,
+        proofs=n_proofs,
+        planned=len(tasks),
+        missing=_n_missing(tasks, stored),
+        former=n_former,
+        findings=findings,
+    )
+
+
+def _n_missing(tasks: pa.Table, stored: pa.Array) -> int:
+    """How many tasks have no row, neither one of their own nor one that answered them."""
+    has_row = [pc.is_in(tasks[name], value_set=stored) for name in ("key", "answered_by")]
+    return len(tasks) - int(pc.sum(pc.or_(*has_row)).as_py() or 0)
+
+
+def _check_answers(tasks: pa.Table, stored: pa.Array) -> Iterator[Finding]:
+    """Whether the rows are there that answered tasks when the plan was made."""
+    answered = tasks.filter(pc.is_valid(tasks["answered_by"]))
+    is_lost = pc.invert(pc.is_in(answered["answered_by"], value_set=stored))
+    for task in answered.filter(is_lost).to_pylist():
+        name = f"{task['dataset']}, λ = {task['lam_label']}"
+        yield Finding(task["answered_by"], name, "the row that answered it is not there any more")
+
+
+def _check_states(folder: Folder) -> Iterator[Finding]:
+    """Whether the states that searches can go on from are whole."""
+    for key in sorted(state_sizes(folder)):
+        try:
+            name = state_name(key)
+            with folder.open(name) as file:
+                reached = Checkpoint(**check_state(file, folder.where(name)).reached)
+        except FileNotFoundError:
+            continue  # its search has ended meanwhile
+        except (InputError, TypeError) as error:
+            yield Finding(key, "the state of a search", str(error))
+        else:
+            if reached.gap < 0:
+                yield Finding(key, "the state of a search", "its bound is above its objective")
+
+
+def _describe(row: Mapping[str, Any]) -> str:
+    fold = "" if row["fold"] is None else f", repeat {row['repeat']} fold {row['fold']}"
+    lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
+    return f"{row['dataset']}, {row['encoding']}, {row['solver']}, λ = {lam}{fold}"
+
+
+def _digest(*words: object) -> bytes:
+    """A short stand-in for what may be long; a million of them are kept."""
+    return blake2b(canonical(words).encode(), digest_size=16).digest()
+
+
+def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
+    """What can be told from the row alone."""
+    if not 1 <= row["schema_version"] <= schema.VERSION:
+        yield f"schema version {row['schema_version']} instead of {schema.VERSION}"
+    if row["key"] != task_key(row):
+        yield "the key is not that of the row's content"
+    own = _digest(row["key"], row["attempt"])
+    if own in seen:
+        yield "the row is there twice"
+    seen.add(own)
+    if row["lam"] != float(Fraction(row["lam_exact"])):
+        yield f"λ is {row['lam']} and exactly {row['lam_exact']}"
+    try:
+        status = Status(row["status"])
+    except ValueError:
+        yield f"there is no status {row['status']!r}"
+        return
+    if not status.has_tree:
+        if any(row[name] is not None for name in _RESULTS):
+            yield f"a row of status {status} has results"
+        if not row["error"]:
+            yield f"a row of status {status} does not say why"
+    elif row["tree"] is None:
+        yield f"a row of status {status} has no tree"
+    else:
+        yield from _check_bounds(row, status)
+        yield from check_path_columns(row)
+
+
+def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
+    for name in ("objective", "lower_bound", "gap"):
+        exact = row[f"{name}_exact"]
+        expected = None if exact is None else float(Fraction(exact))
+        if row[name] != expected:
+            yield f"{name} is {row[name]} and exactly {exact}"
+    value = Fraction(row["objective_exact"])
+    loss = value - Fraction(row["lam_exact"]) * row["splits"]
+    if row["task"] == "regression":
+        yield from _check_regression(row, loss)
+    else:
+        if loss != Fraction(row["errors"], row["total_weight"]):
+            errors, splits = row["errors"], row["splits"]
+            size = f"{count(errors, 'error')}, {count(splits, 'split')}"
+            yield f"the objective {value} is not that of {size}"
+        if not math.isclose(row["train_accuracy"], 1 - float(loss), abs_tol=1e-12):
+            yield f"the train accuracy is {row['train_accuracy']}, by the errors {1 - float(loss)}"
+    if row["loss"] is not None and row["loss"] != float(loss):
+        yield f"the loss is {row['loss']}, by objective and splits {float(loss)}"
+    if row["lower_bound_exact"] is None:
+        if status is not Status.HEURISTIC:
+            yield f"a row of status {status} has no lower bound"
+        return
+    bound, gap = Fraction(row["lower_bound_exact"]), Fraction(row["gap_exact"])
+    if bound > value:
+        yield f"the lower bound {bound} is above the objective {value}"
+    if gap != value - bound:
+        yield f"the gap is {gap}, by objective and bound {value - bound}"
+    # A path may be proven at its least λ and open elsewhere.
+    is_open = row["path"] is not None and status is not Status.OPTIMAL
+    tolerance = Fraction(row["tolerance"] or 0)
+    if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:
+        yield f"the status is {status} and the gap is {gap}"
+
+
+def _check_regression(row: Mapping[str, Any], loss: Fraction) -> Iterator[str]:
+    tree = Tree.from_json(row["tree"])
+    if tree.errors != loss * row["total_weight"]:
+        yield f"the loss is {float(loss)}, the tree says {float(tree.errors / row['total_weight'])}"
+    spread = tree.nodes[0].squared_error
+    expected = {
+        "train_rmse": rmse(loss, len(tree.outputs)),
+        "train_r2": float(1 - tree.errors / spread) if spread else None,
+    }
+    for name, found in expected.items():
+        if row[name] != found:
+            yield f"{name} is {row[name]}, by the tree {found}"
+
+
+class _Claim(NamedTuple):
+    objective: Fraction
+    bound: Fraction
+    objective_of: str
+    bound_of: str
+
+
+def _check_claims(row: Mapping[str, Any], claims: dict[bytes, _Claim]) -> Iterator[str]:
+    """A bound of one run may not exceed the objective of another on the same question."""
+    if row["objective_exact"] is None or Fraction(row["lam_exact"]) < 0:
+        return
+    limits = allowed_trees(json.loads(row["limits"]), json.loads(row["solver_options"]))
+    names = ("data_hash", "encoding", "encoding_options", "validation", "fold", "repeat")
+    own = (row["lam_exact"], row["objective_exact"], row["lower_bound_exact"])
+    for lam, reached, proven in (own, *path_claims(row)):
+        question = _digest(*(row[name] for name in names), lam, limits)
+        value, who = Fraction(reached), sys.intern(row["solver"])
+        bound = value if proven == reached else Fraction(proven or 0)
+        old = claims.get(question, _Claim(value, bound, who, who))
+        at = "" if lam == row["lam_exact"] else f" at λ = {lam}"
+        if bound > old.objective:
+            whose = f"{old.objective}, which {old.objective_of} reached"
+            yield f"its lower bound {bound}{at} is above {whose}"
+        if old.bound > value:
+            whose = f"the bound {old.bound} that {old.bound_of} proved"
+            yield f"its objective {value}{at} is below {whose}"
+        claims[question] = _Claim(
+            min(value, old.objective),
+            max(bound, old.bound),
+            who if value < old.objective else old.objective_of,
+            who if bound > old.bound else old.bound_of,
+        )
+
+
+@dataclass
+class _Checked:
+    """How many trees of a row were scored anew."""
+
+    trees: int = 0
+
+
+def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> Iterator[str]:
+    """The row's tree, and all trees of its path, on the raw rows."""
+    if row["tree"] is None:
+        return
+    if not tables.has(row["data_hash"]):
+        yield tables.why_not(row["dataset"])
+        return
+    place = RowPlace.of(row)
+    try:
+        dataset = tables.dataset(row["data_hash"])
+        n_test = int(tables.held_out(place).sum())
+        n_train = len(dataset.frame) - n_test
+        shape = {"n_test": n_test, "n_rows": len(dataset.frame)}
+        shape |= {"total_weight": n_train, "n_train": n_train}
+        for name, found in shape.items():
+            if row[name] != found:
+                yield f"{name} is {row[name]}, the data say {found}"
+        has_test = row["validation"] != schema.VALIDATION_NONE
+        yield from check_tree(row, place, tables, row["limits"], has_test)
+        checked.trees += 1
+        if row["path"] is not None:
+            for step in row["path"]:
+                for text in check_tree(step, place, tables, row["limits"], has_test):
+                    yield f"the path at λ = {step['lam']}: {text}"
+                checked.trees += 1
+            problem = tables.problem(place, row["encoding"], row["encoding_options"])
+            yield from check_stored_path(row, problem)
+    except InputError as error:
+        yield str(error)
+
+
+def check_tree(
+    claimed: Mapping[str, Any], place: RowPlace, tables: Tables, limits: str, has_test: bool
+) -> Iterator[str]:
+    """What a row, or a step of a path, says of its tree that the tree and the data do not."""
+    found_tree = tables.score(place, claimed["tree"])
+    shape = found_tree._asdict()
+    wrong, wrong_on_test = shape.pop("errors"), shape.pop("test_errors")
+    tree = Tree.from_json(claimed["tree"])
+    if tree.outputs:
+        if tree.errors != wrong:
+            yield f"its squared error is {float(tree.errors)}, the data say {float(wrong)}"
+        shape |= {"errors": None, "test_errors": None}
+        if has_test and "test_rmse" in claimed:
+            loss = wrong_on_test / claimed["n_test"]
+            if not math.isclose(claimed["test_rmse"], rmse(loss, len(tree.outputs)), rel_tol=1e-9):
+                yield f"test_rmse is {claimed['test_rmse']}, the tree and the data say otherwise"
+    else:
+        shape |= {"errors": wrong, "test_errors": wrong_on_test if has_test else None}
+    for name, found in shape.items():
+        if claimed[name] != found:
+            yield f"{name} is {claimed[name]}, the tree and the data say {found}"
+    for name, most in json.loads(limits).items():
+        if name in ("depth", "splits") and shape[name] > most:
+            yield f"the tree has {name} {shape[name]}, the limit was {most}"

@@ -1,0 +1,257 @@
+"""What a worker tells of a running search: what it has reached, and its state."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from distributed import Worker
+
+from solver.base import Snapshot, Watch
+from solver.errors import InputError
+from solver.solution import Solution, Status
+from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
+from sweep.spec.task_options import asks_path, shown_lam
+from sweep.store.state_file import State, TooLargeError, read_state, size_of, write_state
+from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
+from sweep.worker.transfer_files import SHELF
+
+if TYPE_CHECKING:
+    from sweep.worker.tasks import Run
+
+SHARE = 0.05
+"""The share of a search's time that writing states may take."""
+
+WORTH = 5.0
+"""A search that ended before so many seconds is sooner done again than kept."""
+
+_FREE = 0.1
+_RATE = 100e6
+
+
+class Pace:
+    """Decides when a state is written, so that writing takes a small share of the time.
+
+    Parameters
+    ----------
+    share : float
+        Of the search's seconds, beyond the first tenth of a second.
+    """
+
+    def __init__(self, share: float = SHARE) -> None:
+        self._share = share
+        self._spent = 0.0
+        self._rate = _RATE
+        self._size = 0
+
+    def may_allow(self, seconds: float) -> bool:
+        """Whether a state might be written, if it has not grown since :meth:`allows` was asked.
+
+        To be asked before a state is made, which may take time as well.
+        """
+        return self._spent + self._size / self._rate <= self._share * seconds + _FREE
+
+    def allows(self, size: int, seconds: float) -> bool:
+        """Whether a state of so many bytes may be written after so many seconds of search."""
+        self._size = size
+        return self.may_allow(seconds)
+
+    def wrote(self, size: int, seconds: float) -> None:
+        """Count what it took."""
+        self._spent += seconds
+        self._rate = max(size, 2**20) / max(seconds, 1e-3)
+
+
+class Keeper:
+    """Follows the search of one cell and sends what is worth keeping to the driver.
+
+    Parameters
+    ----------
+    run : Run
+    cell : Cell
+    worker : Worker or None
+        None outside of a cluster: nothing is sent then.
+    """
+
+    def __init__(self, run: Run, cell: Cell, worker: Worker | None) -> None:
+        self._run, self._cell, self._worker = run, cell, worker
+        self._pace = Pace()
+        self._told = 0.0
+        self._last: Snapshot | None = None
+        self._token: str | None = None
+        self._offered = -1
+        self._is_last = False
+        self._gave_up = cell.question is None or worker is None
+        self._from_state = False
+        self._solved: Callable[[], str] | None = None
+        if worker is not None:
+            SHELF.open(worker, run.name)
+
+    def watch(self) -> Watch:
+        """How the search is followed and stopped."""
+        run, key = self._run, self._cell.key
+        return Watch(
+            lambda: is_stopped(run.name) or is_given_up(run.name, key),
+            self._snapshot,
+            run.checkpoint_seconds,
+        )
+
+    def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
+        """Guard a search that has so many seconds left; the driver is told before the end."""
+        before = self._cell.start.seconds if self._cell.start else 0.0
+        grace = self._run.grace
+        return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("overdue", ran=before + ran))
+
+    def follow_path(self, solved: Callable[[], str]) -> None:
+        """Keep what is solved of a λ-path with each checkpoint.
+
+        Parameters
+        ----------
+        solved : callable
+            Gives it, see :func:`sweep.rows.path_progress.dump_solves`.
+        """
+        self._solved = solved
+
+    def note(self, what: str) -> None:
+        """Tell something about this search that is worth a line."""
+        cell = self._cell
+        label = shown_lam(cell.lam_label, cell.options)
+        self.send("note", text=f"a search of {cell.solver!r} (λ = {label}): {what}")
+
+    def send(self, kind: str, **content: Any) -> None:
+        """Tell the driver."""
+        if self._worker is not None:
+            message = {"kind": kind, "key": self._cell.key, **content}
+            self._worker.log_event(self._run.name, message)
+
+    # The state that the driver sends
+
+    def received(self) -> State | None:
+        """The state to go on from; None if there is none, or none that is of use."""
+        token = self._cell.state
+        if token is None:
+            return None
+        path = SHELF.wait_for(token, lambda: is_stopped(self._run.name))
+        if path is None:
+            return None
+        try:
+            state, _ = read_state(path, self._cell.identity)
+        except (InputError, FileNotFoundError) as error:
+            self.reject(str(error))
+            return None
+        finally:
+            SHELF.discard(token)
+        self._from_state = True
+        return state
+
+    def reject(self, why: str) -> None:
+        """Tell that a state is of no use: the search begins with the best tree instead, a path
+        anew."""
+        self._from_state = False
+        is_path = asks_path(self._cell.options)
+        again = "a λ-path begins anew" if is_path else "a search begins again from its best tree"
+        self.send("bad-state", text=f"{again}: {why}")
+
+    def resumed(self) -> bool:
+        """Whether the search goes on from a state."""
+        return self._from_state
+
+    # What the search has reached
+
+    def _snapshot(self, seen: Snapshot) -> None:
+        self._last = seen
+        if seen.lam is not None and is_stopped(self._run.name):
+            self._keep_last(seen)
+        # A solver's last snapshot comes at any time; what it says is in the row as well.
+        if seen.seconds - self._told < 0.9 * self._run.checkpoint_seconds:
+            return
+        self._told = seen.seconds
+        reached = self._reached(seen)
+        self.send("snapshot", checkpoint=asdict(reached))
+        if seen.state is None or self._gave_up:
+            return
+        if self._token is not None and SHELF.path(self._token).exists():
+            return  # the driver has not fetched the one before
+        if not self._pace.may_allow(seen.seconds):
+            return
+        began = time.perf_counter()
+        state = seen.state()
+        if self._pace.allows(size_of(state), seen.seconds):
+            self._offer(state, reached)
+            self._offered = seen.iterations
+            self._pace.wrote(size_of(state), time.perf_counter() - began)
+
+    def _keep_last(self, seen: Snapshot) -> None:
+        """Offer the state of a path that is stopped now: only this moment can it be had."""
+        if seen.state is None or self._gave_up or self._is_last or not self._is_worth(seen.seconds):
+            return
+        old = self._token
+        self._offer(seen.state(), self._reached(seen))
+        self._is_last = not self._gave_up
+        if old is not None:
+            SHELF.discard(old)
+
+    def _is_worth(self, seconds: float) -> bool:
+        return seconds >= min(WORTH, self._run.checkpoint_seconds)
+
+    def _reached(self, seen: Snapshot) -> Checkpoint:
+        solved = None if self._solved is None else self._solved()
+        cell = self._cell
+        reached = checkpoint_at(seen, cell.key, cell.start, self._from_state, solved)
+        return reached if cell.shard is None else of_part(reached)
+
+    def end(self, solution: Solution) -> None:
+        """Offer the last state of a search that could go on, given a larger limit."""
+        last, old = self._last, self._token
+        if self._is_last or (old is not None and self._offered == solution.iterations):
+            return  # it is the last one
+        could_go_on = solution.status.is_limit or (
+            solution.status is Status.STOPPED and self._solved is None
+        )
+        if could_go_on and last is not None and last.state is not None and not self._gave_up:
+            # Only the last moment of the search: its arrays may have changed since any other.
+            if self._is_worth(solution.seconds) and last.iterations == solution.iterations:
+                self._offer(last.state(), self._reached(last))
+        if old is not None:
+            SHELF.discard(old)
+
+    def _offer(self, state: State, reached: Checkpoint) -> None:
+        """Write a state for the driver to fetch."""
+        assert self._worker is not None
+        token = f"{self._run.name}-{uuid.uuid4().hex}"  # no other worker's
+        path = SHELF.path(token)
+        try:
+            write_state(
+                path,
+                state,
+                self._cell.identity,
+                asdict(reached),
+                most=self._run.largest_state,
+                durable=False,
+            )
+        except TooLargeError:
+            limit = f"{self._run.largest_state / 2**20:,.0f} MiB"
+            self._give_up(f"it would take more than {limit}")
+            return
+        except InputError as error:
+            self._give_up(str(error))
+            return
+        self._token = token
+        size, address = path.stat().st_size, self._worker.address
+        content = {"size": size, "address": address, "iterations": reached.iterations}
+        self.send("state", token=token, **content)
+
+    def _give_up(self, why: str) -> None:
+        self._gave_up = True
+        cell = self._cell
+        label, is_path = shown_lam(cell.lam_label, cell.options), asks_path(cell.options)
+        left = "what it has solved" if is_path else "its best tree and bound"
+        self.send(
+            "note",
+            text=f"the state of a search of {cell.solver!r} (λ = {label}) is not kept, only "
+            f"{left}: {why}",
+        )

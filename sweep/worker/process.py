@@ -1,0 +1,218 @@
+"""What a worker process keeps beside its tasks: the stop flag, guards of its memory and time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+from distributed import Worker, WorkerPlugin
+
+SLACK = 256 * 2**20
+"""Bytes that a process may grow by beyond a task's limit and a quarter of it."""
+
+PATIENCE = 1.5
+"""A search is given so many times its limit of seconds, and the run's grace."""
+
+LEAVING = "leaving"
+"""The kind of the event by which a worker tells that its time is about to end."""
+
+MEMORY_EXIT = 70
+"""The exit code of a process that the guard of memory ended."""
+
+TIME_EXIT = 71
+"""The exit code of a process that the guard of time ended."""
+
+_POLL = 0.05
+_LAST_WORDS = 0.3
+_STRIDE = 0.25
+
+_stopped: set[str] = set()
+_given_up: set[tuple[str, str]] = set()
+_latest: dict[str, str] = {}
+_leaving = threading.Event()
+
+
+def request_stop(run: str) -> None:
+    """Tell all running and coming solves of a run to stop; called on the worker by the driver."""
+    _stopped.add(run)
+
+
+def give_up(run: str, key: str) -> None:
+    """Tell all running shards of a task to stop: one has failed; called on the worker by the
+    driver."""
+    _given_up.add((run, key))
+
+
+def is_given_up(run: str, key: str) -> bool:
+    """Whether a shard of this task has failed."""
+    return (run, key) in _given_up
+
+
+def name_run(store: str) -> str:
+    """A name that no other run has, and that tells the runs of one store from others."""
+    return f"treesweep-{hashlib.sha256(store.encode()).hexdigest()[:12]}-{uuid.uuid4().hex[:12]}"
+
+
+def take_over(run: str) -> None:
+    """Stop all other runs of the same store: their driver is gone, or it would have the lease, and
+    their searches may have hours to go. Called on the worker by the driver."""
+    _latest[_store_of(run)] = run
+
+
+def _store_of(run: str) -> str:
+    return run.rpartition("-")[0]
+
+
+def request_leave() -> None:
+    """Tell all running and coming solves of all runs to stop: this worker is about to end."""
+    _leaving.set()
+
+
+def is_stopped(run: str) -> bool:
+    """Whether the driver asked a run to stop or was followed by another one, or this worker is
+    about to end."""
+    is_followed = _latest.get(_store_of(run), run) != run
+    return is_followed or run in _stopped or _leaving.is_set()
+
+
+class LocalWorker(WorkerPlugin):
+    """Workers of a local cluster leave Ctrl-C to the driver, whose terminal they share."""
+
+    name = "treesweep-local"
+
+    def setup(self, worker: Worker) -> None:
+        """Called in every worker when it starts."""
+        with suppress(ValueError):  # not in the main thread: then it gets no signals either
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class MemoryGuard:
+    """Ends the process when a task makes it grow far beyond the task's memory limit.
+
+    Solvers keep to their limit themselves; this is for those that do not. A thread compares the
+    resident memory with what it was when the task began.
+    """
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._ceiling: int | None = None
+        self._start = 0
+        self._report: Callable[[int], None] = lambda used: None
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(self, limit: int | None, report: Callable[[int], None]) -> Iterator[None]:
+        """Guard what happens inside.
+
+        Parameters
+        ----------
+        limit : int or None
+            Bytes; None guards nothing.
+        report : callable
+            Called with the bytes used, before the process ends.
+        """
+        if limit is None:
+            yield
+            return
+        with self._lock:
+            self._start = self._process.memory_info().rss
+            self._report = report
+            self._ceiling = self._start + limit + limit // 4 + SLACK
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="memory-guard", daemon=True)
+            self._thread.start()
+        self._wake.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ceiling = None
+                self._wake.clear()
+
+    def _watch(self) -> None:
+        while True:
+            self._wake.wait()
+            with self._lock:
+                used = self._process.memory_info().rss
+                over = self._ceiling is not None and used > self._ceiling
+            if over:
+                self._report(used - self._start)
+                time.sleep(_LAST_WORDS)  # for the report to leave
+                os._exit(MEMORY_EXIT)
+            time.sleep(_POLL)
+
+
+GUARD = MemoryGuard()
+
+
+class TimeGuard:
+    """Ends the process when a search is far beyond its limit of seconds.
+
+    Solvers keep to their limit themselves; this is for one that hangs. A thread adds up the time,
+    so a solver that also holds the interpreter's lock is left to the driver, see
+    :mod:`sweep.graph.timeouts`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._search = 0
+        self._most: float | None = None
+        self._report: Callable[[float], None] = lambda ran: None
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(
+        self, seconds: float | None, grace: float, report: Callable[[float], None]
+    ) -> Iterator[None]:
+        """Guard what happens inside.
+
+        Parameters
+        ----------
+        seconds : float or None
+            The search's limit; None guards nothing.
+        grace : float
+            Seconds beyond :data:`PATIENCE` times the limit.
+        report : callable
+            Called with the seconds that it took, before the process ends.
+        """
+        if seconds is None:
+            yield
+            return
+        with self._lock:
+            self._search += 1
+            self._most, self._report = PATIENCE * seconds + grace, report
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="time-guard", daemon=True)
+            self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._most = None
+
+    def _watch(self) -> None:
+        search, ran, last = 0, 0.0, time.monotonic()
+        while True:
+            time.sleep(_STRIDE)
+            now = time.monotonic()
+            with self._lock:
+                ran = 0.0 if search != self._search else ran
+                ran += min(now - last, 2 * _STRIDE)  # a process that is stopped does not run
+                search, last = self._search, now
+                over = self._most is not None and ran > self._most
+            if over:
+                self._report(ran)
+                time.sleep(_LAST_WORDS)  # for the report to leave
+                os._exit(TIME_EXIT)
+
+
+TIME_GUARD = TimeGuard()

@@ -1,0 +1,381 @@
+"""The functions that run on workers: load a dataset, encode it, solve.
+
+They are plain functions of their arguments; Dask is only asked where they run and used to report.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from distributed import Worker, get_worker
+from numpy.typing import NDArray
+
+from solver.base import Solver
+from solver.catalogue import get_solver
+from solver.errors import InputError, StateError
+from solver.features.number_format import count
+from solver.limits import Limits
+from solver.path.path import Path
+from solver.path.path_search import find_path
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
+from solver.verify.scorer import score
+from sweep import datasets
+from sweep.datasets.reference import DatasetRef
+from sweep.plan.plan import Node, NodeInfo
+from sweep.rows import rows
+from sweep.rows.metrics import held_out_quality
+from sweep.rows.path_columns import path_columns, path_disagreement
+from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
+from sweep.rows.rows import Cell, Finished, Place, as_finished
+from sweep.spec.task_options import asks_path, asks_proof, own_options
+from sweep.worker import dataset_cache
+from sweep.worker.certifying import Found, prove
+from sweep.worker.checkpointing import Keeper
+from sweep.worker.current_task import BLACK_BOX
+from sweep.worker.encode import encode
+from sweep.worker.process import GUARD, is_stopped
+from sweep.worker.transfer_files import SHELF
+
+Row = dict[str, Any]
+
+BUNDLE_SECONDS = 0.5
+"""What a bundle of short cells should take: then what it costs to send it does not matter."""
+
+LARGEST_STATE = 512 * 2**20
+"""Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
+
+
+GRACE = 30.0
+"""For solvers that are slow to notice that their time is over."""
+
+_RECALL = 0.05
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An encoded training table, the raw rows to test on, and their labels or numbers."""
+
+    info: NodeInfo
+    problem: Problem
+    n_features_encoded: int
+    test: pd.DataFrame
+    truth: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all tasks of one ``run`` or ``resume`` know.
+
+    Parameters
+    ----------
+    name : str
+        Unlike that of any other run; also the topic of the events that workers send.
+    checkpoint_seconds : float
+        How often a running search reports what it has.
+    bundle_seconds : float
+        A bundle of cells ends after this long and leaves the rest.
+    largest_state : int
+        Bytes of the file of a search's state, beyond which it is not kept.
+    grace : float
+        Seconds that a search may take beyond one and a half times its limit; then its worker is
+        ended.
+    """
+
+    name: str
+    checkpoint_seconds: float = 30.0
+    bundle_seconds: float = BUNDLE_SECONDS
+    largest_state: int = LARGEST_STATE
+    grace: float = GRACE
+
+
+def get_ready(solvers: Sequence[str]) -> None:
+    """Compile what the solvers need, before other workers of the machine do so side by side."""
+    for name in solvers:
+        get_solver(name).warm_up()
+
+
+def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
+    """Read a dataset.
+
+    Raises
+    ------
+    InputError
+        If it is not the one that was planned for.
+    """
+    dataset = datasets.load_dataset(reference)
+    if dataset.digest != digest:
+        raise InputError(
+            f"dataset {dataset.name!r} on {socket.gethostname()} is not the one that the sweep was "
+            "planned with; give every machine the same file and run the sweep again"
+        )
+    return dataset
+
+
+def load_or_ask(reference: DatasetRef, digest: str, run: Run) -> datasets.Dataset | None:
+    """Read a dataset, or have the driver send it; None if the run was stopped before it came."""
+    worker = _worker()
+    if worker is None:
+        return load(reference, digest)
+    return dataset_cache.load_or_ask(reference, digest, run.name, worker)
+
+
+def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
+    """Encode the training rows of a fold and set its test rows aside; None makes None."""
+    if dataset is None:
+        return None
+    encoding, info = node.encoding, node.info
+    problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
+    preparation = problem.preparation
+    n_encoded = problem.n_features + len(preparation.constant) + len(preparation.duplicate)
+    if dataset.task == "regression":
+        truth: NDArray[Any] = dataset.numbers
+    else:
+        labels = np.empty(len(problem.classes), dtype=object)
+        labels[:] = problem.classes
+        truth = labels[dataset.labels[1]]
+    return Prepared(info, problem, n_encoded, dataset.features[test], truth[test])
+
+
+def solve_bundle(
+    prepared: Prepared | None, cells: Sequence[Cell], run: Run, number: int = 0
+) -> Finished:
+    """Solve some cells of a node, one after the other.
+
+    Parameters
+    ----------
+    number : int
+        Of the bundle, see :mod:`sweep.worker.current_task`.
+
+    Returns
+    -------
+    Finished
+        One row a cell, in their order. The last cells are left out if there was no time for them:
+        at least one is solved, unless the run was stopped.
+    """
+    began = time.monotonic()
+    worker = _worker()
+    if worker is not None:
+        BLACK_BOX.open(worker, run.name)
+    finished: list[Row] = []
+    for place, cell in enumerate(cells):
+        late = finished and time.monotonic() - began > run.bundle_seconds
+        if late or prepared is None or is_stopped(run.name):
+            break
+        BLACK_BOX.note(number, place)
+        finished.append(solve_cell(prepared, cell, run))
+    for cell in cells[len(finished) :]:
+        if cell.state is not None:  # it is sent again with its cell
+            SHELF.discard(cell.state)
+    return as_finished(finished, time.monotonic() - began)
+
+
+def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
+    """Solve one cell. Whatever goes wrong becomes a row that says so."""
+    info, problem = prepared.info, prepared.problem
+    worker = _worker()
+    place = Place(_host(), worker.address if worker else None, rows.now())
+    try:
+        limits = Limits(**_remaining(cell))
+        engine = get_solver(cell.solver)(**own_options(cell.options))
+        if cell.shard is not None:
+            engine = engine.part(cell.shard)
+        keeper = Keeper(run, cell, worker)
+        if limits.seconds is not None:
+            _warm_up(cell.solver)  # what is compiled is no part of the search's time
+        search = _search_path if asks_path(cell.options) else _search_tree
+        with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
+            found = search(engine, problem, limits, cell, keeper)
+            if isinstance(found, str):
+                return rows.failed(info, cell, place, found)
+            proof = prove(engine, problem, found, limits, cell, keeper)
+        trees = [found.solution.tree] if found.path is None else found.path.trees
+        tested = [_tested(prepared, tree) for tree in trees]
+        solution = found.solution
+        if proof is not None and proof.stopped:
+            solution = replace(solution, status=Status.STOPPED)
+        features = problem.n_features, prepared.n_features_encoded
+        row = rows.solved(info, cell, place, solution, *features, tested[0])
+    except (Exception, SystemExit):
+        return rows.failed(info, cell, place, traceback.format_exc())
+    if found.path is not None:
+        row.update(path_columns(found.path, tested))
+    if proof is not None:
+        row.update(proof.columns(cell.key))
+    return row
+
+
+def _search_tree(
+    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+) -> Found | str:
+    """The best tree at the cell's λ, or what is wrong with the one that was found."""
+    lam, start = Fraction(cell.lam), cell.start
+    if asks_proof(cell.options) and start is not None and start.gap == 0:
+        # Its search had ended; what was interrupted is the writing of its certificate.
+        solution = Solved(lam, Fraction(start.lower_bound), Tree.from_json(start.tree)).recall(
+            problem, cell.solver, cell.solver_version
+        )
+        if solution is not None:
+            return Found(rows.with_effort(solution, start), None)
+    solution = _solve(engine, problem, lam, limits, cell, keeper)
+    keeper.end(solution)
+    complaint = disagreement(problem, solution, lam, limits)
+    return complaint or Found(rows.resumed(solution, start, keeper.resumed()), None)
+
+
+def _solve(
+    engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
+) -> Solution:
+    start, watch, state = rows.start_tree(cell.start), keeper.watch(), keeper.received()
+    if cell.incumbent is not None:
+        start = Tree.from_json(cell.incumbent)
+    with keeper.on_time(limits.seconds):
+        if state is not None:
+            try:
+                return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
+            except InputError as error:
+                keeper.reject(str(error))
+        return engine.solve(problem, lam, limits, start=start, watch=watch)
+
+
+def _search_path(
+    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+) -> Found | str:
+    """The λ-path from the cell's λ on, or what is wrong with the one that was found."""
+    lam, start = Fraction(cell.lam), cell.start
+    known = parse_solves(start.path if start else None)
+    path, first = _solve_path(engine, problem, limits, cell, keeper, known)
+    complaint = path_disagreement(problem, path, lam) or next(
+        (c for tree in path.trees if (c := beyond_limits(tree, cell.solver, limits))), None
+    )
+    if complaint:
+        return complaint
+    solution = replace(path.solution_at(lam), status=path.status)
+    if first is not None:
+        solution = replace(solution, trace=first.trace, extra=first.extra)
+    keeper.end(solution)
+    if start is not None:
+        solution = rows.with_effort(solution, start, keeper.resumed())
+    return Found(solution, path)
+
+
+def _solve_path(
+    engine: Solver,
+    problem: Problem,
+    limits: Limits,
+    cell: Cell,
+    keeper: Keeper,
+    known: Sequence[Solved],
+) -> tuple[Path, Solution | None]:
+    """The λ-path, and the first solution of this attempt at its least λ.
+
+    Without a state it begins anew if what its solves learn from each other may choose the trees:
+    then what an earlier attempt has solved is made use of where this one does not come to its end.
+    """
+    lam, named = Fraction(cell.lam), (cell.solver, cell.solver_version)
+    series = ResumedSeries(problem, engine.series(problem), known, *named)
+    if known and series.carries(limits) and all(one.is_step for one in known):
+        whole = recalled_path(problem, lam, known, *named)
+        if whole.status is Status.OPTIMAL:  # what was interrupted is the making of its certificate
+            return whole, None
+    keeper.follow_path(series.dump)
+    state, watch = keeper.received(), keeper.watch()
+    with keeper.on_time(limits.seconds):
+        try:
+            path = find_path(problem, lam, series, limits, watch, state)
+        except StateError as error:
+            keeper.reject(str(error))
+            series = ResumedSeries(problem, engine.series(problem), known, *named)
+            keeper.follow_path(series.dump)
+            path = find_path(problem, lam, series, limits, watch)
+    if known and path.status is not Status.OPTIMAL and series.carries(limits):
+        path = with_known(problem, path, [*series.solves.values()])
+    return path, series.first.get(lam)
+
+
+def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
+    """What is wrong with a solver's claim, by the plain scorer; None if nothing is."""
+    found = score(problem, solution.tree, lam)
+    claimed = (solution.objective, solution.errors, solution.splits)
+    if claimed != (found.objective, found.errors, found.splits):
+        return (
+            f"solver {solution.solver!r} claims objective {solution.objective} with "
+            f"{count(solution.errors, 'error')} and {count(solution.splits, 'split')}; the plain "
+            f"scorer finds {found.objective} with {count(found.errors, 'error')} and "
+            f"{count(found.splits, 'split')}"
+        )
+    bound = solution.lower_bound
+    if bound is not None and bound > found.objective:
+        return (
+            f"solver {solution.solver!r} claims the lower bound {bound}, which is above the "
+            f"objective {found.objective} of its own tree"
+        )
+    proven = bound is not None and found.objective - bound <= problem.tolerance
+    if (solution.status is Status.OPTIMAL) != proven:
+        return (
+            f"solver {solution.solver!r} claims status {solution.status.value} with objective "
+            f"{found.objective} and lower bound {bound}"
+        )
+    return beyond_limits(solution.tree, solution.solver, limits)
+
+
+def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
+    """How a tree exceeds the limits; None if it does not."""
+    for name, value, most in (
+        ("depth", tree.depth, limits.depth),
+        ("splits", tree.splits, limits.splits),
+    ):
+        if most is not None and value > most:
+            return f"solver {solver!r} gives a tree of {name} {value}, the limit is {most}"
+    least = limits.min_leaf_size
+    sizes = [sum(n.counts) for n in tree.nodes if n.is_leaf and any(n.counts)]
+    if least is not None and tree.splits and min(sizes) < least:
+        return f"solver {solver!r} gives a leaf of {min(sizes)}, the least is {least}"
+    return None
+
+
+def _remaining(cell: Cell) -> dict[str, Any]:
+    """The cell's limits, less the time that an interrupted attempt has spent."""
+    seconds = cell.limits.get("seconds")
+    if cell.start is None or seconds is None:
+        return cell.limits
+    # A path must at least be told again what it has solved, which takes no search.
+    least = _RECALL if asks_path(cell.options) else 0.0
+    return {**cell.limits, "seconds": max(least, seconds - cell.start.seconds)}
+
+
+def _tested(prepared: Prepared, tree: Tree) -> dict[str, Any]:
+    """How good a tree is on the test rows; empty without validation."""
+    if not prepared.info.n_test:
+        return {}
+    predicted = tree.predict(prepared.test)
+    if tree.outputs:
+        predicted = predicted.reshape(prepared.truth.shape)
+    return held_out_quality(predicted, prepared.truth, tree.task)
+
+
+def _worker() -> Worker | None:
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+@cache
+def _warm_up(solver: str) -> None:
+    get_solver(solver).warm_up()
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname()

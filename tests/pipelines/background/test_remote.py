@@ -1,0 +1,113 @@
+"""``treesweep submit --on-cluster``: a driver on a worker's machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sweep.clusters.tls import make_certificates
+from sweep.store.results import read_results
+from tests.pipelines.commands import refused, run
+from tests.sweep.graph.test_dataset_transfer import CAN_HIDE, hidden
+from tests.sweep.lab import Lab
+
+SPEC = """
+name: away
+datasets: [monks-1, {path: own/t.csv, target: y}]
+encodings: [onehot]
+lambdas: {from: 0.3, to: 0.05, count: 6}
+solvers: [branches]
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    make_certificates(tmp_path / "certs")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "t.csv").write_text("a,b,y\n" + "p,q,0\nq,q,1\np,p,1\nq,p,0\n" * 5)
+    (tmp_path / "sweep.yaml").write_text(SPEC)
+    found = Lab(tmp_path, tmp_path / "certs")
+    files = {"ca_file": "ca.pem", "cert": "client.pem", "key": "client.key"}
+    security = {name: str(tmp_path / "certs" / file) for name, file in files.items()}
+    config = {"kind": "address", "address": found.address, "security": security}
+    (tmp_path / "cluster.yaml").write_text(json.dumps(config))
+    yield found
+    found.close()
+
+
+def submit(folder: Path) -> list[object]:
+    return ["submit", folder / "sweep.yaml", "--out", folder / "out",
+            "--cluster", folder / "cluster.yaml", "--on-cluster"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_driver_on_the_machine_of_a_worker_runs_the_sweep(tmp_path: Path, lab: Lab) -> None:
+    cache = tmp_path / "cache"
+    worker = lab.worker("one", environment={"TREESWEEP_CACHE": str(cache)})
+    result = run(*submit(tmp_path))
+    assert result.exit_code == 0, result.output
+    out = tmp_path / "out"
+    found = re.search(r"Process (\d+) on (\S+) runs the sweep", result.output)
+    if found:  # else it was quicker than this
+        try:
+            driver = psutil.Process(int(found[1]))
+            assert os.getsid(driver.pid) == driver.pid != os.getsid(worker.pid)
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            pass
+    deadline = time.monotonic() + 90
+    while True:
+        status = run("status", out, "--json")
+        if status.exit_code:
+            assert "still making the plan" in status.output
+        elif json.loads(status.stdout)["done"] == 12:
+            break
+        assert time.monotonic() < deadline, (out / "driver.log").read_text()
+        time.sleep(0.5)
+    assert set(read_results(out)["status"]) == {"optimal"}
+    (config,) = (cache / "drivers").rglob("cluster.yaml")
+    assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700
+    # With the certificates of the worker, not with ours.
+    assert json.loads(config.read_text())["security"]["key"] == str(tmp_path / "certs" / "node.key")
+    assert not list(out.glob(".probe*"))
+    # No key was copied anywhere, nor shown.
+    written = [p for folder in (out, cache) for p in folder.rglob("*") if p.is_file()]
+    written += tmp_path.glob("*.log")
+    for key in (tmp_path / "certs").glob("*.key"):
+        secret = key.read_bytes().splitlines()[1]
+        assert secret not in result.output.encode()
+        assert not [path for path in written if secret in path.read_bytes()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CAN_HIDE, reason="hiding a folder takes root and unshare")
+def test_what_the_worker_does_not_see_is_said_before(tmp_path: Path, lab: Lab) -> None:
+    (tmp_path / "out").mkdir()
+    lab.worker("one", wrap=hidden(tmp_path / "own"))
+    said = refused(*submit(tmp_path))
+    assert f"there is no file '{tmp_path}/own/t.csv' there; put it on a shared disk" in said
+    lab.close()
+    (tmp_path / "two").mkdir()
+    other = Lab(tmp_path / "two", tmp_path / "certs")
+    try:
+        text = (tmp_path / "cluster.yaml").read_text().replace(lab.address, other.address)
+        (tmp_path / "cluster.yaml").write_text(text)
+        assert "no worker that could start the driver" in refused(*submit(tmp_path))
+        other.worker("two", wrap=hidden(tmp_path / "out"))
+        said = refused(*submit(tmp_path))
+        assert f"{tmp_path}/out is another folder there; choose one on a shared disk" in said
+    finally:
+        other.close()
+
+
+def test_other_clusters_do_not_go_on(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text(SPEC)
+    (tmp_path / "cluster.yaml").write_text("kind: local\n")
+    assert "--on-cluster needs a --cluster of kind 'address'" in refused(*submit(tmp_path))

@@ -1,0 +1,304 @@
+"""What to take, and why."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.data.results import label_results
+from pipelines.report.write import gather
+from tests.pipelines.report.frames import (
+    as_frame,
+    as_plan,
+    failed,
+    path_row,
+    refused,
+    run_row,
+    sweep_rows,
+)
+
+
+def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None) -> Answer:
+    (found,) = gather(label_results(as_frame(rows), as_plan(planned or rows))).answers
+    return found
+
+
+def test_validation_chooses_the_fewest_leaves_within_one_standard_error() -> None:
+    rows = sweep_rows(solvers=("branches",), n_folds=3)
+    found = answer(rows)
+    points = [
+        point
+        for path in gather(label_results(as_frame(rows), None)).paths
+        for _, point in path.table.iterrows()
+    ]
+    best = max(points, key=lambda p: (p["test_accuracy"], -p["leaves"]))
+    within = [p for p in points if p["test_accuracy"] >= best["test_accuracy"] - best["test_error"]]
+    assert found.point is not None
+    assert found.point["leaves"] == min(p["leaves"] for p in within)
+    assert found.headline.startswith("Take ")
+    assert found.tree is not None
+    assert found.tree.fold == 0
+    assert any("standard error" in reason for reason in found.reasons)
+    assert any("proven optimal" in reason for reason in found.reasons)
+
+
+def test_the_end_of_the_grid_is_a_warning() -> None:
+    rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
+    found = answer(rows)
+    assert found.point is not None
+    assert found.point["lam_text"] == "0.01"
+    assert any("end of the grid" in warning for warning in found.warnings)
+
+
+def test_one_split_is_no_splits() -> None:
+    found = answer([run_row(lam="0.1")])
+    assert found.point is not None
+    assert found.point["splits"] == 1
+    assert "and 1 split." in found.reasons[0]
+
+
+def test_one_other_solver_is_no_others() -> None:
+    rows = sweep_rows(solvers=("branches",), n_folds=3)
+    others = [row | {"solver": f"other{i}", "key": f"{row['key']}/{i}"} for i in range(6)
+              for row in sweep_rows(solvers=("cart",), n_folds=3)]  # fmt: skip
+    found = answer(rows + others)
+    assert any("; 1 other, not better than these." in reason for reason in found.reasons)
+
+
+def test_training_results_do_not_choose_lambda() -> None:
+    found = answer(sweep_rows())
+    assert found.key is None
+    assert "cannot choose λ" in found.headline
+    assert found.reasons[0] == "The optimal tree of a smaller λ never fits the training rows worse."
+    assert found.path is not None
+    assert (found.path.encoding, found.path.solver) == ("categorical", "branches")
+    assert any("cart, a heuristic, is above" in reason for reason in found.reasons)
+    assert any("kfold" in warning for warning in found.warnings)
+
+
+def test_with_one_lambda_the_smallest_objective_is_the_answer() -> None:
+    found = answer(sweep_rows(lams=("0.05",)))
+    assert found.point is not None
+    assert found.headline.startswith("At λ = 0.05, categorical with branches")
+    assert any("held out" in warning for warning in found.warnings)
+
+
+def test_many_solvers_that_prove_everything_are_counted_and_not_named() -> None:
+    rows = [
+        run_row() | {"key": str(slack), "solver_options": json.dumps({"slack": slack})}
+        for slack in range(6)
+    ]
+    assert "6 of 6 solvers have proven all their trees optimal." in answer(rows).reasons
+    named = answer(rows[:5]).reasons
+    assert sum("has proven 1 of 1 of its trees optimal" in reason for reason in named) == 5
+
+
+def test_no_answer_without_trees_or_without_any_full_lambda() -> None:
+    rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
+    assert answer([failed(row) for row in rows]).headline.endswith("every run has failed.")
+    assert "no run has given" in answer([], rows).headline
+    assert "no λ has all of its folds" in answer(rows[:3], rows).headline
+
+
+def test_a_limit_that_was_hit_is_told() -> None:
+    rows = [run_row(lam="0.01", nodes=1, fold=fold) for fold in range(3)]
+    found = answer(rows)
+    assert any("0 of 3 trees are proven optimal" in reason for reason in found.reasons)
+
+
+def test_time_does_not_choose_among_lambdas_with_the_same_trees() -> None:
+    rows = [
+        {**run_row(lam=lam, fold=fold), "seconds": seconds}
+        for lam, seconds in (("0.011", 0.5), ("0.01", 0.1))
+        for fold in range(3)
+    ]
+    found = answer(rows)
+    assert found.path is not None
+    accuracies = found.path.table["test_accuracy"].tolist()
+    assert accuracies[0] == accuracies[1]
+    assert found.point is not None
+    assert found.point["lam_text"] == "0.011"
+    assert found.key == found.path.minimum
+
+
+def test_validation_of_exact_paths_answers_with_an_interval() -> None:
+    rows = [path_row(fold=fold) for fold in range(3)]
+    found = answer([*rows, *sweep_rows(encodings=("onehot",), solvers=("cart",), n_folds=3,
+                                       lams=("0.2", "0.1"))])  # fmt: skip
+    assert found.path is not None
+    assert found.path.stairs
+    assert found.point is not None
+    assert f"at any λ from {found.point['lam_text']}." in found.headline
+    start, end = (Fraction(found.point[name]) for name in ("lam_start_exact", "lam_end_exact"))
+    assert start < end
+    for fold in rows:
+        assert not any(start < Fraction(step["lam"]) < end for step in fold["path"])
+    assert any("No λ was left out" in reason for reason in found.reasons)
+    assert any("proven optimal for all these λ" in reason for reason in found.reasons)
+    assert not found.menu
+
+
+def test_where_all_is_alike_an_exact_path_is_taken_before_a_grid() -> None:
+    grid = sweep_rows(encodings=("onehot",), solvers=("branches",), lams=("0.02",), n_folds=3)
+    found = answer([*grid, *(path_row(fold=fold) for fold in range(3))])
+    assert found.path is not None
+    assert found.path.stairs
+
+
+def test_a_path_of_the_whole_table_gives_the_tree_of_the_chosen_interval() -> None:
+    rows = [path_row(), *(path_row(fold=fold) for fold in range(3))]
+    (found,) = gather(label_results(as_frame(rows), None)).answers
+    assert found.tree is not None
+    assert found.tree.fold is None
+    assert found.key is not None
+    assert found.tree.start is not None
+    assert found.tree.start <= Fraction(found.key)
+    assert found.tree.end is None or Fraction(found.key) < found.tree.end
+
+
+def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
+    row = path_row(encoding="categorical", lam="0.001")
+    found = answer([row])
+    widths = [(Fraction(s["lam_end"]) / Fraction(s["lam"]), s["splits"]) for s in row["path"][1:-1]]
+    assert found.tree is not None
+    assert found.tree.tree.splits == max(widths)[1]
+    assert found.menu
+    assert "look first at" in found.headline
+    assert any("proven best for every λ" in reason for reason in found.reasons)
+    assert any("validation: {kind: kfold" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lam", "words"),
+    [
+        ("categorical", "0.04", "1.5: the widest step of a tree with splits. "),
+        (
+            "onehot",
+            "0.001",
+            "from 0.05209 to 0.08333, a factor of 1.6: the widest step of a tree with splits but "
+            "for the first step, which is known for λ from 0.001 to 0.05208, a factor of 52 or "
+            "more. ",
+        ),
+        ("onehot", "0", "the first step, which is known for λ from 0 to 0.05208. "),
+    ],
+)
+def test_a_first_step_that_is_wider_is_not_passed_over_in_silence(
+    encoding: str, lam: str, words: str
+) -> None:
+    assert any(words in reason for reason in answer([path_row(encoding=encoding, lam=lam)]).reasons)
+
+
+def test_the_only_step_with_splits_is_not_called_the_widest() -> None:
+    row = path_row(lam="0.085")
+    first, last = row["path"]
+    row |= {"lam_exact": "1/20", "path": [first | {"lam": "1/20"}, last], "path_points": []}
+    assert any("the only step of a tree with splits" in reason for reason in answer([row]).reasons)
+
+
+def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
+    both = [run_row(lam="0.9"), run_row(name="cart", lam="0.9")]
+    alone = run_row(name="cart", lam="0.8")
+    everywhere = "cart, a heuristic, found the best known tree everywhere."
+    assert everywhere in answer([*both, run_row(lam="0.8"), alone]).reasons
+    reasons = answer([*both, alone]).reasons
+    assert everywhere not in reasons
+    assert any(
+        reason.endswith("wherever another solver ran: in 1 of 2 cases.") for reason in reasons
+    )
+
+
+def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() -> None:
+    found = answer([path_row(lam="0.9")])
+    assert found.tree is None
+    assert found.headline.startswith("Take onehot with branches")
+
+
+def test_the_tree_without_a_split_is_taken_for_any_larger_lambda() -> None:
+    rows = [path_row(fold=fold) for fold in range(3)]
+    for row in rows:
+        for step in row["path"]:
+            step["test_errors"] = min(step["splits"], 5)
+    found = answer(rows)
+    assert found.point is not None
+    assert found.point["lam_end_exact"] is None
+    assert f"any λ of {found.point['lam_text']}" in found.headline
+
+
+def test_a_lambda_too_large_for_any_split_is_told() -> None:
+    found = answer(sweep_rows(encodings=("onehot",), lams=("0.9",), n_folds=3))
+    assert any("small enough for a split to pay" in warning for warning in found.warnings)
+    found = answer(sweep_rows(encodings=("onehot",), n_folds=3))
+    assert not any("small enough" in warning for warning in found.warnings)
+
+
+def without_split(solver: str = "branches", lam: str = "0.9", **more: Any) -> list[dict[str, Any]]:
+    return [run_row(name=solver, lam=lam, fold=fold, **more) for fold in range(3)]
+
+
+def without_gain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same trees at λ = 0, as of a table that no split explains."""
+    return [row | {"lam": 0.0, "lam_exact": "0", "lam_label": "0"} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (without_split(), "No λ here is small enough for a split to pay; try smaller λ."),
+        (
+            [row | {"limits": '{"depth":1}'} for row in without_split()],
+            "No tree here has a split; larger limits (depth: 1) may allow one that pays; try "
+            "smaller λ.",
+        ),
+        (
+            without_split("cart"),
+            "No tree here has a split, but it is not proven that none pays; try smaller λ.",
+        ),
+        (
+            [*without_split(), *without_split("cart", "0.8")],
+            "No tree here has a split, but it is not proven that none pays; try smaller λ.",
+        ),
+        (
+            without_gain(without_split()),
+            "No tree with a split fits the training rows better than one leaf, even at λ = 0.",
+        ),
+        (
+            without_gain(without_split("cart")),
+            "No tree here has a split, but it is not proven that none pays.",
+        ),
+        (
+            [row | {"test_accuracy": 1.0, "test_errors": 0} for row in without_split()]
+            + without_split(lam="0.05", encoding="categorical"),
+            "onehot with branches has no split at any λ here; categorical with branches has.",
+        ),
+    ],
+)
+def test_why_no_tree_has_a_split_is_told_as_far_as_it_is_known(
+    rows: list[dict[str, Any]], words: str
+) -> None:
+    warnings = answer(rows).warnings
+    assert words in warnings
+    assert sum("split" in warning for warning in warnings) == 1
+    smaller = [run_row(lam="0.001", fold=fold) for fold in range(3)]
+    assert not any("split" in warning for warning in answer(rows, [*rows, *smaller]).warnings)
+
+
+def test_a_dataset_without_a_possible_cell_says_why() -> None:
+    rows = sweep_rows()
+    plan = as_plan(rows, [refused("toy"), refused("other"), refused("other")])
+    results = label_results(as_frame(rows), plan)
+    found = {answer.dataset: answer.headline for answer in gather(results).answers}
+    assert found["other"] == (
+        "No answer: no cell of this dataset can be run: solver 'cart' needs binary or continuous "
+        "features."
+    )
+
+
+def test_what_has_not_been_run_has_not_failed() -> None:
+    first, *rest = sweep_rows()
+    assert answer([failed(first)], [first, *rest]).headline.endswith("run so far has failed.")
+    (found,) = gather(label_results(as_frame([first]).iloc[:0], as_plan([first, *rest]))).answers
+    assert found.headline == "No answer yet: no run has given a tree yet."

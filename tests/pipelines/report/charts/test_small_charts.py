@@ -1,0 +1,63 @@
+"""Small charts: what is drawn of very many points, and that it is an SVG."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.report.analysis.paths import make_paths
+from pipelines.report.charts.small_charts import Line, Panel, sketch, sketch_path, thin
+from pipelines.report.data.results import label_results
+from tests.pipelines.report.frames import as_frame, as_plan, path_row, run_row
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=400), st.integers(3, 30))
+def test_thinning_keeps_the_ends_and_the_extremes_of_every_column(
+    values: list[float], columns: int
+) -> None:
+    places, heights = np.arange(len(values), dtype=float), np.array(values)
+    kept = thin(places, heights, columns)
+    assert kept[0] == 0
+    assert kept[-1] == len(values) - 1
+    if len(values) <= 4 * columns:
+        assert len(kept) == len(values)
+        return
+    assert len(kept) <= 4 * columns
+    column = (places / places[-1] * (columns - 1)).astype(int)
+    for number in set(column.tolist()):
+        own = heights[column == number]
+        drawn = heights[kept[column[kept] == number]]
+        assert (drawn.min(), drawn.max()) == (own.min(), own.max())
+
+
+def test_a_chart_of_very_many_points_stays_small_and_is_xml() -> None:
+    lams = np.geomspace(1e-4, 0.3, 100_000)
+    line = Line(lams, np.sin(300 * lams), "#000", "<a> & b", open=lams < 1e-3)
+    svg = sketch([Panel("wild", [line], marks=[0.01])], 'a "chart"')
+    assert len(svg) < 40_000
+    root = ElementTree.fromstring(svg)
+    words = [element.text for element in root.iter() if element.text]
+    assert "<a> & b" in words
+    assert any("not all proven" in word for word in words)
+
+
+def test_paths_of_all_kinds_can_be_sketched() -> None:
+    grid = [run_row(lam=lam, fold=fold) for lam in ("0.2", "0.05", "0") for fold in range(2)]
+    whole = [path_row("other", fold=fold, lam="0") for fold in range(2)]
+    paths = make_paths(label_results(as_frame([*grid, *whole]), as_plan([*grid, *whole])))
+    assert len(paths) == 2
+    for path in paths:
+        svg = sketch_path(path, "#0072B2", "a path")
+        ElementTree.fromstring(svg)
+        assert svg.count("<polyline") == 5
+        assert "nan" not in svg
+
+
+def test_one_value_everywhere_still_has_a_scale() -> None:
+    svg = sketch([Panel("flat", [Line(np.array([0.1, 0.2]), np.zeros(2), "#000")])], "flat")
+    ElementTree.fromstring(svg)
+    assert "nan" not in svg

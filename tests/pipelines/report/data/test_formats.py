@@ -1,0 +1,60 @@
+"""Numbers in print."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from pipelines.report.data import formats
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.319038461, "0.319038"), (0.05, "0.0500000"), (0, "0"), (None, "–"), (math.nan, "–")],
+)
+def test_objectives_have_six_digits(value: float | None, text: str) -> None:
+    assert formats.objective(value) == text
+
+
+def test_percentages_are_never_rounded_up_to_all() -> None:
+    assert formats.percent(1.0) == "100.0 %"
+    assert formats.percent(0.99999) == "99.9 %"
+    assert formats.percent(Fraction(1, 8), 0) == "12 %"
+    assert formats.percent(math.nan) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0031, "3.1 ms"), (0.25, "250 ms"), (2.448, "2.45 s"),
+        (200, "3 min 20 s"), (7300, "2 h 01 min"),
+    ],
+)  # fmt: skip
+def test_seconds(value: float, text: str) -> None:
+    assert formats.seconds(value) == text
+
+
+def test_sizes_counts_and_lists() -> None:
+    assert formats.size(1536) == "1.5 KiB"
+    assert formats.size(2**33) == "8 GiB"
+    assert formats.size(1023 * 2**20) == "1023 MiB"
+    assert formats.size(999.4 * 2**20) == "999 MiB"
+    assert formats.ratio(1.131) == "1.13"
+    assert formats.ratio(0.0123) == "0.012"
+    assert formats.ratio(2134) == "2\u202f130"
+    assert formats.ratio(None) == formats.NONE
+    assert formats.whole(12345) == "12\u202f345"
+    assert formats.mean_count(3.0) == "3"
+    assert formats.mean_count(3.25) == "3.2"
+    assert formats.plural(1, "class") == "1 class"
+    assert formats.plural(2, "class") == "2 classes"
+    assert formats.listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_means_of_fractions_are_exact() -> None:
+    assert formats.mean_fraction(["1/3", "1/6"]) == Fraction(1, 4)
+    assert formats.mean_fraction(["1/3", None]) is None
+    assert formats.mean_fraction([]) is None
+    assert formats.exact("1/" + "9" * 80) == ""

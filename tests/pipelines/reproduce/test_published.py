@@ -1,0 +1,78 @@
+"""Published results beside ours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from pipelines.reproduce.published import read_published, reproduce_branches
+from solver.errors import InputError
+from tests.pipelines.report.frames import as_frame, run_row
+
+HEAD = "dataset,encoding,lambda,h_lambda,accuracy,splits,iterations,seconds,proven_optimal\n"
+
+
+def table(folder: Path, *lines: str) -> Path:
+    path = folder / "published.csv"
+    path.write_text(HEAD + "\n".join(lines) + "\n")
+    return path
+
+
+def test_figures_are_compared_to_the_last_printed_digit(tmp_path: Path) -> None:
+    row = run_row(lam="0.05")
+    h = 1 - Fraction(row["objective_exact"])
+    path = table(
+        tmp_path,
+        f"toy,full,0.05,{float(h):.6f},1.0,3,{4 * row['iterations']},2.5,yes",
+        f"toy,full,0.05,{float(h):.6f},1.0,3,9,2.5,no",
+        f"toy,full,0.05,{float(h) - 0.001:.6f},1.0,3,9,2.5,no",
+        f"toy,full,0.05,{float(h) + 0.001:.6f},1.0,3,9,2.5,yes",
+        "toy,f,0.05,0.9,1.0,3,9,2.5,yes",
+        "toy,full,0.04,0.9,1.0,3,9,2.5,yes",
+    )
+    found = reproduce_branches(as_frame([row]), path)
+    assert found["verdict"].tolist() == [
+        "same", "no worse", "better", "worse", "not run", "not run",
+    ]  # fmt: skip
+    first = found.iloc[0]
+    assert first["our_h"] == f"{float(h):.6f}".rstrip("0")
+    assert first["iteration_ratio"] == pytest.approx(0.25)
+    assert first["speed_up"] == pytest.approx(2.5 / row["seconds"])
+    assert first["our_objective_exact"] == row["objective_exact"]
+
+
+def test_only_branches_on_the_whole_table_counts_and_the_best_mode_is_taken(
+    tmp_path: Path,
+) -> None:
+    row = run_row(lam="0.05")
+    slow = row | {"key": "2", "seconds": 99.0}
+    fold, cart = run_row(lam="0.05", fold=0), run_row(lam="0.05", name="cart")
+    path = table(tmp_path, "toy,full,0.05,0.5,1.0,3,9,2.5,no")
+    (found,) = reproduce_branches(as_frame([fold, cart, slow, row]), path).to_dict("records")
+    assert found["our_seconds"] == row["seconds"]
+    (none,) = reproduce_branches(as_frame([fold, cart]), path).to_dict("records")
+    assert none["verdict"] == "not run"
+
+
+def test_monks_are_the_published_training_files_where_these_are_there(tmp_path: Path) -> None:
+    path = table(tmp_path, "monks-1,full,0.05,0.5,1.0,3,9,2.5,no")
+    train, whole = run_row(dataset="monks-1-train"), run_row(dataset="monks-1") | {"seconds": 7.0}
+    (found,) = reproduce_branches(as_frame([whole, train]), path).to_dict("records")
+    assert found["our_seconds"] == train["seconds"]
+
+
+def test_a_table_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read the published table"):
+        read_published(tmp_path / "none.csv")
+    path = tmp_path / "other.csv"
+    path.write_text("dataset,encoding\nx,o\n")
+    with pytest.raises(InputError, match="no column 'lambda'"):
+        read_published(path)
+
+
+def test_the_published_file_itself(shared_data: Path) -> None:
+    found = reproduce_branches(as_frame([]), shared_data / "published-branches.csv")
+    assert len(found) == 32
+    assert set(found["verdict"]) == {"not run"}

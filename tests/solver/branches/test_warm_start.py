@@ -1,0 +1,105 @@
+"""One search after the other at different λ: what is carried over is true and changes no answer."""
+
+import os
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver import Limits, get_solver
+from solver.branches.warm_start import Archive
+from solver.engine.tree_constraints import INFINITE
+from solver.objective.exact import Prices
+from solver.verify.scorer import score
+from tests.solver.branches.test_ablations import OTHER
+from tests.strategies import Table, prices, structural_limits, tables
+
+EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
+
+
+def check_series(table: Table, data: st.DataObject, options: dict[str, object]) -> None:
+    problem, limits = table.problem(), data.draw(structural_limits())
+    solve = get_solver("branches")(**options).series(problem)
+    for lam in data.draw(st.lists(prices(sum(table.weights)), min_size=2, max_size=5)):
+        cut = data.draw(st.booleans())
+        budget = Limits(
+            nodes=data.draw(st.integers(1, 6)) if cut else None,
+            depth=limits.depth,
+            splits=limits.splits,
+            min_leaf_size=limits.min_leaf_size,
+        )
+        best = table.optimum(lam, limits)
+        found = solve(lam, budget)
+        assert found.lower_bound is not None
+        assert found.lower_bound <= best.objective <= found.objective
+        assert score(problem, found.tree, lam).objective == found.objective
+        if not cut:
+            assert found.status == "optimal"
+            assert found.objective == best.objective
+            if lam > 0:
+                assert found.splits == best.splits
+
+
+@settings(max_examples=EXAMPLES or 150, deadline=None)
+@given(table=tables(), data=st.data())
+def test_a_series_of_prices(table: Table, data: st.DataObject) -> None:
+    check_series(table, data, {})
+
+
+@settings(max_examples=EXAMPLES or 100, deadline=None)
+@given(table=tables(), data=st.data())
+def test_a_series_with_any_settings(table: Table, data: st.DataObject) -> None:
+    chosen = data.draw(st.sets(st.sampled_from(sorted(OTHER))))
+    check_series(table, data, {name: OTHER[name] for name in chosen})
+
+
+@settings(max_examples=EXAMPLES or 60, deadline=None)
+@given(
+    table=tables(max_rows=40, max_features=7, max_arity=2, max_classes=2),
+    data=st.data(),
+)
+def test_a_series_on_binary_features(table: Table, data: st.DataObject) -> None:
+    check_series(table, data, {})
+
+
+def test_bounds_between_two_prices_are_interpolated_and_rounded_up() -> None:
+    """Costs 10 and 30 at prices 1/10 and 3/10 of a hundred rows: 20 in the middle, exactly."""
+    archive, none = Archive(), np.array([INFINITE])
+    for tenths, errors in ((1, 10), (3, 30)):
+        known = Prices.plain(Fraction(tenths, 1000), 100)
+        archive.add(known, 1, np.array([errors * known.error]), none, np.array([-1]))
+    between = Prices.plain(Fraction(2, 1000), 100)
+    lower, upper, _ = archive.carry(between, 1, 2)
+    assert lower.tolist() == [20 * between.error, 0]  # the second node was not there before
+    assert upper.tolist() == [INFINITE, INFINITE]
+
+
+def test_a_bound_at_one_price_holds_above_it_and_in_proportion_below() -> None:
+    archive = Archive()
+    known = Prices.plain(Fraction(1, 100), 100)
+    archive.add(known, 1, np.array([7 * known.error]), np.array([INFINITE]), np.array([-1]))
+    above, below = Prices.plain(Fraction(1, 10), 100), Prices.plain(Fraction(1, 200), 100)
+    assert archive.carry(above, 1, 1)[0].tolist() == [7 * above.error]
+    assert archive.carry(below, 1, 1)[0].tolist() == [7 * below.error // 2]
+
+
+def test_a_tree_is_kept_as_errors_and_splits() -> None:
+    archive = Archive()
+    known = Prices.build(Fraction(1, 100), 100, 40, 9)
+    archive.add(known, 1, np.array([0]), np.array([known.cost(3, 4)]), np.array([5]))
+    now = Prices.build(Fraction(1, 50), 100, 40, 9)
+    _, upper, best = archive.carry(now, 1, 1)
+    assert upper.tolist() == [now.cost(3, 4)]
+    assert best.tolist() == [5]
+
+
+def test_iterations_of_a_solve_are_its_own() -> None:
+    rng = np.random.default_rng(0)
+    problem = solver.Problem.from_codes(rng.integers(0, 2, (80, 8)), rng.integers(0, 2, 80))
+    solve = get_solver("branches")().series(problem)
+    first = solve(Fraction(1, 100), Limits())
+    second = solve(Fraction(1, 2), Limits())
+    assert first.iterations > 10
+    assert second.iterations < first.iterations

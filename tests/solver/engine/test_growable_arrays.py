@@ -1,0 +1,51 @@
+"""Arrays that grow, and states that are checked before they are taken."""
+
+import numpy as np
+import pytest
+
+from solver import InputError
+from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+
+
+def test_arrays_double_until_a_step_would_be_too_large() -> None:
+    small, large = np.zeros((10, 2)), np.zeros(16 * 2**20)
+    assert grown_length([small], 5) == 10
+    assert grown_length([small, np.zeros(10)], 11) == 20
+    assert grown_length([small], 35) == 35
+    assert grown_length([large], len(large) + 1) == len(large) + 32 * 2**20 // 8
+
+
+def test_what_was_saved_comes_back_with_its_room() -> None:
+    saved = {"a": np.arange(6), "b": np.ones((3, 2))}
+    room = lengths_of([np.zeros(8), np.zeros((5, 2))])
+    arrays = {"a": np.zeros(2, np.int64), "b": np.zeros((1, 2))}
+    load_arrays(arrays, saved, room)
+    assert arrays["a"].tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
+    assert arrays["b"].shape == (5, 2)
+    assert arrays["b"].sum() == 6
+    arrays = {"a": np.zeros(2, np.int64), "b": np.zeros((1, 2))}
+    load_arrays(arrays, saved, None, spare=1)
+    assert (len(arrays["a"]), len(arrays["b"])) == (7, 4)
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((3, 3)), np.zeros((3, 2), np.int64)])
+def test_an_array_of_another_kind_is_refused(bad: np.ndarray) -> None:
+    with pytest.raises(InputError, match="array 'b' does not fit; it is damaged"):
+        load_arrays({"b": np.zeros((1, 2))}, {"b": bad}, None)
+
+
+def test_lengths_of_other_arrays_are_refused() -> None:
+    with pytest.raises(InputError, match="do not fit; it is damaged"):
+        load_arrays({"b": np.zeros(1)}, {"b": np.zeros(1)}, lengths_of([]))
+
+
+def test_the_state_of_another_search_is_refused() -> None:
+    state = {"rules": np.array([1, 2]), "problem": np.array("digest"), ROOM: np.zeros(0)}
+    names = {"rules", "problem", ROOM}
+    check_search(state, names, "digest", (1, 2))
+    with pytest.raises(InputError, match="another problem or of another solver"):
+        check_search(state, names, "other", (1, 2))
+    with pytest.raises(InputError, match="another problem or of another solver"):
+        check_search(state, {*names, "more"}, "digest", (1, 2))
+    with pytest.raises(InputError, match="other weights or another λ, options or limits"):
+        check_search(state, names, "digest", (1, 3))

@@ -1,0 +1,88 @@
+"""Canonical values of categories."""
+
+from __future__ import annotations
+
+import ast
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from solver.features.values import (
+    as_category,
+    is_exact,
+    key_of,
+    lost_number,
+    merged_numbers,
+    remedy,
+    show_value,
+    sort_categories,
+    written,
+)
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("9007199254740993.0", 2**53 + 1),
+        ("57136664671062330", 57136664671062330),
+        ("5.713666467106233e+16", 57136664671062328),
+        ("1e3", 1000),
+        (" +1.50 ", 1.5),
+        ("-0", 0),
+        ("TRUE", True),
+        ("tRUE", "tRUE"),
+        ("2024-01-01T00:00:00Z", "2024-01-01"),
+        ("2024-01-01 09:00+09:00", "2024-01-01"),
+        ("2024-02-30", "2024-02-30"),
+        ("1,000", "1,000"),
+        ("1e400", "1e400"),
+        ("x", "x"),
+    ],
+)
+def test_what_a_text_writes(text: str, value: Any) -> None:
+    assert key_of(written(text)) == key_of(value)
+
+
+@given(st.one_of(st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)))
+def test_what_python_writes_is_read(value: Any) -> None:
+    plain = as_category(value, "x")
+    if abs(value) < 1e308:
+        assert key_of(written(str(value))) == key_of(plain)
+
+
+def test_booleans_are_sorted_behind_numbers_and_stay_apart() -> None:
+    found = sort_categories([None, "a", True, 1, 1.0, False, 0])
+    assert [str(value) for value in found] == ["0", "1", "False", "True", "a", "None"]
+
+
+def test_numbers_that_merge() -> None:
+    assert merged_numbers([("0.3", 0.3), ("0.30", 0.3), (0.3, 0.3), (Decimal("0.3"), 0.3)]) is None
+    assert merged_numbers([("0.3", 0.3), ("0.30000000000000001", 0.3)]) is not None
+    assert [is_exact(n) for n in (2**53, 2**53 + 1, 10**400)] == [True, False, False]
+    assert lost_number([2**53 + 1, 1], np.array([2.0**53, 1.0])) == 2**53 + 1
+    assert lost_number([2**53, 1e300], np.array([2.0**53, 1e300])) is None
+
+
+@given(st.text())
+def test_a_quoted_text_can_be_read_back(text: str) -> None:
+    shown = show_value(text, listed=True)
+    assert shown == text or ast.literal_eval(shown) == text
+    assert shown.isprintable()
+    assert shown != show_value(None)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+@example("true")
+@example("1")
+@example("c: {d}")
+@example("a=b")
+@example("~")
+@example("x\u0085y")
+def test_a_remedy_is_yaml(name: str) -> None:
+    (wish,) = remedy(name, "drop").split("write ", 1)[1:]
+    assert yaml.safe_load(f"{{{wish}}}") == {"columns": {name: "drop"}}

@@ -1,0 +1,107 @@
+"""The plumbing of compiled kernels."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solver.kernels.jit import ensure_compiled, inlined, kernel, popcount
+
+
+@inlined
+def ones(words):
+    total = 0
+    for word in words:
+        total += popcount(word)
+    return total
+
+
+@kernel
+def doubled(words):
+    return 2 * ones(words)
+
+
+def test_popcount_counts_the_ones_of_64_bits():
+    words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    assert doubled(words) == 2 * (0 + 1 + 1 + 64)
+
+
+def test_a_compiled_kernel_refuses_other_types():
+    words = np.zeros(3, dtype=np.uint64)
+    ensure_compiled(doubled, words)
+    assert ensure_compiled(doubled, words) == 0.0
+    with pytest.raises(TypeError):
+        doubled(np.zeros((3, 3), dtype=np.float32))
+
+
+PROGRAM = """
+import sys; sys.path.insert(0, {folder!r})
+from numbapart.search import kernels
+print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path) -> list[str]:
+    """The kernel's answer in a process of its own, and how often it came from the cache."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    program = PROGRAM.format(folder=str(folder))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("changed", ["search/helper.py", "shared/deep.py", "shared/__init__.py"])
+def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path, changed):
+    package = tmp_path / "numbapart"
+    sources = {
+        "__init__.py": "",
+        "search/__init__.py": "",
+        "search/helper.py": (
+            "from numbapart.shared import (\n    OFFSET,\n    deep,\n)\n"
+            "from solver.kernels.jit import inlined\n\n\n"
+            "@inlined\ndef f(x):\n    return deep.g(x) + OFFSET + 0\n"
+        ),
+        "search/kernels.py": (
+            "from numbapart.search.helper import f\nfrom solver.kernels.jit import kernel\n\n\n"
+            "@kernel\ndef answer(x):\n    return f(x)\n"
+        ),
+        "shared/__init__.py": "OFFSET = 1 + 0\n",
+        "shared/deep.py": (
+            "from solver.kernels.jit import inlined\n\n\n@inlined\ndef g(x):\n    return x + 0\n"
+        ),
+    }
+    for name, source in sources.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(source)
+
+    assert run(tmp_path) == ["2", "0"]
+    assert run(tmp_path) == ["2", "1"]
+    (package / changed).write_text(sources[changed].replace(" + 0", " + 100"))
+    assert run(tmp_path) == ["102", "0"]
+
+
+def test_a_module_that_is_renamed_leaves_no_cache_that_cannot_be_read(tmp_path):
+    package = tmp_path / "numbapart"
+    (package / "search").mkdir(parents=True)
+    state = "from typing import NamedTuple\n\n\nclass State(NamedTuple):\n    size: int\n"
+    kernels = (
+        "from numbapart.search.layout import State\nfrom solver.kernels.jit import kernel\n\n\n"
+        "@kernel\ndef count(state):\n    return state.size + 1\n\n\n"
+        "def answer(x):\n    return count(State(x))\n\n\nanswer.stats = count.stats\n"
+    )
+    for name in ("__init__.py", "search/__init__.py"):
+        (package / name).write_text("")
+    (package / "search" / "layout.py").write_text(state)
+    (package / "search" / "kernels.py").write_text(kernels)
+    assert run(tmp_path) == ["2", "0"]
+    (package / "search" / "layout.py").rename(package / "search" / "state.py")
+    (package / "search" / "kernels.py").write_text(kernels.replace("search.layout", "search.state"))
+    assert run(tmp_path) == ["2", "0"]

@@ -1,0 +1,280 @@
+"""Problems: collapsed rows, dropped features, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver import InputError, Limits, Problem, Tree, export_text, solve
+from solver.features.node_tests import CategoryTest, ThresholdTest
+from tests.strategies import tables
+
+FRAME = pd.DataFrame(
+    {
+        "colour": ["red", "blue", "red", "green", "blue", "red"],
+        "size": ["s", "s", "l", "l", "l", "s"],
+        "same": ["x"] * 6,
+        "buys": ["yes", "no", "no", "no", "no", "yes"],
+    }
+)
+
+
+def test_from_table() -> None:
+    problem = Problem.from_table(FRAME, "buys", "categorical")
+    assert problem.classes == ("no", "yes")
+    assert problem.n_rows == 6
+    assert (problem.total_weight, problem.leaf_errors, problem.unavoidable_errors) == (6, 2, 0)
+    assert [test.name for test in problem.tests] == ["colour", "size"]
+    assert problem.arities.tolist() == [3, 2]
+    assert problem.feature_kind == "categorical"
+    assert problem.preparation.constant == ("same",)
+    assert problem.preparation.collapsed == 1
+    assert len(problem.codes) == 5
+    assert (problem.target, problem.encoding) == ("buys", "categorical")
+
+
+def test_equal_features_are_dropped_whatever_their_codes() -> None:
+    problem = Problem.from_codes([[0, 1, 0, 2], [1, 0, 0, 0], [1, 0, 1, 0]], [0, 1, 1])
+    assert [test.column for test in problem.tests] == ["x0", "x2"]
+    assert problem.preparation.duplicate == {"x1": "x0", "x3": "x0"}
+    assert problem.feature_kind == "binary"
+
+
+def test_rows_of_no_weight_are_left_out() -> None:
+    codes, target = [[0, 0], [1, 0], [1, 1]], [0, 1, 0]
+    problem = Problem.from_codes(codes, target, weights=[1, 2, 0])
+    assert problem.codes.tolist() == [[0], [1]]
+    assert problem.preparation.constant == ("x1",)
+    assert problem.counts.tolist() == [[1, 0], [0, 2]]
+    table = pd.DataFrame({"a": ["u", "v", "w"], "y": [0, 1, 0]})
+    weighted = Problem.from_table(table, "y", "categorical", weights=[1, 2, 0])
+    assert weighted.weight_scale == 1
+    halves = Problem.from_table(table, "y", "categorical", weights=[0.5, 1.25, 0])
+    assert (halves.weight_scale, halves.total_weight) == (4, 7)
+    assert weighted.arities.tolist() == [2]
+
+
+def test_unavoidable_errors() -> None:
+    problem = Problem.from_codes([[0], [0], [0], [1]], [0, 1, 2, 0], weights=[5, 3, 1, 1])
+    assert problem.unavoidable_errors == 4
+    assert problem.leaf_errors == 4
+    assert problem.class_weights.tolist() == [6, 3, 1]
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.data())
+def test_collapsing_keeps_every_row(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    problem = table.problem()
+    assert problem.total_weight == sum(table.weights)
+    assert problem.preparation.collapsed == len(table.target) - len(problem.codes)
+    assert len({tuple(row) for row in problem.codes.tolist()}) == len(problem.codes)
+    kept = [int(test.column[1:]) for test in problem.tests]
+    expected: dict[tuple[int, ...], list[int]] = {}
+    for row, label, weight in zip(table.codes, table.target, table.weights, strict=True):
+        counts = expected.setdefault(tuple(row[j] for j in kept), [0] * table.n_classes)
+        counts[label] += weight
+    pairs = zip(problem.codes.tolist(), problem.counts.tolist(), strict=True)
+    assert {tuple(row): counts for row, counts in pairs} == expected
+    # What was dropped tells no rows apart that the kept features do not.
+    names = {f"x{j}": j for j in range(len(table.arities))}
+    for name in problem.preparation.constant:
+        assert len({row[names[name]] for row in table.codes}) == 1
+    for name, earlier in problem.preparation.duplicate.items():
+        both = {(row[names[name]], row[names[earlier]]) for row in table.codes}
+        assert len(both) == len({a for a, _ in both}) == len({b for _, b in both})
+    dropped = len(problem.preparation.constant) + len(problem.preparation.duplicate)
+    assert dropped + problem.n_features == len(table.arities)
+
+
+def test_digest_tells_content() -> None:
+    one = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
+    other_order = Problem.from_codes([[1, 0], [0, 1], [1, 1]], [1, 0, 1])
+    heavier = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1], weights=[1, 1, 2])
+    wider = Problem.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1], arities=[2, 3])
+    assert one.digest == other_order.digest == pickle.loads(pickle.dumps(one)).digest
+    assert len({one.digest, heavier.digest, wider.digest}) == 3
+
+
+def test_grow_counts_and_predicts() -> None:
+    problem = Problem.from_codes([[0, 0], [0, 1], [1, 0]], [0, 1, 1], arities=[3, 2])
+    tree = problem.grow((0, ((1, (-1, -1)), -1, -1)))
+    assert [node.counts for node in tree.nodes] == [
+        (1, 2), (1, 1), (1, 0), (0, 1), (0, 1), (0, 0),
+    ]  # fmt: skip
+    # In preorder; the first class at a tie; a node without rows predicts its parent's class.
+    assert [node.prediction for node in tree.nodes] == [1, 0, 0, 1, 1, 1]
+    assert tree.nodes[0].children == (1, 4, 5)
+    assert sorted(tree.tests) == [0, 1]
+    assert sorted(tree.columns) == ["x0", "x1"]
+
+
+def test_grow_goes_deeper_than_python_may_recurse() -> None:
+    problem = Problem.from_codes(np.eye(3000, dtype=int), np.arange(3000) % 2)
+    shape: Any = -1
+    for feature in range(2999):
+        shape = feature, (shape, -1)
+    assert problem.grow(shape).depth == 2999
+
+
+def test_tables_of_other_libraries() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pandas(FRAME)
+    one, other = (Problem.from_table(t, "buys", "onehot") for t in (FRAME, table))
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize(
+    "codes, target, options, message",
+    [
+        ([], [], {}, "codes must be"),
+        (np.zeros((0, 2)), [], {}, "no rows"),
+        ([0, 1], [0, 1], {}, "codes must be"),
+        ([[0], [1]], [0], {}, "codes must be"),
+        ([[0], [1, 2]], [0, 1], {}, "differ in length"),
+        ([[0.5], [1]], [0, 1], {}, "codes must be whole numbers"),
+        ([[np.nan], [1]], [0, 1], {}, "codes must be whole numbers"),
+        ([["a"], ["b"]], [0, 1], {}, "codes must be whole numbers"),
+        ([[0], [1]], ["no", "yes"], {}, "target must be whole numbers"),
+        ([[0], [-1]], [0, 1], {}, "negative"),
+        ([[0], [2**40]], [0, 1], {}, "below its arity"),
+        ([[0], [2]], [0, 1], {"arities": [2]}, "below its arity"),
+        ([[0], [1]], [0, 1], {"arities": [2, 2]}, "as many as the features, 1"),
+        ([[0], [1]], [0, 1], {"tests": []}, "as many as the features, 1"),
+        ([[0], [1]], [0, -1], {}, "names no class"),
+        ([[0], [1]], [0, 2], {"classes": ["a", "b"]}, "names no class"),
+        ([[0], [1]], [0, 1], {"weights": [1, 2, 3]}, "3 weights for 2 rows"),
+        ([[0], [1]], [0, 1], {"weights": [1, -2]}, "negative"),
+        ([[0], [1]], [0, 1], {"weights": [0, 0]}, "all weights are zero"),
+    ],
+)
+def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes(codes, target, **options)
+
+
+@pytest.mark.parametrize(
+    "frame, options, message",
+    [
+        (FRAME, {"target": "sells"}, "no column 'sells' for the target; its columns are colour"),
+        (FRAME.head(0), {"target": "buys"}, "no rows"),
+        (FRAME[["buys"]], {"target": "buys"}, "no feature"),
+        (FRAME, {"target": "same"}, "single class 'x'"),
+        (FRAME, {"target": "buys", "encoding": "onehotly"}, "no encoding 'onehotly'"),
+        (FRAME, {"target": "buys", "encoding": "onehot", "k": 3}, "no option 'k'"),
+        (FRAME, {"target": "buys", "columns": {"shape": "drop"}}, "not a feature of the table"),
+        (FRAME, {"target": "buys", "weights": [1]}, "1 weight for 6 rows"),
+        (FRAME.assign(buys=[None, *["a"] * 3, "b", "b"]), {"target": "buys"}, "missing in 1 of 6"),
+    ],
+)
+def test_bad_tables(frame: pd.DataFrame, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_table(frame, **options)
+
+
+MOMENTS = pd.to_datetime(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00.000000050"])
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "thresholds", "continuous", "categorical"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        list(MOMENTS),
+        [True, 1],
+        [2**53, 2**53 + 1],
+        ["a", 1],
+    ],
+)
+def test_values_that_would_merge_are_refused(values: list[Any], encoding: str) -> None:
+    column = pd.Series(values * 3, dtype=None if values[0] is MOMENTS[0] else object)
+    table = pd.DataFrame({"x": column, "y": [0, 1] * 3})
+    with pytest.raises(InputError, match="column 'x'"):
+        Problem.from_table(table, "y", encoding)
+    problem = Problem.from_table(table, "y", encoding, columns={"x": "category"})
+    assert problem.unavoidable_errors == 0
+    tree = problem.grow((0, (-1, -1)))
+    assert tree.predict(table).tolist() == table["y"].tolist()
+    assert Tree.from_json(tree.to_json()).predict(table).tolist() == table["y"].tolist()
+
+
+def test_the_text_missing_is_no_missing_value() -> None:
+    table = pd.DataFrame({"x": ["missing", None, "b", "b"], "y": [0, 1, 0, 1]})
+    problem = Problem.from_table(table, "y", "onehot")
+    assert [test.name for test in problem.tests] == ["x=b", "x='missing'", "x=missing"]
+    tree = problem.grow((2, (-1, -1)))
+    assert "x = missing" in export_text(tree)
+    assert "missing'" not in export_text(tree)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"classes": ["a", "a"]}, "classes has the label 'a' twice"),
+        ({"classes": ["x", "y", "x"]}, "classes has the label 'x' twice"),
+        ({"classes": [1, 1.0]}, "classes has the label 1.0 twice"),
+        ({"classes": ["x", None]}, "classes has None, which is no label"),
+        ({"classes": ["x", float("nan")]}, "classes has nan, which is no label"),
+        ({"classes": ["x", ("y",)]}, r"classes has .* which is no label"),
+        ({"classes": "ab"}, "classes = 'ab' must be a list of labels"),
+        ({"classes": 2}, "classes = 2 must be a list of labels"),
+        ({"classes": ["x"]}, "a target code names no class"),
+        ({"tests": [ThresholdTest("a", 1.5)], "arities": [3]}, "arity 3, but its test has 2"),
+        ({"tests": [ThresholdTest("a", 1.5)]}, "not below its arity"),
+        ({"tests": ["a"]}, "tests has 'a', which is no test"),
+        ({"tests": [ThresholdTest("a", 1.5)] * 2}, "as many as the features, 1"),
+        ({"arities": [3, 3]}, "as many as the features, 1"),
+        ({"arities": [2]}, "not below its arity"),
+        ({"arities": [3.9]}, "arities must be whole numbers"),
+        ({"arities": [2**40]}, "feature 0 has 1099511627776 codes in 3 rows"),
+        ({"codes": [[0], [1], [2**31 - 1]]}, "a feature code is negative or"),
+        ({"codes": [[0], [1], [2**30]]}, "feature 0 has 1073741825 codes in 3 rows"),
+        ({"target": [0, 1, 2**40]}, "target has the code 1099511627776 in 3 rows"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes(**{"codes": [[0], [1], [2]], "target": [0, 1, 1], **given})
+
+
+def test_the_arity_of_a_feature_is_that_of_its_test() -> None:
+    test = CategoryTest("a", (("x",), ("y",), ("z",)))
+    problem = Problem.from_codes([[0], [1]], [0, 1], tests=[test])
+    assert problem.arities.tolist() == [3]
+
+
+@pytest.mark.parametrize("classes", [np.array([5, 6]), np.array(["p", "q"]), [True, 1]])
+def test_given_classes_are_stored(classes: Any) -> None:
+    tree = Problem.from_codes([[0], [1]], [0, 1], classes=classes).grow((0, (-1, -1)))
+    assert Tree.from_json(tree.to_json()).classes == tuple(classes)
+    assert tree.classes == tuple(classes)
+
+
+@pytest.mark.parametrize("classes", [["yes", "no", "yes"], ["yes", "no", None]])
+def test_classes_of_a_table_differ(classes: list[Any]) -> None:
+    with pytest.raises(InputError, match="classes has"):
+        Problem.from_table(FRAME, "buys", classes=classes)
+
+
+@pytest.mark.parametrize("table", [{"a": [1, 2], "y": [0, 1]}, [[1, 0]], np.eye(2), None])
+def test_what_is_no_table(table: Any) -> None:
+    with pytest.raises(InputError, match="give a pandas DataFrame, or what has to_pandas"):
+        Problem.from_table(table, "y")
+
+
+@pytest.mark.parametrize("columns", ["colour", ["colour"]])
+def test_columns_are_a_mapping(columns: Any) -> None:
+    with pytest.raises(InputError, match=r"columns = .* must be a mapping"):
+        Problem.from_table(FRAME, "buys", columns=columns)
+
+
+def test_a_constant_target_has_no_share_to_explain() -> None:
+    problem = Problem.from_codes([[0], [1]], [2.5, 2.5], task="regression", ordered=True)
+    solution = solve(problem, "0.1", "quantbnb", Limits(depth=1))
+    assert (solution.errors, solution.objective, solution.status) == (0, 0, "optimal")
+    assert solution.to_dict()["r2"] is None

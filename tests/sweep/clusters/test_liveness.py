@@ -1,0 +1,76 @@
+"""Tests of sweep/clusters/liveness.py, with a client that only pretends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from distributed.core import Status
+
+from solver.errors import InputError
+from sweep.clusters import Address, Local, liveness
+from sweep.clusters.liveness import ClusterWatch
+from sweep.events import Silent
+
+
+class Pretender:
+    """A client and its cluster, as far as a watch needs them."""
+
+    def __init__(self) -> None:
+        self.status = "running"
+        self.scheduler_comm = object()
+        self.cluster: Any = self
+        self.scaled: list[int] = []
+        self.workers = {
+            name: SimpleNamespace(status=status)
+            for name, status in enumerate((Status.running, Status.failed, Status.closed))
+        }
+
+    def scale(self, workers: int) -> None:
+        self.scaled.append(workers)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(liveness.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_nobody_is_waited_for_without_end(clock: list[float]) -> None:
+    client = Pretender()
+    client.cluster = None
+    config = Address(kind="address", address="tcp://a:1", insecure=True, worker_timeout=10)
+    watching = ClusterWatch(client, config, Silent())  # type: ignore[arg-type]
+    for seconds, workers in [(0, 0), (9, 0), (10, 1), (11, 0), (20, 0)]:
+        clock[0] = seconds
+        watching.check(workers, 9)
+    clock[0] = 22
+    with pytest.raises(InputError, match="has had no worker for 10 s; start workers and resume"):
+        watching.check(0, 9)
+
+
+def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> None:
+    client = Pretender()
+    watching = ClusterWatch(client, Local(workers=2), Silent())  # type: ignore[arg-type]
+    for seconds, workers in [(1, 0), (6, 1), (7, 1), (12, 1), (18, 2)]:
+        clock[0] = seconds
+        watching.check(workers, 9)
+    assert client.scaled == [2, 2]
+    assert [*client.workers] == [0]  # the nannies that have given up
+
+
+def test_nobody_ends_a_local_worker_that_is_slow_to_start_or_to_answer() -> None:
+    settings = Local().settings()
+    assert settings["distributed.scheduler.worker-ttl"] is None
+    assert settings["distributed.deploy.lost-worker-timeout"] == "365d"
+    name = "distributed.deploy.lost-worker-timeout"
+    assert Local(dask={name: "9s"}).settings()[name] == "9s"
+
+
+def test_a_lost_scheduler_is_told() -> None:
+    client = Pretender()
+    client.status = "closed"
+    with pytest.raises(InputError, match="connection to the Dask scheduler is lost"):
+        ClusterWatch(client, Local(), Silent()).check(1, 9)  # type: ignore[arg-type]

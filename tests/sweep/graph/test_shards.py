@@ -1,0 +1,284 @@
+"""Tests of sweep/graph/shards.py, and of what plans and specs say of shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from solver.branches import Branches
+from solver.errors import InputError
+from solver.shards import Shard
+from solver.solution import Status
+from sweep.graph.shards import Shards, backlog_of, merge_rows, solution_of
+from sweep.plan.plan import Plan, Task, make_plan
+from sweep.rows.rows import Checkpoint, Finished, as_finished
+from sweep.spec.spec import parse_spec
+from sweep.store import store as stores
+from sweep.store.shard_files import WORTH
+from sweep.store.store import Store
+from sweep.worker import tasks
+
+SPEC = """
+name: shards
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.05, 0.02]
+solvers: [{solver: branches, shards: 3}, cart]
+limits: {seconds: 60}
+"""
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def divisible() -> Iterator[None]:
+    """A solver that says that it can be divided; its parts are made here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Branches, "traits", replace(Branches.traits, shards=True))
+        yield
+
+
+@pytest.fixture(scope="module")
+def plan(divisible: None) -> Plan:
+    return make_plan(parse_spec(SPEC))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with stores.create(tmp_path / "out", parse_spec(SPEC)) as found:
+        yield found
+
+
+@pytest.fixture
+def row(plan: Plan, prepared: tasks.Prepared, rowmaker: Any) -> Row:
+    """The row of the first task, not divided."""
+    found: Row = tasks.solve_cell(prepared, rowmaker.cell_of(plan.task(0)), tasks.Run("test"))
+    assert found["status"] == "optimal"
+    return found
+
+
+def part(row: Row, **changes: Any) -> Row:
+    """A shard's row, of which some is unlike the whole's."""
+    return {**row, "extra": json.dumps({"found": True, "regions": 2, "rules": 5}), **changes}
+
+
+def worse(row: Row, prepared: tasks.Prepared, **changes: Any) -> Row:
+    """The row of a shard that has found the tree without a split."""
+    tree = prepared.problem.grow(-1)
+    goal = str(Fraction(tree.errors) / prepared.problem.total_weight)
+    told = {"tree": tree.to_json(), "splits": 0, "objective_exact": goal}
+    return part(row, **{**told, "lower_bound_exact": goal, **changes})
+
+
+def shards_of(plan: Plan, number: int = 0) -> list[Task]:
+    return plan.tasks_of(plan.pieces(np.array([number])).tolist())
+
+
+def one(row: Row) -> Finished:
+    return as_finished([row])
+
+
+# The file and the plan
+
+
+@pytest.mark.parametrize(
+    "entry, message",
+    [
+        ("{solver: cart, shards: 2}", "cannot do a task in shards; these can: "),
+        ("{solver: branches, shards: 2, lam: path}", "λ-path cannot be done in shards"),
+        ("{solver: branches, shards: 2, proof: true}", "no certificate of a search in shards"),
+        ("{solver: branches, shards: 0}", "shards"),
+        ("{solver: branches, shards: [1, 2]}", "shards"),
+        ("{solver: branches, shards: two}", "shards"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(entry: str, message: str) -> None:
+    text = SPEC.replace("{solver: branches, shards: 3}", entry)
+    with pytest.raises(InputError, match=message) as caught:
+        parse_spec(text)
+    assert "line 6" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_cannot_be_divided_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Branches, shard: Shard) -> Branches:
+        raise InputError("not with these options")
+
+    monkeypatch.setattr(Branches, "part", refuse)
+    with pytest.raises(InputError, match=r"line 6: solvers\[1\].shards: not with these options"):
+        parse_spec(SPEC)
+
+
+def test_the_number_of_shards_is_no_part_of_the_key(plan: Plan) -> None:
+    whole = make_plan(parse_spec(SPEC.replace(", shards: 3", "")))
+    assert [task.key for task in whole.tasks()] == [task.key for task in plan.tasks()]
+    assert whole.most_seconds == 4 * 60
+    assert plan.most_seconds == (2 + 3 * 2) * 60
+    both = SPEC.replace("cart]", "{solver: branches, shards: 5}]")
+    (choice,) = parse_spec(both).spec.solver_choices()
+    assert choice.shards == 3
+
+
+def test_pieces_of_tasks(plan: Plan) -> None:
+    assert plan.pieces(np.arange(4)).tolist() == [0, 4, 8, 1, 5, 9, 2, 3]
+    assert plan.pieces(np.array([1, 3])).tolist() == [1, 5, 9, 3]
+    first, second, third = shards_of(plan, 1)
+    assert [t.shard for t in (first, second, third)] == [Shard(i, 3) for i in range(3)]
+    assert first.key == third.key == next(t.key for t in plan.tasks() if t.number == 1)
+    assert (first.number, third.number) == (1, 9)
+    assert third.lam == plan.task(1).lam
+    assert plan.task(3).shard is None
+
+
+def test_shards_of_a_task_follow_each_other_dearest_first(plan: Plan) -> None:
+    backlog = backlog_of(plan, np.arange(4))
+    taken: list[int] = []
+    while len(backlog):
+        taken += backlog.take((), (), 20)
+    assert taken == [1, 5, 9, 0, 4, 8, 2, 3]
+
+
+# Merging
+
+
+def test_the_merged_row_has_the_best_tree_and_the_weakest_bound(
+    row: Row, prepared: tasks.Prepared
+) -> None:
+    bound = str(Fraction(row["objective_exact"]) - Fraction(1, 50))
+    slow = worse(row, prepared, status="time_limit", lower_bound_exact=bound, attempt=2)
+    merged = merge_rows([slow, part(row, worker="b"), part(row, worker="c")])
+    assert merged["tree"] == row["tree"]
+    assert merged["worker"] == "b"
+    assert merged["status"] == "time_limit"
+    assert merged["lower_bound_exact"] == bound
+    assert Fraction(merged["gap_exact"]) == Fraction(1, 50)
+    assert merged["gap"] == pytest.approx(0.02)
+    assert merged["attempt"] == 2
+    assert merged["seconds"] == pytest.approx(3 * row["seconds"])
+    extra = json.loads(merged["extra"])
+    assert extra["shards"] == 3
+    assert extra["regions"] == 6
+    assert extra["rules"] == 5
+    assert extra["shard_seconds"] == [pytest.approx(row["seconds"], abs=1e-6)] * 3
+    assert "found" not in extra
+    same = {n for n in row if merged[n] == row[n]}
+    assert {"key", "splits", "train_accuracy", "errors", "test_accuracy"} <= same
+
+
+def test_a_row_tells_its_solution(row: Row, prepared: tasks.Prepared) -> None:
+    found = solution_of(row)
+    assert found.status is Status.OPTIMAL
+    assert found.gap == 0
+    assert str(found.objective) == row["objective_exact"]
+    assert tasks.disagreement(prepared.problem, found, found.lam, tasks.Limits()) is None
+    assert merge_rows([row])["objective_exact"] == row["objective_exact"]
+
+
+# What the driver knows
+
+
+def test_a_task_ends_with_its_last_shard(plan: Plan, store: Store, row: Row) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    assert all(shards.is_due(piece) for piece in pieces)
+    assert shards.counts == (0, 3)
+    assert shards.take(pieces[2], one(part(row))) == ([], None)
+    assert not shards.is_due(pieces[2])
+    assert shards.take(pieces[0], one(part(row, seconds=WORTH))) == ([], None)
+    assert shards.counts == (2, 3)
+    ((merged,), _) = shards.take(pieces[1], one(part(row)))
+    assert merged["status"] == "optimal"
+    assert merged["attempt"] == 1
+    assert shards.counts == (0, 0)
+    assert [(kept.key, kept.shard) for kept in shards.kept] == [(row["key"], Shard(0, 3))]
+    assert not shards.is_due(pieces[0])  # one that another worker is still at comes too late
+    assert shards.take(pieces[0], one(part(row))) == ([], None)
+
+
+def test_shards_begin_with_the_best_tree_of_others(
+    plan: Plan, store: Store, row: Row, prepared: tasks.Prepared
+) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    assert shards.is_due(pieces[0])
+    assert shards.incumbent(pieces[0]) is None
+    first = worse(row, prepared)
+    shards.take(pieces[0], one(first))
+    assert shards.incumbent(pieces[1]) == first["tree"]
+    better = Checkpoint(row["key"], row["tree"], row["objective_exact"], "0", 0.0, 0)
+    assert shards.see(better)
+    assert not shards.see(better)
+    assert shards.incumbent(pieces[1]) == row["tree"]
+    assert shards.see(replace(better, key="of a whole task"))
+    limited = pieces[1]._replace(solver=replace(pieces[1].solver, limits={"nodes": 5}))
+    assert shards.incumbent(limited) is None
+    assert shards.incumbent(plan.task(3)) is None
+
+
+def test_a_stopped_shard_leaves_its_tree(plan: Plan, store: Store, row: Row) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    assert shards.is_due(pieces[0])
+    found, reached = shards.take(pieces[0], one(part(row, status="stopped")))
+    assert found == []
+    assert reached is not None
+    assert (reached.tree, reached.lower_bound, reached.seconds) == (row["tree"], "0", 0.0)
+    assert shards.is_due(pieces[0])
+    assert shards.take(pieces[1], one(part(row, status="stopped"))) == ([], None)
+    store.save_checkpoint(reached)
+    again = Shards(store)
+    assert again.is_due(pieces[0])
+    assert again.incumbent(pieces[0]) == row["tree"]
+
+
+def test_a_task_fails_once_with_its_first_shard(plan: Plan, store: Store, row: Row) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    assert shards.is_due(pieces[0])
+    error = part(row, status="error", error="Traceback\nValueError: no\n")
+    ((failed,), reached) = shards.take(pieces[1], one(error))
+    assert failed["error"].endswith("ValueError: no (in shard 1 of 0 … 2)")
+    assert reached is None
+    assert not any(shards.is_due(piece) for piece in pieces)
+    assert not shards.fail(pieces[2])
+    assert shards.take(pieces[0], one(part(row))) == ([], None)
+    assert not shards.see(Checkpoint(row["key"], row["tree"], "0", "0", 0.0, 0))
+    whole = plan.task(3)
+    assert shards.fail(whole)
+    assert shards.fail(whole)
+
+
+def test_rows_of_different_tasks_are_no_answer(plan: Plan, store: Store, row: Row) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    for piece, weight in zip(pieces, (1, 2, 3), strict=True):
+        assert shards.is_due(piece)
+        if weight < 3:
+            shards.take(piece, one(part(row, total_weight=weight)))
+    with pytest.raises(ValueError, match="one solve"):
+        shards.take(pieces[2], one(part(row)))
+    assert not shards.is_due(pieces[0])
+
+
+def test_what_an_earlier_driver_has_kept_is_not_done_again(
+    plan: Plan, store: Store, row: Row
+) -> None:
+    pieces = shards_of(plan)
+    for index in (0, 1):
+        store.save_shard(row["key"], Shard(index, 3), one(part(row)))
+    shards = Shards(store)
+    assert [shards.is_due(piece) for piece in pieces] == [False, False, True]
+    assert shards.incumbent(pieces[2]) == row["tree"]
+    store.save_shard(row["key"], Shard(2, 3), one(part(row)))
+    shards = Shards(store)
+    assert not shards.is_due(pieces[1])
+    (merged,) = shards.merged
+    assert merged["status"] == "optimal"
+    assert not shards.is_due(pieces[2])
+    assert len(shards.merged) == 1
+    other = Shards(store)  # shards of another number are no answers, but their trees are of use
+    five = [piece._replace(shard=Shard(i, 5)) for i, piece in enumerate(pieces)]
+    assert [other.is_due(piece) for piece in five] == [True, True, True]
+    assert other.incumbent(five[0]) == row["tree"]

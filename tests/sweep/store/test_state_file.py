@@ -1,0 +1,169 @@
+"""Tests of sweep/store/state_file.py: what is written is read, anything else is refused."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from solver.errors import InputError
+from sweep.store import state_file
+from sweep.store.state_file import (
+    TooLargeError,
+    check_state,
+    read_about,
+    read_state,
+    size_of,
+    write_state,
+)
+
+WHO = {"task": "a" * 64, "solver": "branches", "solver_version": "2"}
+DTYPES = ["<i8", "<u8", "<i4", "|u1", "|b1", "<f8", "<f4", "<U3", "|S2"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_arrays_of_any_type_and_shape_come_back(
+    data: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("state") / "state.parquet"
+    names = st.text("abcxyz_ λ", min_size=1, max_size=5)
+    shapes = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
+    kinds = st.sampled_from(DTYPES).map(np.dtype)
+    state = data.draw(st.dictionaries(names, arrays.arrays(kinds, shapes), max_size=4))
+    write_state(path, state, WHO, {"seconds": 1.5})
+    found, about = read_state(path, WHO)
+    assert list(found) == list(state)
+    for name, array in state.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].flags.writeable
+    assert about == (WHO, {"seconds": 1.5})
+    assert check_state(path) == read_about(path) == about
+    assert size_of(found) == size_of(state)
+
+
+def test_large_arrays_are_cut_and_views_are_read_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_file, "PIECE", 1000)
+    path = tmp_path / "state.parquet"
+    whole = np.arange(3000, dtype=np.int64).reshape(100, 30)
+    state = {"view": whole[:50], "turned": whole.T, "one": np.array(7)}
+    write_state(path, state, WHO)
+    table = pq.read_table(path)
+    assert max(len(piece) for piece in table["data"].to_pylist()) == 1000
+    assert table["name"].to_pylist() == ["view"] * 12 + ["turned"] * 24 + ["one"]
+    # Without this project's code:
+    pieces = [r["data"] for r in table.to_pylist() if r["name"] == "view"]
+    np.testing.assert_array_equal(
+        np.frombuffer(b"".join(pieces), "<i8").reshape(50, 30), whole[:50]
+    )
+    found, _ = read_state(path, WHO)
+    for name, array in state.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_writing_takes_no_second_copy_in_memory(tmp_path: Path) -> None:
+    state = {"a": np.random.default_rng(0).integers(0, 2**62, 25_000_000)}  # 200 MB
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    write_state(tmp_path / "state.parquet", state, WHO, durable=False)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 140_000
+
+
+def test_what_is_no_plain_array_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="array 'a' of a state has the type object"):
+        write_state(tmp_path / "state.parquet", {"a": np.array([None])}, WHO)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_state_that_is_too_large_leaves_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "state.parquet"
+    write_state(path, {"a": np.zeros(3)}, WHO)
+    noise = np.random.default_rng(0).integers(0, 2**62, 10_000)
+    with pytest.raises(TooLargeError):
+        write_state(path, {"a": noise}, WHO, most=10_000)
+    assert [p.name for p in tmp_path.iterdir()] == ["state.parquet"]
+    assert read_state(path, WHO)[0]["a"].tolist() == [0, 0, 0]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    noise = np.random.default_rng(0).integers(0, 2**62, (1000, 20))
+    write_state(tmp_path / "state.parquet", {"a": noise, "b": noise[:3]}, WHO)
+    return tmp_path / "state.parquet"
+
+
+@pytest.mark.parametrize(
+    "who, word",
+    [
+        ({"task": "b" * 64}, "its task is aaa"),
+        ({"solver": "cart"}, "its solver is branches, not cart"),
+        ({"solver_version": "3"}, "its solver_version is 2, not 3"),
+        ({"more": "x"}, "its more is not there, not x"),
+    ],
+)
+def test_another_search_is_told_apart(path: Path, who: dict[str, str], word: str) -> None:
+    with pytest.raises(InputError, match=word) as refused:
+        read_state(path, WHO | who)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_of_a_later_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_file, "VERSION", 0)
+    with pytest.raises(InputError, match="has state version 1, this treesweep knows up to 0"):
+        read_state(path, WHO)
+
+
+@settings(max_examples=60, deadline=None)
+@given(share=st.floats(0, 1, exclude_max=True), cut=st.booleans())
+def test_a_damaged_file_is_never_taken_for_a_state(
+    share: float, cut: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("state") / "state.parquet"
+    noise = np.random.default_rng(0).integers(0, 2**62, 300)
+    write_state(path, {"a": noise}, WHO)
+    content = bytearray(path.read_bytes())
+    at = int(share * len(content))
+    if cut:
+        del content[at:]
+    else:
+        content[at] ^= 255
+    path.write_bytes(content)
+    try:
+        found, about = read_state(path, WHO)
+    except InputError:
+        return
+    # A byte that nobody reads.
+    np.testing.assert_array_equal(found["a"], noise)
+    assert about.identity == WHO
+
+
+def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_state(tmp_path / "none", WHO)
+    (tmp_path / "text").write_text("some text that is long enough for a footer")
+    with pytest.raises(InputError, match="is damaged, or not the state of a search"):
+        read_state(tmp_path / "text", WHO)
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "table")
+    with pytest.raises(InputError, match="is not the state of a search"):
+        read_state(tmp_path / "table", WHO)
+
+
+def test_a_missing_piece_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_file, "PIECE", 50_000)
+    noise = np.random.default_rng(0).integers(0, 2**62, (1000, 20))
+    write_state(path, {"a": noise, "b": noise[:3]}, WHO)
+    table = pq.read_table(path)
+    for kept in ([0, 1, 3, 4], [0, 1, 2, 4], [1, 2, 3, 4], [0, 2, 1, 3, 4]):
+        pq.write_table(table.take(kept), path, row_group_size=1)
+        with pytest.raises(InputError, match="array 'a' is not complete"):
+            read_state(path, WHO)

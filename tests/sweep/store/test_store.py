@@ -1,0 +1,617 @@
+"""Tests of sweep/store/store.py, sweep/store/part_files.py and sweep/store/results.py: what a store promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from solver.catalogue import SOLVERS
+from solver.errors import InputError
+from solver.solution import Status
+from solver.trees.tree import Tree
+from sweep.plan.plan import make_plan
+from sweep.rows import schema
+from sweep.rows.rows import Checkpoint, as_finished
+from sweep.store import certificates, checksummed_parquet
+from sweep.store import part_files as parts
+from sweep.store import store as stores
+from sweep.store.plan_file import read_plan, survey
+from sweep.store.results import read_results
+from sweep.store.status import sweep_status
+from sweep.verify.verify import verify_sweep
+
+Rows = list[dict[str, Any]]
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "store-v1"
+
+
+def root_of(store: stores.Store) -> Path:
+    return Path(store.folder.place)
+
+
+def inodes(store: stores.Store) -> list[int]:
+    return [(root_of(store) / name).stat().st_ino for name in store.parts.names()]
+
+
+def names_of(store: stores.Store) -> list[str]:
+    return [name.rpartition("/")[2] for name in store.parts.names()]
+
+
+@pytest.fixture
+def store(tmp_path: Path, rowmaker: Any) -> Any:
+    sweep = rowmaker.small_sweep()
+    with stores.create(tmp_path / "out", sweep) as opened:
+        survey(make_plan(sweep), opened)
+        yield opened
+
+
+def test_rows_come_back_as_they_went_in(store: stores.Store, small_rows: Rows) -> None:
+    for row in small_rows:
+        store.add(as_finished([row]))
+    store.flush()
+    frame = read_results(store.folder)
+    assert list(frame.columns) == schema.SCHEMA.names
+    assert len(frame) == len(small_rows)
+    back = parts.Parts(store.folder).read().to_pylist()
+    assert back == small_rows
+    Tree.from_json(back[0]["tree"])
+
+
+def test_any_parquet_reader_can_read_it(store: stores.Store, small_rows: Rows) -> None:
+    for number, row in enumerate(small_rows):
+        store.add(as_finished([row]))
+        if number % 5 == 0:
+            store.flush()
+    store.flush()
+    folder = root_of(store) / "rows"
+    assert len(pd.read_parquet(folder)) == len(small_rows)
+    assert ds.dataset(folder).to_table().schema.equals(schema.SCHEMA)
+    # Plain types only: a row can be put into any database.
+    table = pd.concat(map(pd.read_parquet, sorted(folder.glob("*.parquet"))))
+    with sqlite3.connect(":memory:") as database:
+        table.drop(columns=["trace"]).astype({"started": str, "finished": str}).to_sql(
+            "results", database
+        )
+        (count,) = database.execute("select count(distinct key) from results").fetchone()
+    assert count == len(small_rows)
+
+
+def test_rows_are_written_when_they_cost_enough_or_waited_long(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = small_rows[0]
+    store.add(as_finished([row]))
+    store.maybe_flush()
+    assert len(store.parts.names()) == 0
+    store.add(as_finished([small_rows[1]], seconds=6))
+    store.maybe_flush()
+    assert len(store.parts.names()) == 1
+    store.add(as_finished([small_rows[2]]))
+    monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.0)
+    store.maybe_flush()
+    assert len(store.parts.names()) == 2
+
+
+def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    assert len(read_results(tmp_path / "out")) == len(rows)
+    with stores.Store(tmp_path / "out") as again:
+        assert set(again.answers.keys()) == {row["key"] for row in rows}
+
+
+def test_a_later_attempt_replaces_a_failed_one(store: stores.Store, small_rows: Rows) -> None:
+    good = small_rows[0]
+    results = [n for n in schema.SCHEMA.names if n in ("tree", "objective", "errors", "gap")]
+    bad = {**good, **dict.fromkeys(results), "status": "killed", "error": "killed: …"}
+    store.add(as_finished([bad]))
+    store.flush()
+    assert store.answers.attempts(good["key"]) == 1
+    store.add(as_finished([{**good, "attempt": 2}]))
+    store.flush()
+    assert read_results(store.folder)["status"].tolist() == [good["status"]]
+    assert len(read_results(store.folder, every_run=True)) == 2
+    store.compact()
+    assert len(read_results(store.folder, every_run=True)) == 1
+
+
+def test_compaction_keeps_every_row_and_large_parts(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LARGE", 5)
+    for row in small_rows[:5]:
+        store.add(as_finished([row]))
+    store.flush()
+    for row in small_rows[5:]:
+        store.add(as_finished([row]))
+        store.flush()
+    before = read_results(store.folder)
+    large = inodes(store)[0]
+    names = set(names_of(store))
+    store.compact()
+    pd.testing.assert_frame_equal(read_results(store.folder), before)
+    assert large in inodes(store)
+    assert len(store.parts.names()) < len(names)
+    assert not names & set(names_of(store))
+
+
+def test_a_reader_never_sees_a_row_twice_or_not_at_all(
+    store: stores.Store, small_rows: Rows
+) -> None:
+    """Readers of our own and of others, while parts come and are compacted."""
+    for row in small_rows:
+        store.add(as_finished([row]))
+        store.flush()
+    expected = {row["key"] for row in small_rows}
+    seen: list[list[str]] = []
+    done = threading.Event()
+
+    def read_ours() -> None:
+        while not done.is_set():
+            seen.append(read_results(store.folder, every_run=True)["key"].tolist())
+
+    def read_plainly() -> None:
+        while not done.is_set():
+            parts = list((root_of(store) / "rows").glob("*.parquet"))
+            try:
+                tables = [pq.read_table(part) for part in parts]
+            except FileNotFoundError:
+                continue  # loud, not wrong
+            seen.append([key for table in tables for key in table["key"].to_pylist()])
+
+    with ThreadPoolExecutor() as pool:
+        readers = [pool.submit(f) for f in (read_ours, read_ours, read_plainly)]
+        for _ in range(25):
+            store.compact()
+        done.set()
+        for reader in readers:
+            reader.result()
+    assert len(seen) > 5
+    assert all(sorted(keys) == sorted(expected) for keys in seen)
+
+
+def test_many_parts_are_compacted_on_the_way(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "MANY_PARTS", 4)
+    for row in small_rows:
+        store.add(as_finished([row]))
+        store.flush()
+        assert len(store.parts.names()) <= 4
+    assert len(read_results(store.folder)) == len(small_rows)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped"])
+def test_a_damaged_part_is_named_set_aside_and_its_tasks_are_done_again(
+    tmp_path: Path, rowmaker: Any, damage: str
+) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    content = part.read_bytes()
+    flipped = content[:99] + bytes([content[99] ^ 1]) + content[100:]
+    damaged = {"cut": content[:-100], "empty": b"", "flipped": flipped}[damage]
+    part.write_bytes(damaged)
+    with pytest.raises(InputError) as caught:
+        read_results(tmp_path / "out")
+    assert f"{part.name} is damaged" in str(caught.value)
+    assert f"'treesweep resume {tmp_path / 'out'}' sets it aside" in str(caught.value)
+    told: list[str] = []
+    with stores.Store(tmp_path / "out", told.append) as store:
+        remaining, answered = survey(make_plan(rowmaker.small_sweep()), store)
+        assert (len(remaining), answered) == (len(rows), 0)
+    (note,) = told
+    assert part.name in note
+    assert f"it is now damaged/{part.name}, and what it held is computed again" in note
+    assert (tmp_path / "out" / "damaged" / part.name).read_bytes() == damaged
+    assert len(read_results(tmp_path / "out")) == 0
+
+
+def test_a_part_that_is_none_is_named_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    pq.write_table(pa.table({"a": [1]}), part)
+    for ask in (read_results, stores.Store):
+        with pytest.raises(InputError, match=rf"{part.name} does not .*move it away"):
+            ask(tmp_path / "out")
+
+
+def test_a_flipped_byte_is_found_or_changes_nothing(tmp_path: Path, small_rows: Rows) -> None:
+    folder = parts.Parts(tmp_path)
+    part, table = tmp_path / "a.parquet", pa.Table.from_pylist(small_rows, schema=schema.SCHEMA)
+    checksummed_parquet.write_table(folder.folder, part.name, table)
+    content, rows = part.read_bytes(), folder.table(part.name)
+    found: list[str] = []
+    for at in range(4, len(content), 211):
+        part.write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
+        try:
+            assert folder.table(part.name).equals(rows)
+        except InputError as error:
+            found.append(str(error))
+    assert len(found) > 50
+    assert all(part.name in message for message in found)
+
+
+def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    root = tmp_path / "out"
+    (root / "rows" / ".part-00000009.parquet.1.tmp").write_bytes(b"half")
+    (root / ".generations" / "00000007").mkdir()
+    assert len(read_results(root)) == len(rows)
+    with stores.Store(root):
+        pass
+    (part,) = (root / "rows").iterdir()
+    assert re.fullmatch(r"part-00000001-[0-9a-f]{8}\.parquet", part.name)
+    assert len(list((root / ".generations").iterdir())) == 1
+
+
+def test_a_copy_that_followed_the_link_still_works(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    shutil.copytree(
+        tmp_path / "out", tmp_path / "copy", ignore=lambda *_: [".generations", ".lock"]
+    )
+    assert (tmp_path / "copy" / "rows").is_dir()
+    assert len(read_results(tmp_path / "copy")) == len(rows)
+    with stores.Store(tmp_path / "copy") as store:
+        store.compact()
+        assert len(read_results(tmp_path / "copy")) == len(rows)
+
+
+def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
+    sweep = rowmaker.small_sweep()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("…")
+    (tmp_path / "file").write_text("…")
+    stores.create(
+        tmp_path / "other", rowmaker.small_sweep(rowmaker.SPEC.replace("small", "big"))
+    ).close()
+    before = sorted(p for p in tmp_path.rglob("*"))
+    for name, message in [
+        ("full", "is not empty and holds no sweep"),
+        ("file", "is a file"),
+        ("other", "holds the sweep 'big', not 'small'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            stores.create(tmp_path / name, sweep)
+    assert sorted(p for p in tmp_path.rglob("*")) == before
+    for path in (tmp_path / "none", tmp_path / "full"):
+        with pytest.raises(InputError, match=r"no folder|no sweep's folder"):
+            read_results(path)
+
+
+def test_a_store_of_a_later_version_is_refused(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    content = {**json.loads(manifest.read_text()), "version": 99}
+    del content["sha256"]
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"store version 99.*upgrade treesweep"):
+        read_results(tmp_path / "out")
+
+
+def test_a_manifest_that_was_damaged_can_be_written_anew(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-5])
+    with pytest.raises(InputError, match=r"remove it and run the sweep's file again"):
+        stores.create(tmp_path / "out", rowmaker.small_sweep())
+    manifest.unlink()
+    stores.create(tmp_path / "out", rowmaker.small_sweep()).close()
+    assert len(read_results(tmp_path / "out")) == len(rows)
+
+
+def test_one_driver_at_a_time(store: stores.Store) -> None:
+    with pytest.raises(InputError, match=r"another treesweep \(process \d+ on .*\) is working on"):
+        stores.Store(store.folder)
+
+
+def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
+    store: stores.Store, small_rows: Rows
+) -> None:
+    key = small_rows[0]["key"]
+    assert store.checkpoint(key) is None
+    for seconds in (1.0, 2.0):
+        store.save_checkpoint(Checkpoint(key, "{}", "1/2", "1/4", seconds, 5, 6))
+    found = store.checkpoint(key)
+    assert found is not None
+    assert (found.seconds, str(found.gap)) == (2.0, "1/4")
+    store.add(as_finished([small_rows[0]]))
+    assert store.has_checkpoints()
+    store.flush()
+    assert not store.has_checkpoints()
+
+
+def test_a_damaged_checkpoint_is_as_good_as_none(store: stores.Store) -> None:
+    store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
+    (root_of(store) / "checkpoints" / "a.parquet").write_bytes(b"PAR1")
+    assert store.checkpoint("a") is None
+
+
+@pytest.mark.parametrize("status, again", [("optimal", 0), ("time_limit", 12), ("error", 12)])
+def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
+    store: stores.Store, small_rows: Rows, rowmaker: Any, status: str, again: int
+) -> None:
+    for row in small_rows:
+        changed = {"status": status} if row["solver"] == "branches" else {}
+        store.add(as_finished([{**row, **changed}]))
+    larger = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 90")))
+    remaining, answered = survey(larger, store)
+    branches = sum(row["solver"] == "branches" for row in small_rows)
+    assert len(small_rows) == 24
+    assert branches == 12
+    assert len(remaining) == again
+    assert answered == 24 - again
+    plan = read_plan(store.folder)
+    assert plan["answered_by"].isna().sum() == again
+    smaller = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 30")))
+    assert len(survey(smaller, store)[0]) == 24
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+def test_results_show_the_row_that_counts_whatever_the_clocks_say(
+    store: stores.Store, small_rows: Rows, hours: int
+) -> None:
+    good = small_rows[0]
+    finished = good["finished"] + pd.Timedelta(hours=hours)
+    none = dict.fromkeys(("tree", "objective", "errors", "gap"))
+    other = {**good, "status": "time_limit", "limits": '{"seconds":1.0}', "key": "0e" * 32}
+    store.add(as_finished([other, {**good, **none, "status": "error", "error": "why"}]))
+    store.add(as_finished([{**good, "attempt": 2, "finished": finished}]))
+    store.add(as_finished([{**good, "attempt": 3, "status": "time_limit"}]))
+    store.flush()
+    assert len(read_results(store.folder, every_run=True)) == 4
+    found = read_results(store.folder)
+    assert found[["key", "attempt"]].to_numpy().tolist() == [[good["key"], 2]]
+    assert sweep_status(store.folder.place).statuses == {good["status"]: 1}
+    store.compact()
+    pd.testing.assert_frame_equal(read_results(store.folder), found)
+    assert len(read_results(store.folder, every_run=True)) == 2
+
+
+def test_a_full_disk_is_told_and_loses_no_row(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    store.add(as_finished([small_rows[0]]))
+    with monkeypatch.context() as patch:
+        patch.setattr("sweep.storage.disk._sync", full)
+        with pytest.raises(InputError, match=r"cannot write .*No space left on device; make room"):
+            store.flush()
+    store.flush()
+    assert len(read_results(store.folder)) == 1
+
+
+def test_stores_of_version_1_can_be_read() -> None:
+    frame = read_results(FIXTURE)
+    assert len(frame) == 24
+    assert set(frame["status"]) == {Status.OPTIMAL, Status.HEURISTIC}
+    assert len(read_plan(FIXTURE)) == 24
+
+
+def with_certificate(row: dict[str, Any], content: bytes) -> dict[str, Any]:
+    return {**row, "proof": certificates.relative_path(row["key"]), certificates.CONTENT: content}
+
+
+def test_a_certificate_is_on_the_disk_before_its_row(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = with_certificate(small_rows[0], b"proof")
+    path = root_of(store) / row["proof"]
+    there: list[bool] = []
+    append = store.parts.append
+    monkeypatch.setattr(store.parts, "append", lambda t: there.append(path.exists()) or append(t))
+    store.add(as_finished([row]))
+    assert not path.exists()
+    store.flush()
+    assert there == [True]
+    assert path.read_bytes() == b"proof"
+    assert read_results(store.folder)["proof"].tolist() == [row["proof"]]
+
+
+def test_a_certificate_for_which_there_is_no_room_is_written_later(
+    store: stores.Store, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [with_certificate(row, row["key"].encode()) for row in small_rows[:3]]
+    for row in rows:
+        store.add(as_finished([dict(row)]))
+
+    def full(path: Path) -> None:
+        if rows[1]["key"] in path.name:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sweep.storage.disk._sync", full)
+        with pytest.raises(InputError, match=r"No space left on device; make room"):
+            store.flush()
+    assert len(read_results(store.folder)) == 0
+    store.flush()
+    assert len(read_results(store.folder)) == 3
+    assert all(
+        (root_of(store) / row["proof"]).read_bytes() == row[certificates.CONTENT] for row in rows
+    )
+
+
+UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of schema version 1 with 4 of 6 rows."""
+    # A later version of the solver would be another question.
+    monkeypatch.setattr(SOLVERS["branches"], "version", "2")
+    return Path(shutil.copytree(UNFINISHED, tmp_path / "old", symlinks=True))
+
+
+def new_rows(rowmaker: Any, known: set[str]) -> Rows:
+    rows = rowmaker.make_rows(stores.stored_sweep(UNFINISHED))
+    return [row for row in rows if row["key"] not in known]
+
+
+def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
+    before = read_results(old)
+    assert len(before) == 4
+    assert list(before.columns) == schema.SCHEMA.names
+    assert set(before["schema_version"]) == {1}
+    assert before[[*schema.ADDED[2], *schema.ADDED[3]]].isna().all(axis=None)
+    assert verify_sweep(old).findings == []
+    plan = make_plan(stores.stored_sweep(old))
+    with stores.Store(old) as store:
+        remaining, answered = survey(plan, store)
+        assert (answered, remaining.tolist()) == (4, [4, 5])
+        for row in new_rows(rowmaker, set(before["key"])):
+            store.add(as_finished([row]))
+            store.flush()
+            # Parts of both versions.
+            assert len(read_results(old)) == len(store.answers)
+    after = read_results(old)
+    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 4, 4]
+    kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before)
+    assert verify_sweep(old).findings == []
+    # At the end all parts are alike, for readers that are not ours.
+    schemas = [pq.read_schema(path) for path in (old / "rows").glob("*.parquet")]
+    assert all(found.equals(schema.SCHEMA) for found in schemas)
+
+
+def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
+    old: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LARGE", 2)
+    before = read_results(old)
+    with stores.Store(old) as store:
+        assert store.parts.old == set(store.parts.names())
+        store.compact()
+        store.parts.read()
+        assert not store.parts.old
+        large = inodes(store)
+        store.compact()
+        assert large == inodes(store)
+    pd.testing.assert_frame_equal(read_results(old), before)
+
+
+def test_columns_that_no_version_has_are_refused(old: Path) -> None:
+    (part,) = (old / "rows").glob("*.parquet")
+    pq.write_table(pq.read_table(part).drop_columns(["trace"]), part)
+    with pytest.raises(InputError, match=r"columns of schema version 4, or of an earlier one"):
+        read_results(old)
+
+
+def test_the_documented_columns_are_those_of_the_schema() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    assert schema.as_markdown() in text
+
+
+OLD = FIXTURE.with_name("store-v2-unfinished")
+
+
+def test_a_store_of_version_2_goes_on(
+    tmp_path: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SOLVERS["branches"], "version", read_results(OLD)["solver_version"][0])
+    old = Path(shutil.copytree(OLD, tmp_path / "old", symlinks=True))
+    before = read_results(old)
+    assert len(before) == 4
+    assert set(before["schema_version"]) == {2}
+    assert before[list(schema.ADDED[3])].isna().all(axis=None)
+    assert (sweep_status(old).done, sweep_status(old).unfinished) == (4, 1)
+    assert verify_sweep(old, proof=True).findings == []
+    sweep = stores.stored_sweep(old)
+    rows = [row for row in rowmaker.make_rows(sweep) if row["key"] not in set(before["key"])]
+    told: list[str] = []
+    with stores.create(old, sweep, told.append) as store:
+        remaining, answered = survey(make_plan(sweep), store)
+        assert (len(remaining), answered) == (len(rows), 4) == (2, 4)
+        reached = [store.checkpoint(row["key"]) for row in rows]
+        assert [r.iterations for r in reached if r is not None] == [7]
+        store.add(as_finished(rows))
+    assert told == []
+    assert stores.read_manifest(old)["version"] == stores.VERSION
+    after = read_results(old)
+    assert sorted(after["schema_version"]) == [2, 2, 2, 2, 4, 4]
+    kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before)
+    assert verify_sweep(old, proof=True).findings == []
+    # At the end all parts are alike and have a checksum.
+    for path in (old / "rows").glob("*.parquet"):
+        assert pq.read_schema(path).equals(schema.SCHEMA)
+        assert checksummed_parquet.is_sealed(memoryview(path.read_bytes()))
+
+
+@pytest.mark.parametrize("where", ["disk", "s3"])
+def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
+    request: pytest.FixtureRequest, tmp_path: Path, small_rows: Rows, where: str
+) -> None:
+    """It was stopped between looking at its lease and writing."""
+    place = tmp_path if where == "disk" else f"{request.getfixturevalue('bucket')}/out"
+    rows = [pa.Table.from_pylist([row], schema=schema.SCHEMA) for row in small_rows[:3]]
+    first, second = parts.Parts(place, "a1"), parts.Parts(place, "b2")
+    first.create()
+    first.append(rows[0])
+    second.create()
+    second.fence()
+    second.append(rows[1])
+    first.append(rows[2])
+    assert second.read().to_pylist() == small_rows[:2]
+    second.discard_old()
+    first.append(rows[2])
+    second.compact()
+    assert second.read().to_pylist() == small_rows[:2]
+
+
+FINISHED = FIXTURE.with_name("store-v3")
+
+
+def test_a_finished_store_of_version_3_is_answered_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Single λ, whole paths with certificates, a part of a table, folds, cells that cannot be."""
+    old = Path(shutil.copytree(FINISHED, tmp_path / "old", symlinks=True))
+    before = read_results(old)
+    for name, version in {*zip(before["solver"], before["solver_version"], strict=True)}:
+        monkeypatch.setattr(SOLVERS[name], "version", version)
+    assert set(before["schema_version"]) == {3}
+    assert before[list(schema.ADDED[4])].isna().all(axis=None)
+    assert sweep_status(old).worst_gap == 0
+    assert verify_sweep(old, proof=True).findings == []
+    plan = make_plan(stores.stored_sweep(old))
+    with stores.Store(old) as store:
+        remaining, answered = survey(plan, store)
+    # The keys are as they were, so there is nothing to run again.
+    assert (len(remaining), answered) == (0, len(before)) == (0, 32)
+
+
+def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmaker: Any) -> None:
+    """A driver that ends between writing the file and the plan leaves two that do not match."""
+    rowmaker.finish(tmp_path / "out")
+    edited = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
+    with stores.create(tmp_path / "out", edited):
+        with pytest.raises(InputError, match="is still making the plan; look again"):
+            read_plan(tmp_path / "out")
+    for read in (read_plan, read_results, sweep_status, verify_sweep):
+        with pytest.raises(InputError, match=r"the plan of .* is that of an earlier sweep.yaml"):
+            read(tmp_path / "out")
+    with stores.create(tmp_path / "out", edited) as store:
+        survey(make_plan(edited), store)
+    assert set(read_plan(tmp_path / "out")["solver"]) == {"cart"}
+
+
+def test_a_sweep_file_that_was_changed_in_the_folder_is_named(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    rowmaker.finish(tmp_path / "out")
+    file = tmp_path / "out" / "sweep.yaml"
+    file.write_text(file.read_text().replace("[branches, cart]", "[cart]"))
+    for read in (read_plan, read_results, sweep_status, verify_sweep):
+        with pytest.raises(InputError, match=r"sweep.yaml is not what was written there; if you"):
+            read(tmp_path / "out")

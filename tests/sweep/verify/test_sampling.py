@@ -1,0 +1,57 @@
+"""Tests of sweep/verify/sampling.py: samples of rows, and signs of life."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.storage import open_folder
+from sweep.store.part_files import Parts
+from sweep.store.plan_file import planned_tasks
+from sweep.verify import sampling
+from sweep.verify.sampling import Ticker, sampled_rows
+from sweep.verify.verify import verify_sweep
+
+
+def test_all_rows_come_by_dataset_and_fold(tmp_path: Path, rowmaker: Any) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    tasks = planned_tasks(open_folder(tmp_path / "out"))
+    found = [*sampled_rows(Parts(tmp_path / "out"), tasks)]
+    assert {row["key"] for row in found} == {row["key"] for row in rows}
+    places = [(row["data_hash"], row["repeat"], row["fold"]) for row in found]
+    assert places == sorted(places)
+
+
+def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(
+    tmp_path: Path, rowmaker: Any
+) -> None:
+    rows = rowmaker.finish(tmp_path / "out")
+    parts, tasks = Parts(tmp_path / "out"), planned_tasks(open_folder(tmp_path / "out"))
+    some = [row["key"] for row in sampled_rows(parts, tasks, 12)]
+    assert some == [row["key"] for row in sampled_rows(parts, tasks, 12)]
+    assert 3 <= len(some) <= 20
+    few = {row["key"] for row in sampled_rows(parts, tasks, 4)}
+    assert few <= set(some)
+    assert len([*sampled_rows(parts, tasks, 10 * len(rows))]) == len(rows)
+    assert verify_sweep(tmp_path / "out", sample=12).rows == len(some)
+
+
+def test_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "EVERY", 0.05)
+    said: list[str] = []
+    clock = Ticker(said.append)
+    clock.tick("too early")
+    time.sleep(0.06)
+    clock.tick("now")
+    assert said == ["now"]
+    with clock.during("a proof"):
+        time.sleep(0.2)
+    assert said[1] == "a proof"
+    assert said[2].startswith("a proof: ")
+    assert said[2].endswith(" s so far")
+    number = len(said)
+    time.sleep(0.12)
+    assert len(said) == number
