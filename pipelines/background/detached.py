@@ -94,7 +94,7 @@ def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]
 
 def _environment() -> dict[str, str]:
     """This process's environment, in which the driver finds the same code."""
-    here = str(Path(__file__).resolve().parent.parent)
+    here = str(Path(__file__).resolve().parents[2])
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     paths = [here, *(path for path in others if path and path != here)]
     inherited = {k: v for k, v in os.environ.items() if k != "DASK_INTERNAL_INHERIT_CONFIG"}

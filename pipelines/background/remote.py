@@ -82,7 +82,7 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
 
 
 def await_launched(client: Client, launched: Launched, place: str, patience: float) -> bool:
-    """Wait until a driver is at work or has ended; as :func:`pipelines.background.detached.await_driver`."""
+    """Wait until a driver works or has ended, as ``detached.await_driver`` does here."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         code, line = client.run(look_here, launched.pid, launched.log, workers=[launched.address])[

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.kernels.small_trees import split_counts
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import Scope
-from solver.kernels.bit_table import Ints, Table, tabulate
+from solver.kernels.bit_table import Ints, Table, split_counts, tabulate
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import Prices
 from solver.problem.problem import Problem

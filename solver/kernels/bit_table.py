@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.jit import kernel, outlined, trailing_zeros
 from solver.problem.problem import Problem
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
+
+ONE, ZERO = np.uint64(1), np.uint64(0)
 
 _CODES_AT_A_TIME = 2**22
 
@@ -117,3 +120,28 @@ def _scrambled(count: int, stream: int) -> Words:
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(word ^ (word >> np.uint64(31)))
+
+
+@outlined
+def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
+    """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them."""
+    n_columns = table.columns[len(table.columns) - 1]
+    for k in range(len(totals)):
+        totals[k] = 0
+        for column in range(n_columns):
+            singles[k, column] = 0
+    for i in range(n):
+        row = rows[i]
+        k, weight = table.labels[row], table.weights[row]
+        totals[k] += weight
+        for w in range(table.bits.shape[1]):
+            word = table.bits[row, w]
+            while word != ZERO:
+                singles[k, w * 64 + trailing_zeros(word)] += weight
+                word &= word - ONE
+
+
+@kernel
+def split_counts(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
+    """As :func:`count_rows`, for the caller outside of the search."""
+    count_rows(table, rows, n, totals, singles)

@@ -14,7 +14,7 @@ Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 INFINITE = 2**61
-"""No cost reaches it (see :class:`solver.objective.exact.Prices`), and two of them do not overflow."""
+"""No cost reaches it, and two of them do not overflow (see ``solver.objective.exact``)."""
 
 POPPED_BOUND = -1
 """In the place of the bound of a tree that has left the queue."""

@@ -296,7 +296,7 @@ class Problem:
 
     @property
     def ordered(self) -> bool:
-        """Whether features are to be cut: each test is then a cut, see :mod:`solver.features.ordered_values`."""
+        """Whether features are ordered: each test is then a cut (``features.ordered_values``)."""
         return isinstance(self.tests, CutTests)
 
     @cached_property

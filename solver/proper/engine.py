@@ -164,7 +164,7 @@ class ProperEngine:
                 self.levels.frame[0, LIMIT] = cost
 
     def step(self, iterations: int, enough: int) -> int:
-        """See :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
+        """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
         if self.proven >= self.achieved:
             return slices.PROVEN
         if self.finder is not None:

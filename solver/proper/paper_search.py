@@ -237,7 +237,7 @@ class PaperEngine:
     # -- odt_K -----------------------------------------------------------------------------------
 
     def step(self, iterations: int, enough: int) -> int:
-        """See :class:`solver.engine.driver.Engine`; an iteration finds a rule, or tries a combination."""
+        """As :class:`solver.engine.driver.Engine`: an iteration finds or combines rules."""
         if self.proven >= self.achieved or self.achieved <= enough:
             return slices.PROVEN
         if self._choices is None and not self._find_rules(iterations):

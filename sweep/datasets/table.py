@@ -189,7 +189,7 @@ class Dataset:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The sorted labels, none for regression; errors as :func:`solver.problem.target.read_labels`."""
+        """The sorted labels, none for regression; raises as ``read_labels``."""
         return self.labels[0]
 
     @cached_property

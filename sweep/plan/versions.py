@@ -59,7 +59,7 @@ def difference(there: Mapping[str, str]) -> str | None:
 
 
 def _code_digest() -> str:
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     content = hashlib.sha256()
     for package in ("solver", "sweep"):
         for path in sorted((root / package).rglob("*.py")):
@@ -74,7 +74,7 @@ def git_revision() -> str | None:
 
     None if the code is not in a repository of its own, e.g. because it was installed.
     """
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     commit = _git(root, "rev-parse", "HEAD")

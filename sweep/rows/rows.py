@@ -21,7 +21,7 @@ from sweep.plan.versions import git_revision, versions
 from sweep.rows import schema
 from sweep.rows.metrics import train_quality
 from sweep.rows.path_progress import solves_of
-from sweep.store.certificates import CONTENT
+from sweep.rows.schema import PROOF_CONTENT
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Cell:
     attempt: int
     start: Checkpoint | None = None
     question: str | None = None
-    """What the states of the search are known by, see :func:`sweep.plan.task_keys.question_limits`; None
-    if the solver has no states."""
+    """What the states of the search are known by, see
+    :func:`sweep.plan.task_keys.question_limits`; None if the solver has no states."""
     state: str | None = None
     """The token of the state that the driver sends, to go on from."""
     shard: Shard | None = None
@@ -125,7 +125,7 @@ class Finished:
 
 def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
     """Runs as they are sent and stored, from a dict each."""
-    certificates = {row["key"]: row[CONTENT] for row in rows if CONTENT in row}
+    certificates = {row["key"]: row[PROOF_CONTENT] for row in rows if PROOF_CONTENT in row}
     return Finished(
         pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, certificates
     )

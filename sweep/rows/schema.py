@@ -158,6 +158,9 @@ def of_version(version: int) -> pa.Schema:
     return pa.schema([field for field in SCHEMA if field.name not in later])
 
 
+PROOF_CONTENT = "proof_content"
+"""Under this name a row on its way to the store has the bytes of its certificate."""
+
 VALIDATION_NONE = "null"
 """Value of the column ``validation`` without validation: JSON's null."""
 

@@ -32,9 +32,6 @@ FOLDER = "proofs"
 BYTES = "proof_bytes"
 """The column that says how large the certificate of a row is."""
 
-CONTENT = "proof_content"
-"""Under this name a row on its way to the store has the bytes of its certificate."""
-
 _META = b"treesweep-certificate"
 
 _AGAIN = "remove it, then 'treesweep resume' makes it again"

@@ -1,4 +1,4 @@
-"""What a store knows of each key: how the run ended that counts, see :mod:`sweep.store.row_precedence`.
+"""How the run ended that counts for each key, see :mod:`sweep.store.row_precedence`.
 
 Keys are kept as their 32 bytes, sorted, the rest beside them: a million take 46 MB. Rows that have
 just come wait in a dict until they are worth merging.

@@ -232,7 +232,7 @@ class Store:
                     self.states.drop(key)
 
     def compact(self) -> None:
-        """Merge small parts and drop rows that do not count, see :mod:`sweep.store.row_precedence`."""
+        """Merge small parts and drop rows that do not count (``sweep.store.row_precedence``)."""
         superseded = self.answers.is_replaced if self._has_superseded else None
         self.parts.compact(superseded, self.lease.check)
         self._n_parts = self._n_kept = len(self.parts.names())

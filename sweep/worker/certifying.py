@@ -13,8 +13,9 @@ from solver.path.path import Path
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.rows import Cell
+from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.task_options import asks_proof
-from sweep.store.certificates import CONTENT, Certifier, claims_of, relative_path, to_bytes
+from sweep.store.certificates import Certifier, claims_of, relative_path, to_bytes
 from sweep.worker.checkpointing import Keeper
 
 
@@ -55,7 +56,7 @@ class Proof:
             "proof": relative_path(key),
             "proof_bytes": len(self.content),
             "proof_seconds": self.seconds,
-            CONTENT: self.content,
+            PROOF_CONTENT: self.content,
         }
 
 

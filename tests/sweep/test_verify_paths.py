@@ -1,4 +1,4 @@
-"""Tests of sweep/verify/paths.py and sweep/verify/certificates.py: what a check finds in a store."""
+"""Tests of what a check finds in a store: paths.py and certificates.py of sweep/verify."""
 
 from __future__ import annotations
 

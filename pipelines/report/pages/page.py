@@ -83,7 +83,7 @@ def write_pages(material: Material, album: Album, generated: str) -> None:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipelines.report", "."),
+        loader=jinja2.PackageLoader("pipelines.report"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -101,7 +101,7 @@ def _environment() -> jinja2.Environment:
 
 def _shared(material: Material) -> dict[str, Any]:
     """What every page is told."""
-    style = files("pipelines.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("pipelines.report").joinpath("templates/style.css").read_text(encoding="utf-8")
     return {
         "title": material.results.name,
         "validated": material.results.validated,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels.row_bitsets import ONE, ZERO, add_weights
+from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import (
     BLOCK,
     N_COLUMNS,
@@ -16,7 +16,7 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import Table
+from solver.kernels.bit_table import ONE, ZERO, Table
 from solver.kernels.jit import inlined, outlined
 
 ROW, LABEL, RUN, MOST, MOST_LABEL = range(5)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels.row_bitsets import ONE, ZERO
 from solver.branches.kernels.state import INFINITE, LITERALS, NODES, SMALL, Memo, Rules, Scratch
-from solver.kernels.bit_table import Table
+from solver.kernels.bit_table import ONE, ZERO, Table
 from solver.kernels.jit import inlined, kernel, outlined
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -1,4 +1,4 @@
-"""The pair bounds of :mod:`solver.branches.kernels.pair_bounds` where features may have more than two codes."""
+"""The pair bounds for features of more than two codes, see ``pair_bounds`` for those of two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.branches.kernels.bounds import rank
 from solver.branches.kernels.pair_bounds import column_word
-from solver.branches.kernels.row_bitsets import ZERO, add_weights
+from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import (
     BLOCK,
     HAS_JOINT,
@@ -19,7 +19,7 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import Table
+from solver.kernels.bit_table import ZERO, Table
 from solver.kernels.jit import inlined, outlined
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels.row_bitsets import ZERO, add_weights, columns_at
+from solver.branches.kernels.row_bitsets import add_weights, columns_at
 from solver.branches.kernels.state import (
     BLOCK,
     HAS_JOINT,
@@ -23,7 +23,7 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import Table
+from solver.kernels.bit_table import ZERO, Table
 from solver.kernels.jit import inlined
 from solver.kernels.simd import (
     lanes_add,

@@ -15,11 +15,9 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import Ints, Table
+from solver.kernels.bit_table import ONE, ZERO, Ints, Table
 from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
 from solver.kernels.simd import add_popcounts, sum_marked
-
-ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
 @inlined

@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-from solver.branches.kernels.row_bitsets import ONE, ZERO
 from solver.branches.kernels.state import Rules, Scratch
-from solver.kernels.bit_table import Ints, Table
-from solver.kernels.jit import kernel, outlined, trailing_zeros
-
-
-@outlined
-def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
-    """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them."""
-    n_columns = table.columns[len(table.columns) - 1]
-    for k in range(len(totals)):
-        totals[k] = 0
-        for column in range(n_columns):
-            singles[k, column] = 0
-    for i in range(n):
-        row = rows[i]
-        k, weight = table.labels[row], table.weights[row]
-        totals[k] += weight
-        for w in range(table.bits.shape[1]):
-            word = table.bits[row, w]
-            while word != ZERO:
-                singles[k, w * 64 + trailing_zeros(word)] += weight
-                word &= word - ONE
-
-
-@kernel
-def split_counts(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
-    """As :func:`count_rows`, for the caller outside of the search."""
-    count_rows(table, rows, n, totals, singles)
+from solver.kernels.bit_table import Table, count_rows
+from solver.kernels.jit import kernel
 
 
 @kernel

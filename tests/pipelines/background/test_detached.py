@@ -27,7 +27,7 @@ from sweep.store.plan_file import survey
 from sweep.store.process_identity import began
 from tests.pipelines.commands import refused, run
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "pipelines.cli"]
 
 LONG = """

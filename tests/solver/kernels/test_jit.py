@@ -46,7 +46,7 @@ print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 
 def run(folder: Path) -> list[str]:
     """The kernel's answer in a process of its own, and how often it came from the cache."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     program = PROGRAM.format(folder=str(folder))
     done = subprocess.run(
         [sys.executable, "-c", program],

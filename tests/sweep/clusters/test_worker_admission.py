@@ -236,7 +236,7 @@ def test_a_sweep_does_not_begin_on_a_worker_with_another_numba(tmp_path: Path, l
 @pytest.mark.slow
 def test_a_worker_with_other_code_gets_no_work(tmp_path: Path, lab: Lab) -> None:
     """It joins in mid-sweep; its code differs by a comment. No task ends before it is refused."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     leave = shutil.ignore_patterns("__pycache__")
     for package in ("solver", "sweep"):
         shutil.copytree(root / package, tmp_path / "copy" / package, ignore=leave)

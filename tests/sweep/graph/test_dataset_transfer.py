@@ -1,4 +1,4 @@
-"""Tests of sweep/graph/dataset_transfer.py and sweep/worker/dataset_cache.py, with workers that do not see the data."""
+"""Tests of the transfer and the cache of datasets, with workers that do not see the data."""
 
 from __future__ import annotations
 

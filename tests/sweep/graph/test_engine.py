@@ -14,9 +14,8 @@ from sweep.clusters import Address, Local
 from sweep.events import Outcome, Progress, Silent
 from sweep.graph.engine import resume_sweep, run_sweep
 from sweep.plan.plan import Plan
-from sweep.rows.schema import SCHEMA
+from sweep.rows.schema import PROOF_CONTENT, SCHEMA
 from sweep.spec.spec import parse_spec
-from sweep.store.certificates import CONTENT
 from sweep.store.plan_file import read_plan
 from sweep.store.results import read_results
 from sweep.store.status import sweep_status
@@ -158,7 +157,7 @@ def test_paths_and_their_proofs_come_from_workers(tmp_path: Path, rowmaker: Any)
     expected = rowmaker.make_rows(sweep)
     sizes = {row["key"]: row["proof_bytes"] for row in expected}
     for row in expected:
-        row.pop(CONTENT, None)
+        row.pop(PROOF_CONTENT, None)
     frame = pa.Table.from_pylist(expected, schema=SCHEMA).to_pandas()
     times = ["proof_seconds"]
     pd.testing.assert_frame_equal(

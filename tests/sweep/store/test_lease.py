@@ -22,7 +22,7 @@ from sweep.store.lease import Lease, claims, is_live, read_life
 from sweep.store.process_identity import began, machine
 
 CONTENDER = Path(__file__).with_name("contender.py")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(params=["disk", "s3"])

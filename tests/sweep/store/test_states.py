@@ -1,4 +1,4 @@
-"""Tests of sweep/store/states.py and of what sweep/store/store.py makes of the states of searches."""
+"""Tests of sweep/store/states.py and of what a store makes of the states of searches."""
 
 from __future__ import annotations
 

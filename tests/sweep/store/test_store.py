@@ -1,4 +1,4 @@
-"""Tests of sweep/store/store.py, sweep/store/part_files.py and sweep/store/results.py: what a store promises."""
+"""Tests of what a store promises: store.py, part_files.py and results.py."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from solver.trees.tree import Tree
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
 from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.schema import PROOF_CONTENT
 from sweep.store import certificates, checksummed_parquet
 from sweep.store import part_files as parts
 from sweep.store import store as stores
@@ -33,7 +34,7 @@ from sweep.store.status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "store-v1"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-v1"
 
 
 def root_of(store: stores.Store) -> Path:
@@ -400,7 +401,7 @@ def test_stores_of_version_1_can_be_read() -> None:
 
 
 def with_certificate(row: dict[str, Any], content: bytes) -> dict[str, Any]:
-    return {**row, "proof": certificates.relative_path(row["key"]), certificates.CONTENT: content}
+    return {**row, "proof": certificates.relative_path(row["key"]), PROOF_CONTENT: content}
 
 
 def test_a_certificate_is_on_the_disk_before_its_row(
@@ -437,9 +438,7 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
     assert len(read_results(store.folder)) == 0
     store.flush()
     assert len(read_results(store.folder)) == 3
-    assert all(
-        (root_of(store) / row["proof"]).read_bytes() == row[certificates.CONTENT] for row in rows
-    )
+    assert all((root_of(store) / row["proof"]).read_bytes() == row[PROOF_CONTENT] for row in rows)
 
 
 UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
@@ -508,7 +507,7 @@ def test_columns_that_no_version_has_are_refused(old: Path) -> None:
 
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
     assert schema.as_markdown() in text
 
 

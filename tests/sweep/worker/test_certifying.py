@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/certifying.py, and of what sweep/worker/tasks.py does with λ-paths and proofs."""
+"""Tests of sweep/worker/certifying.py, and of what tasks do with λ-paths and proofs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sweep.plan.plan import make_plan
 from sweep.rows import schema
 from sweep.rows.path_progress import parse_solves
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_of
+from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.store.certificates import CONTENT
 from sweep.worker import checkpointing, process, tasks
 from sweep.worker.transfer_files import Shelf
 
@@ -49,7 +49,7 @@ def solved(prepared: tasks.Prepared, cell: Cell, name: str = "test") -> dict[str
 def test_a_path_is_one_row_of_its_least_lambda(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     row = solved(prepared, cells[0])
     assert row["error"] is None
-    assert [name for name in row if name != CONTENT] == schema.SCHEMA.names
+    assert [name for name in row if name != PROOF_CONTENT] == schema.SCHEMA.names
     assert (row["lam_exact"], row["lam_label"], row["status"]) == ("1/100", "0.01", "optimal")
     single = solved(prepared, cells[2])
     for name in ("objective_exact", "lower_bound_exact", "errors", "splits", "test_errors"):
@@ -62,7 +62,7 @@ def test_a_path_is_one_row_of_its_least_lambda(prepared: tasks.Prepared, cells: 
         assert (stored["errors"], stored["splits"]) == (step.errors, step.splits)
         assert stored["test_errors"] == int((tree.predict(prepared.test) != prepared.truth).sum())
     assert (row["proof"], row["proof_bytes"]) == (
-        f"proofs/{row['key']}.parquet", len(row[CONTENT]),
+        f"proofs/{row['key']}.parquet", len(row[PROOF_CONTENT]),
     )  # fmt: skip
     assert row["proof_seconds"] >= 0
 
@@ -186,7 +186,7 @@ def test_a_proof_that_fails_does_not_lose_the_result(
     assert "there is no certificate" in row["error"]
     assert row["error"].strip().endswith("there is no proof of it")
     assert row["tree"] is not None
-    assert CONTENT not in row
+    assert PROOF_CONTENT not in row
 
 
 class Boaster(Branches):

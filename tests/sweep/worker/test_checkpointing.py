@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/checkpointing.py, sweep/worker/transfer_files.py and sweep/graph/state_transfer.py, in this process."""
+"""Tests of checkpointing, and of the transfer of states, in this process."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from sweep.rows import rows
 from sweep.worker import process as worker
 from sweep.worker.process import TimeGuard, is_stopped, name_run, take_over
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 GUARDED = """
 import sys, time

@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/tasks.py, sweep/rows/rows.py and sweep/worker/process.py, in this process."""
+"""Tests of tasks, their rows and the guards of a worker, in this process."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pipelines.report.charts.axes import style
 from pipelines.report.charts.traces import trace_chart
 from pipelines.report.data.option_sets import SWITCHES
 from pipelines.report.data.results import label_results
-from pipelines.report.pages import ablations
+from pipelines.report.pages import ablations as page
 from tests.pipelines.report.frames import as_frame, failed, path_row, run_row
 from tests.pipelines.report.test_write import make
 
@@ -187,7 +187,7 @@ def test_of_very_many_cells_the_longest_are_worked_out(rows: list[Row]) -> None:
 
 
 def test_the_page_shows_the_longest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(ablations, "MOST_SHOWN", 1)
+    monkeypatch.setattr(page, "MOST_SHOWN", 1)
     many = [
         option_set(options, seconds, lam=lam)
         for lam, seconds in (("0.2", 1.0), ("0.05", 3.0))
