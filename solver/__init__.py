@@ -1,8 +1,12 @@
-"""The numbers: problems, encodings, trees, exact objectives, searches and estimators."""
+"""The numbers: problems, encodings, trees, exact objectives, searches and estimators.
+
+Here: everything for one table in one process, without files or network.
+Not here: sweeps over many tables, λ and workers (``sweep``).
+"""
 
 from typing import TYPE_CHECKING, Any
 
-from solver.base import Snapshot, Watch
+from solver.base import Monitor, Snapshot
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
@@ -42,7 +46,7 @@ __all__ = [
     "Step",
     "Tree",
     "UnsupportedError",
-    "Watch",
+    "Monitor",
     "export_dot",
     "export_text",
     "get_solver",

@@ -52,7 +52,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Watch:
+class Monitor:
     """How a caller follows and stops a running search.
 
     Parameters
@@ -115,7 +115,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Traits:
+class Capabilities:
     """What a solver can work on, so that an impossible cell is refused before anything runs.
 
     Parameters
@@ -150,7 +150,11 @@ class Solve(Protocol):
     """Solves one problem at one λ after the other, see :meth:`Solver.series`."""
 
     def __call__(
-        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+        self,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None = None,
+        monitor: Monitor | None = None,
     ) -> Solution:
         """The best tree at a λ, as :meth:`Solver.solve` has it."""
 
@@ -169,7 +173,11 @@ class Series:
         self._saved: Mapping[str, NDArray[Any]] = {}
 
     def __call__(
-        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+        self,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None = None,
+        monitor: Monitor | None = None,
     ) -> Solution:
         """The best tree at a λ, see :class:`Solve`.
 
@@ -183,7 +191,7 @@ class Series:
         saved, self._saved = self._saved, {}
         try:
             return self.solver.solve(
-                self.problem, lam, limits, start=start, watch=watch, state=saved or None
+                self.problem, lam, limits, start=start, monitor=monitor, state=saved or None
             )
         except InputError as error:
             if not saved:
@@ -231,11 +239,11 @@ class Solver(ABC):
     name: ClassVar[str]
     version: ClassVar[str]
     summary: ClassVar[str]
-    traits: ClassVar[Traits]
+    capabilities: ClassVar[Capabilities]
     options: ClassVar[Mapping[str, Option]] = {}
     certifies: ClassVar[bool] = False
-    """Whether it has a method ``certify(problem, claims, limits, watch)`` that gives a certificate
-    of what it has proven, see :mod:`solver.verify.certificate`."""
+    """Whether its method ``certify(problem, claims, limits, monitor)`` writes certificates, see
+    :mod:`solver.verify.certificate`."""
 
     shard: Shard | None = None
     """The part of every solve that it does, see :meth:`part`; None for the whole."""
@@ -256,7 +264,7 @@ class Solver(ABC):
         UnsupportedError
             If the solver cannot be divided.
         """
-        if not self.traits.shards:
+        if not self.capabilities.shards:
             raise UnsupportedError(f"solver {self.name!r} cannot do a solve in parts")
         if not 0 <= shard.index < shard.number:
             raise InputError(f"there is no part {shard.index} of {shard.number}")
@@ -304,14 +312,14 @@ class Solver(ABC):
         ------
         UnsupportedError
         """
-        if feature_kind not in cls.traits.features:
-            can = " or ".join(sorted(cls.traits.features))
+        if feature_kind not in cls.capabilities.features:
+            can = " or ".join(sorted(cls.capabilities.features))
             raise UnsupportedError(
                 f"solver {cls.name!r} needs {can} features, the encoding gives {feature_kind} ones"
             )
-        if task not in cls.traits.tasks:
+        if task not in cls.capabilities.tasks:
             raise UnsupportedError(f"solver {cls.name!r} cannot do {task}")
-        most = cls.traits.max_classes
+        most = cls.capabilities.max_classes
         if most is not None and n_classes is not None and n_classes > most:
             raise UnsupportedError(
                 f"solver {cls.name!r} can do {count(most, 'class')}, the target has {n_classes}"
@@ -328,9 +336,9 @@ class Solver(ABC):
         """
         for limit in STRUCTURAL_LIMITS:
             is_given = getattr(limits, limit) is not None
-            if is_given and limit not in cls.traits.limits:
+            if is_given and limit not in cls.capabilities.limits:
                 raise UnsupportedError(f"solver {cls.name!r} cannot honour the limit {limit!r}")
-            if not is_given and limit in cls.traits.needs:
+            if not is_given and limit in cls.capabilities.needs:
                 raise UnsupportedError(
                     f"solver {cls.name!r} needs the limit {limit!r}; "
                     f"say e.g. limits: {{{limit}: 2}}"
@@ -343,7 +351,7 @@ class Solver(ABC):
         limits: Limits | None = None,
         *,
         start: Tree | None = None,
-        watch: Watch | None = None,
+        monitor: Monitor | None = None,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> Solution:
         """Find the best tree.
@@ -357,7 +365,7 @@ class Solver(ABC):
         start : Tree, optional
             An incumbent to begin with, e.g. from a checkpoint. It may be given beside a state, and
             be better than the state's own.
-        watch : Watch, optional
+        monitor : Monitor, optional
             How the caller follows and stops the search.
         state : mapping of str to array, optional
             What a :class:`Snapshot` gave of the same search: the same problem, λ, options and
@@ -385,12 +393,12 @@ class Solver(ABC):
                 f"solver {self.name!r} with these options cannot go on from a state; "
                 "start it without one"
             )
-        return self._solve(problem, lam, limits, start, watch or Watch(), state)
+        return self._solve(problem, lam, limits, start, monitor or Monitor(), state)
 
     @property
     def resumes(self) -> bool:
         """Whether it can go on from a state; a solver may override it where options matter."""
-        return self.traits.resumes
+        return self.capabilities.resumes
 
     @abstractmethod
     def _solve(
@@ -399,7 +407,7 @@ class Solver(ABC):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         """Do the work; everything is checked."""

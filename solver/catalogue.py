@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Solver, Watch
+from solver.base import Monitor, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
@@ -49,7 +49,7 @@ def solve(
     limits: Limits | None = None,
     *,
     start: Tree | None = None,
-    watch: Watch | None = None,
+    monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
 ) -> Solution:
@@ -66,7 +66,7 @@ def solve(
         What the search may spend and what the tree may look like.
     start : Tree, optional
         An incumbent to begin with.
-    watch : Watch, optional
+    monitor : Monitor, optional
         How the caller follows and stops the search.
     state : mapping of str to array, optional
         What the search goes on from, see :meth:`solver.base.Solver.solve`.
@@ -97,7 +97,7 @@ def solve(
     """
     engine, price = get_solver(solver)(**options), as_lambda(lam)
     problem = problem.fitted(price, limits.splits if limits else None)
-    return engine.solve(problem, price, limits, start=start, watch=watch, state=state)
+    return engine.solve(problem, price, limits, start=start, monitor=monitor, state=state)
 
 
 def regularization_path(
@@ -106,7 +106,7 @@ def regularization_path(
     solver: str = "branches",
     limits: Limits | None = None,
     *,
-    watch: Watch | None = None,
+    monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
 ) -> Path:
@@ -122,7 +122,7 @@ def regularization_path(
     limits : Limits, optional
         Seconds are those of the whole path, nodes and bytes hold for each solve; limits on the
         tree hold for every tree of the path.
-    watch : Watch, optional
+    monitor : Monitor, optional
         How the caller follows and stops the search.
     state : mapping of str to array, optional
         What a snapshot of the same path gave, to go on from, see
@@ -152,4 +152,4 @@ def regularization_path(
     """
     engine, price = get_solver(solver)(**options), as_lambda(lam_min)
     problem = problem.fitted(price, limits.splits if limits else None)
-    return find_path(problem, price, engine.series(problem), limits, watch, state)
+    return find_path(problem, price, engine.series(problem), limits, monitor, state)

@@ -1,4 +1,8 @@
-"""The engine: a sweep is planned, run on Dask and stored in Parquet, and can be resumed."""
+"""The engine: a sweep is planned, run on Dask and stored in Parquet, and can be resumed.
+
+Here: specification, plan, driver, workers, store, clusters, datasets.
+Not here: one search (``solver``) and what people read (``pipelines``).
+"""
 
 from sweep.store.results import read_results
 

@@ -125,7 +125,7 @@ def ordered_tables(*, max_rows: int = 10, max_features: int = 3) -> st.SearchStr
     return drawn.map(lambda table: replace(table, ordered=True))
 
 
-def prices(weight: int) -> st.SearchStrategy[Fraction]:
+def cost_scale(weight: int) -> st.SearchStrategy[Fraction]:
     """λ from free splits to splits that never pay, with the break-even points of whole errors."""
     low = Fraction(1, 4 * weight)
     return st.one_of(

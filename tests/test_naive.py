@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver import Limits
 from tests import naive
-from tests.strategies import Table, prices, structural_limits, tables
+from tests.strategies import Table, cost_scale, structural_limits, tables
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -21,7 +21,7 @@ def test_oracle_equals_full_enumeration(data: st.DataObject) -> None:
             tables(max_rows=8, max_features=2, max_arity=3),
         )
     )
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     limits = data.draw(structural_limits())
     # No path needs a feature twice, so the number of features bounds the depth.
     depth = min(len(table.arities), 3 if limits.depth is None else limits.depth)
@@ -41,7 +41,7 @@ def test_oracle_equals_full_enumeration(data: st.DataObject) -> None:
 @given(st.data())
 def test_oracle_returns_a_tree_of_its_objective(data: st.DataObject) -> None:
     table = data.draw(tables())
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     limits = data.draw(structural_limits())
     found = table.optimum(lam, limits)
     tree = naive.measure(found.shape, table.codes, table.counts)

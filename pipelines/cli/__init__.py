@@ -1,4 +1,8 @@
-"""The command line. One module a group of commands; what is slow to import is imported late."""
+"""The command line ``treesweep``. What is slow to import is imported late.
+
+Here: a module a group of commands: arguments, printing, exit codes.
+Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pipelines.report``).
+"""
 
 from pipelines.cli.app import treesweep
 from pipelines.cli.catalogues import datasets, encodings, solvers, warmup

@@ -13,7 +13,7 @@ import click
 from pipelines.cli.output import print_table
 
 if TYPE_CHECKING:
-    from solver.base import Traits
+    from solver.base import Capabilities
 
 
 @click.command()
@@ -36,17 +36,17 @@ def solvers() -> None:
 
     rows = []
     for name, solver in SOLVERS.items():
-        traits = solver.traits
+        capabilities = solver.capabilities
         rows.append(
             (
                 name,
                 solver.version,
-                ", ".join(sorted(traits.features)),
-                ", ".join(sorted(traits.tasks)),
-                "any" if traits.max_classes is None else f"up to {traits.max_classes}",
-                ", ".join(_limits(traits)) or "none",
-                "yes" if traits.proves else "no",
-                "yes" if traits.shards else "no",
+                ", ".join(sorted(capabilities.features)),
+                ", ".join(sorted(capabilities.tasks)),
+                "any" if capabilities.max_classes is None else f"up to {capabilities.max_classes}",
+                ", ".join(_limits(capabilities)) or "none",
+                "yes" if capabilities.proves else "no",
+                "yes" if capabilities.shards else "no",
                 solver.summary,
             )
         )
@@ -74,8 +74,8 @@ def solvers() -> None:
         print_table(("option", "default", "allowed", "meaning"), options)
 
 
-def _limits(traits: Traits) -> list[str]:
-    return [f"{n} (needed)" if n in traits.needs else n for n in sorted(traits.limits)]
+def _limits(capabilities: Capabilities) -> list[str]:
+    return [f"{n} (needed)" if n in capabilities.needs else n for n in sorted(capabilities.limits)]
 
 
 def _allowed(values: tuple[object, ...] | None) -> str:

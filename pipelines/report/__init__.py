@@ -1,4 +1,8 @@
-"""The report of a sweep: one HTML page that stands alone, with charts and tables as files."""
+"""The report of a sweep: one HTML page that stands alone, with charts and tables as files.
+
+Here: ``write_report`` and the report in the terminal.
+Not here: the rows themselves (``sweep.store``).
+"""
 
 from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import ReportPaths, write_report

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Snapshot, Solver, Watch
+from solver.base import Monitor, Snapshot, Solver
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.problem.problem import Problem
@@ -93,7 +93,9 @@ class StateFile:
         state, self._state = self._state, None
         return state
 
-    def watch(self, stop: Callable[[], bool], follow: Callable[[Snapshot], None] | None) -> Watch:
+    def monitor(
+        self, stop: Callable[[], bool], follow: Callable[[Snapshot], None] | None
+    ) -> Monitor:
         """Follow a search: what is told also goes to ``follow``."""
 
         def snapshot(seen: Snapshot) -> None:
@@ -109,7 +111,7 @@ class StateFile:
                 self._kept = seen.seconds
                 self._write(seen)
 
-        return Watch(stop, snapshot, _TOLD_SECONDS)
+        return Monitor(stop, snapshot, _TOLD_SECONDS)
 
     def end(self, solution: Solution) -> Solution:
         """Write the state of a search without a proof, remove that of one with a proof.

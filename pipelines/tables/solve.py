@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pipelines.tables.resumable import StateFile, search_identity
-from solver.base import Snapshot, Solver, Watch
+from solver.base import Monitor, Snapshot, Solver
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
 from solver.errors import InputError
@@ -114,11 +114,13 @@ def solve_request(
     lam = read_lambda(request.lam, problem.n_rows)
     problem = problem.fitted(lam, limits.splits)
     if request.state is None:
-        watch = Watch(stop=stop, snapshot=follow, interval=0.5)
-        return Answer(problem, solver.solve(problem, lam, limits, watch=watch))
+        monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
+        return Answer(problem, solver.solve(problem, lam, limits, monitor=monitor))
     kept = StateFile(request.state, search_identity(problem, lam, solver, limits))
-    start, watch = kept.tree(), kept.watch(stop, follow)
-    found = solver.solve(problem, lam, limits, start=start, watch=watch, state=kept.take_state())
+    start, monitor = kept.tree(), kept.monitor(stop, follow)
+    found = solver.solve(
+        problem, lam, limits, start=start, monitor=monitor, state=kept.take_state()
+    )
     return Answer(problem, kept.end(found), kept.complaint)
 
 
@@ -139,8 +141,8 @@ def find_path_request(
     problem = make_problem(request)
     lam_min = read_lambda(request.lam, problem.n_rows)
     problem = problem.fitted(lam_min, limits.splits)
-    watch = Watch(stop=stop, snapshot=follow, interval=0.5)
-    return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, watch))
+    monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
+    return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, monitor))
 
 
 def _check(request: Request) -> tuple[Limits, Solver]:

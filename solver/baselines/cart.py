@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 from solver.limits import Limits
 from solver.objective.exact import objective
 from solver.objective.squared_error import in_unit_range
@@ -39,7 +39,7 @@ class Cart(Solver):
     name: ClassVar[str] = "cart"
     version: ClassVar[str] = f"scikit-learn {metadata.version('scikit-learn')}"
     summary: ClassVar[str] = "greedy tree with cost-complexity pruning (scikit-learn); no proof"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         proves=False,
@@ -62,7 +62,7 @@ class Cart(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from solver.base import Watch
+from solver.base import Monitor
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.ao_star import FULL, RUNNING
 from solver.branches.kernels.memo import feature_of
 from solver.branches.kernels.state import LEFT, OPENED
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.kernels.bit_table import Ints, Table
 from solver.kernels.jit import kernel
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.verify.certificate import RULES, Certificate
 
@@ -66,7 +66,7 @@ def certify(
     claims: Sequence[tuple[Fraction, int, int]],
     limits: Limits,
     settings: Mapping[str, Any],
-    watch: Watch,
+    monitor: Monitor,
 ) -> Certificate:
     """Prove the optimum at one λ or several, and write the proof down.
 
@@ -91,7 +91,7 @@ def certify(
             "leave these or the proof out"
         )
     return Certificate.joined(
-        [_prove(problem, *claim, limits, settings, watch) for claim in claims]
+        [_prove(problem, *claim, limits, settings, monitor) for claim in claims]
     )
 
 
@@ -102,25 +102,25 @@ def _prove(
     splits: int,
     limits: Limits,
     settings: Mapping[str, Any],
-    watch: Watch,
+    monitor: Monitor,
 ) -> Certificate:
-    prices = Prices.plain(lam, problem.total_weight)
-    if not prices.fits:
+    cost_scale = CostScale.plain(lam, problem.total_weight)
+    if not cost_scale.fits:
         raise InputError(
             f"λ = {lam} has too many digits for a certificate, whose bounds are 64-bit integers; "
             "write it with fewer"
         )
-    goal = prices.cost(errors, splits)
-    if goal <= prices.error * problem.unavoidable_errors:
+    goal = cost_scale.cost(errors, splits)
+    if goal <= cost_scale.error * problem.unavoidable_errors:
         rows = np.array([[0, -1, -1, goal, COUNTS]], np.int64)
     else:
-        scope = Scope.of(problem, lam, Limits(depth=limits.depth))
-        engine = ThresholdEngine(problem, prices, scope, settings)
+        constraints = TreeConstraints.of(problem, lam, Limits(depth=limits.depth))
+        engine = ThresholdEngine(problem, cost_scale, constraints, settings)
         engine.aim(goal)
         while (outcome := engine.step(_SLICE, -1)) in (RUNNING, FULL):
             if outcome == FULL and not engine.grow(limits.bytes):
                 raise InputError("the proof does not fit into the memory limit")
-            if watch.stop():
+            if monitor.stop():
                 raise InputError("the proof was stopped before its end")
         if engine.proven < goal:
             raise InputError(

@@ -38,11 +38,11 @@ from solver.branches.kernels.state import (
 from solver.branches.params import rules_of
 from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
 from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.bit_table import Ints, tabulate
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
@@ -66,8 +66,8 @@ class ThresholdEngine:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     settings : mapping
         The options of :class:`solver.branches.Branches`.
     state : mapping, optional
@@ -87,15 +87,20 @@ class ThresholdEngine:
     def __init__(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.problem, self.settings, self.scope, self.prices = problem, settings, scope, prices
+        self.problem, self.settings, self.constraints, self.cost_scale = (
+            problem,
+            settings,
+            constraints,
+            cost_scale,
+        )
         self.table, self.unit = tabulate(problem)
         self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
-        self.rules = rules_of(problem, prices, scope, settings, self.unit)
+        self.rules = rules_of(problem, cost_scale, constraints, settings, self.unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
         self.memo: Memo = new_memo(self.rules.budgets)
         self.stack: Stack = new_stack(self.table, self.rules, self.n_classes)
@@ -126,17 +131,17 @@ class ThresholdEngine:
         state = (self.table, self.rules, self.memo, self.stack, self.scratch, self.log)
         return ao_star.step(*state, iterations, enough)
 
-    def reprice(self, prices: Prices, scope: Scope) -> None:
+    def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
         """Begin anew at another λ, with what the searches before have proven and found.
 
         Only without a limit on splits: bounds are then kept for one budget.
         """
         n = int(self.memo.used[NODES])
         lower, upper, best = self.memo.node_lower, self.memo.node_upper, self.memo.node_best
-        self.archive.add(self.prices, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
-        self.prices, self.scope, self.compile_seconds = prices, scope, 0.0
-        self.rules = rules_of(self.problem, prices, scope, self.settings, self.unit)
-        lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(prices, self.unit, n)
+        self.archive.add(self.cost_scale, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
+        self.cost_scale, self.constraints, self.compile_seconds = cost_scale, constraints, 0.0
+        self.rules = rules_of(self.problem, cost_scale, constraints, self.settings, self.unit)
+        lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self._stale = True
         self.before = self.iterations, self.nodes
         ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)

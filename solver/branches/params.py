@@ -8,8 +8,8 @@ from typing import Any
 
 from solver.base import Option
 from solver.branches.kernels.state import Rules
-from solver.engine.tree_constraints import Scope
-from solver.objective.exact import INFINITE, Prices
+from solver.engine.tree_constraints import TreeConstraints
+from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
 
 _MOST_COLUMNS = 4096
@@ -45,7 +45,11 @@ OPTIONS: Mapping[str, Option] = {
 
 
 def rules_of(
-    problem: Problem, prices: Prices, scope: Scope, settings: Mapping[str, Any], unit: int
+    problem: Problem,
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
+    settings: Mapping[str, Any],
+    unit: int,
 ) -> Rules:
     """The rules of a search.
 
@@ -56,18 +60,18 @@ def rules_of(
     unit : int
         What a unit of weight of the table stands for.
     """
-    pairs = settings["pairs"] and _pairs_pay(problem, scope)
+    pairs = settings["pairs"] and _pairs_pay(problem, constraints)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
     # small), and a tree for other rows any: these bounds compare with such trees.
-    grows = scope.min_leaf <= unit or scope.max_arity == 2
+    grows = constraints.min_leaf <= unit or constraints.max_arity == 2
     return Rules(
-        error=prices.error * unit,
-        split=prices.split,
-        budgets=scope.budgets,
-        depth=scope.depth,
-        min_leaf=-(-scope.min_leaf // unit),
-        max_arity=scope.max_arity,
-        slack=min(int(Fraction(str(settings["slack"])) * prices.split), INFINITE // 2),
+        error=cost_scale.error * unit,
+        split=cost_scale.split,
+        budgets=constraints.budgets,
+        depth=constraints.depth,
+        min_leaf=-(-constraints.min_leaf // unit),
+        max_arity=constraints.max_arity,
+        slack=min(int(Fraction(str(settings["slack"])) * cost_scale.split), INFINITE // 2),
         row_memo=settings["memo"] == "rows",
         child_order=_CHILD_ORDERS.index(settings["children"]),
         pairs=pairs,
@@ -75,7 +79,7 @@ def rules_of(
         class_counts=settings["class_counts"],
         similar=settings["similar"]
         and pairs
-        and scope.min_leaf <= unit
+        and constraints.min_leaf <= unit
         and _joint_fits(problem, unit),
         duplicates=settings["duplicates"],
         equivalent=settings["equivalent"],
@@ -83,13 +87,13 @@ def rules_of(
     )
 
 
-def _pairs_pay(problem: Problem, scope: Scope) -> bool:
+def _pairs_pay(problem: Problem, constraints: TreeConstraints) -> bool:
     """Whether counting pairs of features is worth its time and room.
 
     Its time grows with the square of the number of codes, what it saves does not.
     """
     few = int((problem.arities - 1).sum()) <= _MOST_COLUMNS
-    return few and scope.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
+    return few and constraints.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
 
 
 def _joint_fits(problem: Problem, unit: int) -> bool:

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Option, Series, Solve, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Series, Solve, Solver
 from solver.branches.certify import certify
 from solver.branches.engine import ThresholdEngine
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.params import OPTIONS
 from solver.engine.driver import Engine, Search
 from solver.engine.greedy import GREEDY
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError, StateError
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
@@ -48,7 +48,7 @@ class Branches(Solver):
     version: ClassVar[str] = "2"
     certifies: ClassVar[bool] = True
     summary: ClassVar[str] = "optimal sparse trees by dynamic programming over branches (BRANCHES)"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "categorical"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         resumes=True,
@@ -91,16 +91,16 @@ class Branches(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
-        def make(problem: Problem, prices: Prices, scope: Scope) -> Engine:
-            return self._engine(problem, prices, scope, state, limits.bytes)
+        def make(problem: Problem, cost_scale: CostScale, constraints: TreeConstraints) -> Engine:
+            return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
         search = Search(problem, lam, limits, make, GREEDY)
         if start is not None:
             search.offer(self._regrown(problem, start))
-        status = search.run(watch)
+        status = search.run(monitor)
         return search.solution(status, self.name, self.version)
 
     def _regrown(self, problem: Problem, start: Tree) -> Tree:
@@ -110,21 +110,21 @@ class Branches(Solver):
     def _engine(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
     ) -> Engine:
         if self.settings["mode"] == "paper":
-            return PaperEngine(problem, prices, scope)
-        return ThresholdEngine(problem, prices, scope, self.settings, state)
+            return PaperEngine(problem, cost_scale, constraints)
+        return ThresholdEngine(problem, cost_scale, constraints, self.settings, state)
 
     def certify(
         self,
         problem: Problem,
         claims: Sequence[Claim],
         limits: Limits | None = None,
-        watch: Watch | None = None,
+        monitor: Monitor | None = None,
     ) -> Certificate:
         """Prove once more what a search has proven, and write the proof down.
 
@@ -137,7 +137,7 @@ class Branches(Solver):
             What an optimal tree has, at one λ or several.
         limits : Limits, optional
             The limit on depth is part of the claims; that of bytes holds for each proof.
-        watch : Watch, optional
+        monitor : Monitor, optional
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Branches(Solver):
             was stopped.
         """
         settings = self.check_options({})
-        return certify(problem, claims, limits or Limits(), settings, watch or Watch())
+        return certify(problem, claims, limits or Limits(), settings, monitor or Monitor())
 
     def series(self, problem: Problem) -> Solve:
         """See :meth:`solver.base.Solver.series`: in mode ``full`` bounds and trees of all
@@ -173,18 +173,18 @@ class _Carrying(Branches):
     def _engine(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
     ) -> Engine:
         last = self.last
-        if last is not None and last.problem is problem and last.scope == scope:
+        if last is not None and last.problem is problem and last.constraints == constraints:
             if room is None or last.bytes_repriced() <= room:
-                last.reprice(prices, scope)
+                last.reprice(cost_scale, constraints)
                 return last
-        engine = super()._engine(problem, prices, scope, state, room)
-        if isinstance(engine, ThresholdEngine) and scope.budgets == 1:
+        engine = super()._engine(problem, cost_scale, constraints, state, room)
+        if isinstance(engine, ThresholdEngine) and constraints.budgets == 1:
             self.last = engine
         return engine
 
@@ -203,11 +203,11 @@ class _CarryingSeries(Series):
         engine = self.solver.last
         if engine is None:
             return super().state()
-        prices = engine.prices
+        cost_scale = engine.cost_scale
         return {
-            _LAM: np.array(str(prices.lam)),
-            _PRICES: np.array([prices.tie, prices.error, prices.split], np.int64),
-            _SCOPE: np.array(engine.scope, np.int64),
+            _LAM: np.array(str(cost_scale.lam)),
+            _PRICES: np.array([cost_scale.tie, cost_scale.error, cost_scale.split], np.int64),
+            _SCOPE: np.array(engine.constraints, np.int64),
             **engine.state(),
         }
 
@@ -219,9 +219,11 @@ class _CarryingSeries(Series):
         own, problem = dict(state), self.problem
         try:
             lam = Fraction(str(own.pop(_LAM)))
-            prices = Prices(lam, problem.total_weight, *own.pop(_PRICES).tolist())
-            scope = Scope(*own.pop(_SCOPE).tolist())
-            self.solver.last = ThresholdEngine(problem, prices, scope, self.solver.settings, own)
+            cost_scale = CostScale(lam, problem.total_weight, *own.pop(_PRICES).tolist())
+            constraints = TreeConstraints(*own.pop(_SCOPE).tolist())
+            self.solver.last = ThresholdEngine(
+                problem, cost_scale, constraints, self.solver.settings, own
+            )
         except (InputError, TypeError, ValueError) as error:
             raise StateError(f"the path cannot go on from its state: {error}") from None
 

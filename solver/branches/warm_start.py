@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.bit_table import Ints
-from solver.objective.exact import INFINITE, Prices
+from solver.objective.exact import INFINITE, CostScale
 
 ARCHIVED = "archive."
 """How the names of an archive's arrays begin in the state of a search."""
@@ -102,21 +102,21 @@ class Archive:
             archive.records.append(Record(price, lower, errors, splits, best))
         return archive
 
-    def add(self, prices: Prices, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
+    def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
         """Keep what a search has reached; costs are those of its prices."""
-        error = prices.error * unit
+        error = cost_scale.error * unit
         # A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and
         # ``split`` one more than a multiple.
-        splits = np.where(upper < INFINITE, upper % prices.tie, 0)
-        errors = np.where(upper < INFINITE, (upper - splits * prices.split) // error, INFINITE)
+        splits = np.where(upper < INFINITE, upper % cost_scale.tie, 0)
+        errors = np.where(upper < INFINITE, (upper - splits * cost_scale.split) // error, INFINITE)
         self.records.append(
-            Record(Fraction(prices.split, error), lower / error, errors, splits, best.copy())
+            Record(Fraction(cost_scale.split, error), lower / error, errors, splits, best.copy())
         )
 
-    def carry(self, prices: Prices, unit: int, nodes: int) -> tuple[Ints, Ints, Ints]:
+    def carry(self, cost_scale: CostScale, unit: int, nodes: int) -> tuple[Ints, Ints, Ints]:
         """Lower bounds, costs of known trees and their first splits, at other prices."""
-        error = prices.error * unit
-        price = Fraction(prices.split, error)
+        error = cost_scale.error * unit
+        price = Fraction(cost_scale.split, error)
         lower = np.zeros(nodes)
         upper, best = np.full(nodes, INFINITE), np.full(nodes, -1)
         records = sorted(self.records, key=lambda record: record.price)
@@ -136,9 +136,9 @@ class Archive:
         for record in self.records:
             n = len(record.lower)
             # A tree of many splits, which were cheap, would cost more than 64 bits hold.
-            fits = (record.errors < INFINITE) & (record.splits <= INFINITE // prices.split)
+            fits = (record.errors < INFINITE) & (record.splits <= INFINITE // cost_scale.split)
             splits = np.where(fits, record.splits, 0)
-            cost = np.where(fits, record.errors * error + splits * prices.split, INFINITE)
+            cost = np.where(fits, record.errors * error + splits * cost_scale.split, INFINITE)
             better = cost < upper[:n]
             upper[:n][better], best[:n][better] = cost[better], record.best[better]
         # A bound is the next integer up. What rounding has added to it is taken off first.

@@ -1,4 +1,8 @@
-"""Encodings: what turns a table into a problem."""
+"""Encodings: what turns a table into a problem.
+
+Here: thresholds, categories, quantiles, MDLP, and fitting an encoder.
+Not here: reading raw columns (``solver.features``).
+"""
 
 from __future__ import annotations
 

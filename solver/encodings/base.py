@@ -52,7 +52,7 @@ class Encoding:
     summary : str
         One line.
     feature_kind : {"binary", "categorical", "continuous"}
-        The most that its features can be; see :attr:`solver.base.Traits.features`.
+        The most that its features can be; see :attr:`solver.base.Capabilities.features`.
     fit_categories : callable
         How a column of categories is encoded.
     fit_cuts : callable, optional

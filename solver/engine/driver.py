@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from solver.base import Snapshot, Watch
-from solver.engine.tree_constraints import Scope
+from solver.base import Monitor, Snapshot
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import Prices, SquaredPrices, objective
+from solver.objective.exact import CostScale, SquaredPrices, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Shape, Tree
@@ -28,7 +28,7 @@ _LATEST = 0.04  # seconds after a limit of time
 class Engine(Protocol):
     """What searches: owns arrays and kernels.
 
-    Costs are those of :class:`solver.objective.exact.Prices`; of regression floats, as in
+    Costs are those of :class:`solver.objective.exact.CostScale`; of regression floats, as in
     :class:`solver.objective.exact.SquaredPrices`.
     """
 
@@ -113,7 +113,7 @@ class Greedy(NamedTuple):
     """
 
     compile: Callable[[], float]
-    grow: Callable[[Problem, Any, Scope, Callable[[], bool]], Shape]
+    grow: Callable[[Problem, Any, TreeConstraints, Callable[[], bool]], Shape]
     at_once: bool = True
 
 
@@ -149,7 +149,7 @@ class Search:
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        make_engine: Callable[[Problem, Any, Scope], Engine],
+        make_engine: Callable[[Problem, Any, TreeConstraints], Engine],
         greedy: Greedy,
     ) -> None:
         self.problem, self.lam, self.limits, self.greedy = problem, lam, limits, greedy
@@ -157,14 +157,14 @@ class Search:
         most = max(len(problem.codes) - 1, 0)
         if limits.splits is not None:
             most = min(most, limits.splits)
-        self.prices = prices_of(problem, lam, most)
-        self.scope = Scope.of(problem, lam, limits)
-        self.engine = make_engine(problem, self.prices, self.scope)
+        self.cost_scale = prices_of(problem, lam, most)
+        self.constraints = TreeConstraints.of(problem, lam, limits)
+        self.engine = make_engine(problem, self.cost_scale, self.constraints)
         # What was done at another λ does not count, what was done before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
         self.compile_seconds = self.engine.compile_seconds + greedy.compile()
         self.began += self.compile_seconds
-        self.enough = self.prices.enough(problem.unavoidable_errors) if lam == 0 else -1
+        self.enough = self.cost_scale.enough(problem.unavoidable_errors) if lam == 0 else -1
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -196,12 +196,12 @@ class Search:
             and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
         )
 
-    def run(self, watch: Watch) -> Status:
+    def run(self, monitor: Monitor) -> Status:
         """Search until the optimum is proven or a limit is met."""
         if self.lam == 0 and self.greedy.at_once:
             self._offer_greedy()
-        iterations, next_snapshot = 16, watch.interval
-        while (status := self._ended(watch)) is None:
+        iterations, next_snapshot = 16, monitor.interval
+        while (status := self._ended(monitor)) is None:
             done, seconds = self.engine.iterations, self._now()
             outcome = self.engine.step(self._node_budget(iterations), self.enough)
             self._record()
@@ -213,15 +213,15 @@ class Search:
             # With free splits it might end the search, on a slow machine and not on a fast one.
             if self.seconds > _SLICE_SECONDS and self.lam > 0:
                 self._offer_greedy()
-            if watch.snapshot is not None and self.seconds >= next_snapshot:
-                watch.snapshot(self.snapshot())
-                next_snapshot = self.seconds + watch.interval
+            if monitor.snapshot is not None and self.seconds >= next_snapshot:
+                monitor.snapshot(self.snapshot())
+                next_snapshot = self.seconds + monitor.interval
         if status is not Status.OPTIMAL:
             self._offer_greedy()
             # A search for a tree that is known of would be the end of the one that is to go on.
-            told = status is Status.STOPPED and watch.snapshot is not None
-            if told and watch.snapshot is not None:
-                watch.snapshot(self.snapshot())
+            told = status is Status.STOPPED and monitor.snapshot is not None
+            if told and monitor.snapshot is not None:
+                monitor.snapshot(self.snapshot())
             if status in (Status.TIME_LIMIT, Status.STOPPED):
                 self.deadline = self._now() + _LATEST
             if self.engine.inherits:  # should a better one not be found again in time
@@ -229,10 +229,10 @@ class Search:
             self._offer_found()
         self._record()
         reached, bound = self._bounds()
-        if reached - bound <= self.prices.tolerance:
+        if reached - bound <= self.cost_scale.tolerance:
             return Status.OPTIMAL
-        if watch.snapshot is not None and not told:
-            watch.snapshot(self.snapshot())
+        if monitor.snapshot is not None and not told:
+            monitor.snapshot(self.snapshot())
         return status
 
     def _now(self) -> float:
@@ -245,7 +245,9 @@ class Search:
         """Offer a greedy tree, once. Small searches end before it is worth its time."""
         if not self.greedy_offered:
             self.greedy_offered = True
-            shape = self.greedy.grow(self.problem, self.prices, self.scope, self._out_of_time)
+            shape = self.greedy.grow(
+                self.problem, self.cost_scale, self.constraints, self._out_of_time
+            )
             self.offer(self.problem.grow(shape), given=False)
 
     def _offer_found(self) -> None:
@@ -254,7 +256,7 @@ class Search:
         if self._cost(tree) < self.engine.achieved:
             self.offer(tree, given=False)
 
-    def _ended(self, watch: Watch) -> Status | None:
+    def _ended(self, monitor: Monitor) -> Status | None:
         """Whether to end now, and why."""
         if self.engine.proven >= self.engine.achieved or self.best_cost <= self.enough:
             return Status.OPTIMAL
@@ -264,7 +266,7 @@ class Search:
             return Status.NODE_LIMIT
         if self.limits.bytes is not None and self.peak_bytes > self.limits.bytes:
             return Status.MEMORY_LIMIT
-        return Status.STOPPED if watch.stop() else None
+        return Status.STOPPED if monitor.stop() else None
 
     def _node_budget(self, iterations: int) -> int:
         """Iterations of the next slice: one adds at most one node, so none oversteps the limit."""
@@ -284,11 +286,11 @@ class Search:
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """Objective of the best tree, and the proven lower bound."""
         best = self._best_offer()
-        achieved = self.prices.reached(self.engine.achieved)  # type: ignore[arg-type]
+        achieved = self.cost_scale.reached(self.engine.achieved)  # type: ignore[arg-type]
         reached = achieved if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
-        bound = max(self.prices.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
-        if self.engine.proven >= self.engine.achieved and not self.prices.tolerance:
+        bound = max(self.cost_scale.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
+        if self.engine.proven >= self.engine.achieved and not self.cost_scale.tolerance:
             bound = max(bound, achieved)  # where λ's own digits do not fit, this says more
         return reached, min(bound, reached)
 
@@ -320,7 +322,7 @@ class Search:
         return self.problem.grow(self.engine.shape())
 
     def _cost(self, tree: Tree) -> float:
-        return self.prices.cost(tree.errors, tree.splits)
+        return self.cost_scale.cost(tree.errors, tree.splits)
 
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""
@@ -381,7 +383,7 @@ class Search:
         )
 
 
-def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | SquaredPrices:
+def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale | SquaredPrices:
     """What a search of the problem minimises.
 
     Raises
@@ -393,7 +395,7 @@ def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> Prices | Squa
         # Beyond the loss of a leaf no split pays, and floats of its price could overflow.
         lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)
         return SquaredPrices(lam, problem.total_weight, problem.float_tolerance)
-    return Prices.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
+    return CostScale.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
 
 
 def _next_budget(done: int, seconds: float) -> int:

@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.bit_table import Ints, Table, split_counts, tabulate
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
 
 def greedy_tree(
-    problem: Problem, prices: Prices, scope: Scope, out_of_time: Callable[[], bool]
+    problem: Problem,
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
+    out_of_time: Callable[[], bool],
 ) -> Shape:
     """Grow by Gini impurity (as CART does), then replace every subtree that does not pay.
 
@@ -29,18 +32,18 @@ def greedy_tree(
     Returns
     -------
     Shape
-        A tree within the limits of ``scope`` on depth, leaf size and splits.
+        A tree within the limits of ``constraints`` on depth, leaf size and splits.
     """
     table, unit = tabulate(problem)
     counter = _Counter(problem, table)
-    error = prices.error * unit
-    min_leaf = -(-scope.min_leaf // unit)
+    error = cost_scale.error * unit
+    min_leaf = -(-constraints.min_leaf // unit)
 
     def grow(rows: Ints, depth: int) -> Curve:
         totals, counts = counter.count(rows)
         leaf = error * int(totals.sum() - totals.max())
         curve: Curve = [(leaf, -1)]
-        if leaf <= prices.split or depth >= min(scope.depth, _DEEPEST) or out_of_time():
+        if leaf <= cost_scale.split or depth >= min(constraints.depth, _DEEPEST) or out_of_time():
             return curve
         feature = _best_split(table, min_leaf, counts)
         if feature < 0:
@@ -48,7 +51,7 @@ def greedy_tree(
         codes = counter.codes(rows, feature)
         arity = int(problem.arities[feature])
         children = [grow(rows[codes == code], depth + 1) for code in range(arity)]
-        return _join(prices, scope, leaf, feature, children)
+        return _join(cost_scale, constraints, leaf, feature, children)
 
     return min(grow(np.arange(len(table.labels)), 0), key=lambda entry: entry[0])[1]
 
@@ -121,14 +124,20 @@ def _best_split(table: Table, min_leaf: int, counts: Ints) -> int:
     return best
 
 
-def _join(prices: Prices, scope: Scope, leaf: int, feature: int, children: list[Curve]) -> Curve:
+def _join(
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
+    leaf: int,
+    feature: int,
+    children: list[Curve],
+) -> Curve:
     """The curve of a split from those of its children (or the leaf instead)."""
-    if scope.budgets == 1:
+    if constraints.budgets == 1:
         cheapest = [min(curve, key=lambda entry: entry[0]) for curve in children]
-        cost = prices.split + sum(entry[0] for entry in cheapest)
+        cost = cost_scale.split + sum(entry[0] for entry in cheapest)
         shape: Shape = (feature, tuple(entry[1] for entry in cheapest))
         return [(cost, shape)] if cost < leaf else [(leaf, -1)]
-    longest = min(scope.budgets, _LONGEST_CURVE)
+    longest = min(constraints.budgets, _LONGEST_CURVE)
     sums: list[tuple[int, tuple[Shape, ...]]] = [(0, ())]
     for curve in children:
         merged: dict[int, tuple[int, tuple[Shape, ...]]] = {}
@@ -140,5 +149,5 @@ def _join(prices: Prices, scope: Scope, leaf: int, feature: int, children: list[
         sums = [merged[n] for n in range(len(merged))]
     return [
         (leaf, -1),
-        *((prices.split + cost, (feature, shapes)) for cost, shapes in sums),
+        *((cost_scale.split + cost, (feature, shapes)) for cost, shapes in sums),
     ]

@@ -10,7 +10,7 @@ from solver.objective.exact import INFINITE
 from solver.problem.problem import Problem
 
 
-class Scope(NamedTuple):
+class TreeConstraints(NamedTuple):
     """Limits on the tree, as the engines use them.
 
     Parameters
@@ -32,7 +32,7 @@ class Scope(NamedTuple):
     max_arity: int
 
     @classmethod
-    def of(cls, problem: Problem, lam: Fraction, limits: Limits) -> Scope:
+    def of(cls, problem: Problem, lam: Fraction, limits: Limits) -> TreeConstraints:
         """The scope of a search."""
         splits, depth = limits.splits, limits.depth
         # No optimal tree has so many splits, so a looser limit is none.

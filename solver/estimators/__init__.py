@@ -1,4 +1,8 @@
-"""scikit-learn estimators: optimal trees where a classifier or a regressor is expected."""
+"""scikit-learn estimators: optimal trees where a classifier or a regressor is expected.
+
+Here: ``fit`` and ``predict`` as scikit-learn defines them.
+Not here: the searches that they start (``solver.catalogue``).
+"""
 
 from solver.estimators.branches import BranchesClassifier
 from solver.estimators.osdt import OSDTClassifier

@@ -20,7 +20,7 @@ Errors: TypeAlias = int | Fraction
 """Misclassified weight, or the squared error of regression."""
 
 INFINITE = 2**61
-"""No cost of a search reaches it (see :class:`Prices`), and two of them do not overflow."""
+"""No cost of a search reaches it (see :class:`CostScale`), and two of them do not overflow."""
 
 _LARGEST_COST = 2 * INFINITE
 
@@ -66,7 +66,7 @@ def as_lambda(value: object) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Prices:
+class CostScale:
     """The integer prices of one error and of one split.
 
     Parameters
@@ -96,7 +96,7 @@ class Prices:
     @classmethod
     def build(
         cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
-    ) -> Prices:
+    ) -> CostScale:
         """Choose M and check that no sum that the search can form overflows.
 
         Parameters
@@ -112,18 +112,18 @@ class Prices:
         InputError
             If the costs do not fit into 62 bits.
         """
-        prices = cls.fit(lam, total_weight, leaf_errors, max_splits)
-        if prices is None:
+        cost_scale = cls.fit(lam, total_weight, leaf_errors, max_splits)
+        if cost_scale is None:
             raise InputError(
                 f"λ = {lam} with a total weight of {total_weight} needs integers beyond 64 bits; "
                 "write λ with fewer digits or use smaller weights"
             )
-        return prices
+        return cost_scale
 
     @classmethod
     def fit(
         cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
-    ) -> Prices | None:
+    ) -> CostScale | None:
         """As :meth:`build`; None if the costs do not fit into 62 bits."""
         price = lam * total_weight
         affordable = max_splits if price == 0 else int(leaf_errors / price)
@@ -132,7 +132,7 @@ class Prices:
             cls(lam, total_weight, most + 1, error * (most + 1), split * (most + 1) + 1)
             for error, split in _ratios(lam, total_weight, most, leaf_errors)
         )
-        return next((prices for prices in choices if prices.fits), None)
+        return next((cost_scale for cost_scale in choices if cost_scale.fits), None)
 
     @classmethod
     def largest_total(cls, lam: Fraction, total_weight: int, max_splits: int) -> int:
@@ -143,8 +143,8 @@ class Prices:
         return int(_LARGEST_COST // 8 / (error * (1 + 2 * lam)))
 
     @classmethod
-    def plain(cls, lam: Fraction, total_weight: int) -> Prices:
-        """Prices that leave ties as they are: ``d`` an error and ``p·W`` a split."""
+    def plain(cls, lam: Fraction, total_weight: int) -> CostScale:
+        """CostScale that leave ties as they are: ``d`` an error and ``p·W`` a split."""
         return cls(lam, total_weight, 1, lam.denominator, lam.numerator * total_weight)
 
     @property
@@ -231,7 +231,7 @@ def neighbours(number: Fraction, largest: int) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True)
 class SquaredPrices:
-    """Prices of regression: a search minimises the float ``squared error + split·splits``.
+    """CostScale of regression: a search minimises the float ``squared error + split·splits``.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The bounds of the thesis, each a function of its own.
 
-Costs are integers, see :class:`solver.objective.exact.Prices`: ``error`` for a unit of weight in
+Costs are integers, see :class:`solver.objective.exact.CostScale`: ``error`` for a unit of weight in
 error, ``split`` for a split, which is one more than λ in these units. So of two trees of equal
 objective the one of fewer splits costs less, and "no better" may be read as "costs as much or
 more".

@@ -9,13 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Watch
+from solver.base import Monitor
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
 from solver.engine.growable_arrays import half_of_memory
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.osdt.engine import OsdtEngine
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
@@ -51,8 +51,10 @@ class OsdtSearch(Search):
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None,
     ) -> None:
-        def make(problem: Problem, prices: Prices, scope: Scope) -> OsdtEngine:
-            return OsdtEngine(problem, prices, scope, limits, settings, state)
+        def make(
+            problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
+        ) -> OsdtEngine:
+            return OsdtEngine(problem, cost_scale, constraints, limits, settings, state)
 
         if limits.bytes is None:
             limits = replace(limits, bytes=half_of_memory())
@@ -70,10 +72,10 @@ class OsdtSearch(Search):
             self.engine.hint(int(self._cost(tree)))
         return allowed
 
-    def run(self, watch: Watch) -> Status:
+    def run(self, monitor: Monitor) -> Status:
         """Search until the optimum is proven or a limit is met."""
         self._record()
-        return super().run(watch)
+        return super().run(monitor)
 
     def _record(self) -> None:
         super()._record()

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.osdt import kernels
 from solver.osdt.scheduling import POLICIES
 from solver.osdt.state import (
@@ -91,8 +91,8 @@ class OsdtEngine:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     limits : Limits
     settings : mapping
         The options of :class:`solver.osdt.Osdt`.
@@ -108,14 +108,14 @@ class OsdtEngine:
     def __init__(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         limits: Limits,
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.digest = problem.digest
-        self.rules = _rules(problem, prices, scope, limits.splits, settings)
+        self.rules = _rules(problem, cost_scale, constraints, limits.splits, settings)
         self._most_trees = INFINITE if limits.nodes is None else limits.nodes
         self.table: Table = tabulate(problem)
         words, classes = self.table.planes.shape[1], problem.n_classes
@@ -354,8 +354,8 @@ class OsdtEngine:
 
 def _rules(
     problem: Problem,
-    prices: Prices,
-    scope: Scope,
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
     splits: int | None,
     settings: Mapping[str, Any],
 ) -> Rules:
@@ -363,15 +363,15 @@ def _rules(
     # In the place of a similar split leaves may get too small. All pairs of very many features
     # would take longer than a slice may.
     pairs = problem.n_features**2 * len(problem.codes) // 64
-    switches["similar_support"] &= scope.min_leaf <= 1 and pairs <= _MOST_PAIRED_WORDS
+    switches["similar_support"] &= constraints.min_leaf <= 1 and pairs <= _MOST_PAIRED_WORDS
     switches["dominance"] &= switches["permutation"]
     return Rules(
-        error=prices.error,
-        split=prices.split,
-        depth=scope.depth,
+        error=cost_scale.error,
+        split=cost_scale.split,
+        depth=constraints.depth,
         splits=INFINITE if splits is None else splits,
-        min_leaf=scope.min_leaf,
-        bucket=max(1, prices.error * problem.leaf_errors // BUCKETS),
+        min_leaf=constraints.min_leaf,
+        bucket=max(1, cost_scale.error * problem.leaf_errors // BUCKETS),
         policy=POLICIES.index(settings["policy"]),
         **switches,
     )

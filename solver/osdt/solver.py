@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 from solver.baselines.cart import Cart
 from solver.limits import Limits
 from solver.osdt.driver import OsdtSearch
@@ -52,7 +52,7 @@ class Osdt(Solver):
     name: ClassVar[str] = "osdt"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "optimal sparse trees by branch and bound over sets of leaves (OSDT)"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         resumes=True,
@@ -101,7 +101,7 @@ class Osdt(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         cart = Cart() if self.settings["warm_start"] == "cart" and state is None else None
@@ -109,8 +109,8 @@ class Osdt(Solver):
         if start is not None:
             search.offer(problem.grow(shape_of(start)))
         if cart is not None:
-            search.offer(cart._solve(problem, lam, limits, None, watch, None).tree)
-        status = search.run(watch)
+            search.offer(cart._solve(problem, lam, limits, None, monitor, None).tree)
+        status = search.run(monitor)
         return search.solution(status, self.name, self.version)
 
     @classmethod

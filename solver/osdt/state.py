@@ -21,12 +21,12 @@ POPPED_BOUND = -1
 
 
 class Rules(NamedTuple):
-    """The numbers that a search obeys; costs are those of :class:`solver.objective.exact.Prices`.
+    """The numbers that a search obeys; costs as in :class:`solver.objective.exact.CostScale`.
 
     Parameters
     ----------
     error, split : int
-        Prices of one unit of weight in error, and of one split.
+        CostScale of one unit of weight in error, and of one split.
     depth, splits : int
         Most splits on a path and in the tree; INFINITE without a limit.
     min_leaf : int

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Series, Snapshot, Solve, Watch
+from solver.base import Monitor, Series, Snapshot, Solve
 from solver.errors import InputError, StateError
 from solver.limits import Limits
 from solver.objective.exact import neighbours, objective
@@ -49,7 +49,7 @@ class PathSearch:
     solve : Solve
     limits : Limits
         Seconds are those of the whole path; nodes and bytes hold for each solve.
-    watch : Watch
+    monitor : Monitor
         Its snapshots name the λ that is being solved.
     state : mapping of str to array, optional
         What a snapshot of the same path gave.
@@ -67,11 +67,11 @@ class PathSearch:
         lam_min: Fraction,
         solve: Solve,
         limits: Limits,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.problem, self.lam_min, self.solve = problem, lam_min, solve
-        self.limits, self.watch = limits, watch
+        self.limits, self.monitor = limits, monitor
         self.weight = problem.total_weight
         leaf = problem.grow(-1)
         # The lines of the envelope and where each begins; no other line can come back.
@@ -119,12 +119,16 @@ class PathSearch:
         return path
 
     def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
-        limits, watch, tell = replace(self.limits, seconds=seconds), self.watch, self.watch.snapshot
+        limits, monitor, tell = (
+            replace(self.limits, seconds=seconds),
+            self.monitor,
+            self.monitor.snapshot,
+        )
         if tell is not None:
 
             def tell_with_lam(snapshot: Snapshot) -> None:
                 self.told = time.perf_counter()
-                self.halted = self.watch.stop()
+                self.halted = self.monitor.stop()
                 seen = replace(
                     snapshot,
                     lam=lam,
@@ -135,8 +139,8 @@ class PathSearch:
                 )
                 tell(seen)
 
-            watch = replace(watch, snapshot=tell_with_lam)
-        return self.solve(lam, limits, self._line_at(lam).tree, watch)
+            monitor = replace(monitor, snapshot=tell_with_lam)
+        return self.solve(lam, limits, self._line_at(lam).tree, monitor)
 
     def _halted(self, lam: Fraction, solution: Solution) -> Solution:
         """A solution without the proof that a search may end with though it was stopped.
@@ -155,15 +159,15 @@ class PathSearch:
         """A snapshot between two solves, where many short ones would give none; and at the end."""
         now = time.perf_counter()
         # Before the first solve of a path that goes on there is nothing new to tell.
-        if self.watch.snapshot is None or self.begun is not None:
+        if self.monitor.snapshot is None or self.begun is not None:
             return
-        if now - self.told < self.watch.interval and not at_last:
+        if now - self.told < self.monitor.interval and not at_last:
             return
         self.told, line = now, self._line_at(lam)
         reached = objective(line.errors, line.splits, self.weight, lam)
         bound = min(self.bounds.at(lam), reached)
         figures = self._elapsed(), self._iterations(), self._nodes()
-        self.watch.snapshot(
+        self.monitor.snapshot(
             Snapshot(line.tree, reached, bound, *figures, state=self._between(), lam=lam)
         )
 
@@ -318,7 +322,7 @@ class PathSearch:
         return status is None or (status is Status.TIME_LIMIT and self.limits.seconds is not None)
 
     def _stopped(self) -> bool:
-        return self.watch.stop() or Status.STOPPED in self.ended.values()
+        return self.monitor.stop() or Status.STOPPED in self.ended.values()
 
     def _elapsed(self) -> float:
         """Seconds since the beginning, compilation apart."""
@@ -384,7 +388,7 @@ def find_path(
     lam_min: Fraction,
     solve: Solve,
     limits: Limits | None = None,
-    watch: Watch | None = None,
+    monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
 ) -> Path:
     """The λ-path of a problem, by any solver's series of solves.
@@ -399,7 +403,7 @@ def find_path(
     limits : Limits, optional
         Seconds are those of the whole path; nodes and bytes hold for each solve. Limits on the
         tree make it the path of the trees within them.
-    watch : Watch, optional
+    monitor : Monitor, optional
     state : mapping of str to array, optional
         What a :class:`solver.base.Snapshot` gave of the same path: of the same problem, λ_min and
         limits on the tree, by the same version of the same solver. The path goes on exactly where
@@ -412,5 +416,5 @@ def find_path(
     Path
         After any limit it holds the best trees so far and a lower bound at every λ.
     """
-    limits, watch = limits or Limits(), watch or Watch()
-    return PathSearch(problem, lam_min, solve, limits, watch, state).run()
+    limits, monitor = limits or Limits(), monitor or Monitor()
+    return PathSearch(problem, lam_min, solve, limits, monitor, state).run()

@@ -20,7 +20,7 @@ from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Axis, CutTests, Scale
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
 from solver.problem.deduplication import collapse, collapse_numbers, distinct_features, equal_rows
@@ -364,10 +364,10 @@ class Problem:
             If it changed losses by more than half a millionth.
         """
         most = len(self.codes) - 1 if max_splits is None else min(len(self.codes) - 1, max_splits)
-        if self.values is not None or Prices.fit(lam, self.total_weight, self.leaf_errors, most):
+        if self.values is not None or CostScale.fit(lam, self.total_weight, self.leaf_errors, most):
             return self
         cells = self.counts.ravel().tolist()
-        total = Prices.largest_total(lam, self.total_weight, most)
+        total = CostScale.largest_total(lam, self.total_weight, most)
         rounded, error = round_weights(cells, [1] * len(cells), max(total, 1))
         error += self.weight_error
         if error > LARGEST_ERROR:

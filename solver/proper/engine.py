@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine import driver as slices
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
@@ -57,8 +57,8 @@ class ProperEngine:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     splits : int
         Most splits of a tree.
     family : str
@@ -84,8 +84,8 @@ class ProperEngine:
     def __init__(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         splits: int,
         family: str,
         degree: int,
@@ -93,28 +93,33 @@ class ProperEngine:
         memo: bool,
         realise: Callable[[Parting], Shape],
     ) -> None:
-        self.problem, self.prices, self.shard, self.realise = problem, prices, shard, realise
+        self.problem, self.cost_scale, self.shard, self.realise = (
+            problem,
+            cost_scale,
+            shard,
+            realise,
+        )
         counts = problem.counts
         self.unit = int(np.gcd.reduce(counts, axis=None)) or 1
         self.rows = rows_of(counts // self.unit)
         self.rules = Rules(
-            error=prices.error * self.unit,
-            split=prices.split,
-            min_leaf=max(1, -(-scope.min_leaf // self.unit)),
-            surplus=prices.error * self.unit * max(1, problem.total_weight // self.unit // 32),
+            error=cost_scale.error * self.unit,
+            split=cost_scale.split,
+            min_leaf=max(1, -(-constraints.min_leaf // self.unit)),
+            surplus=cost_scale.error * self.unit * max(1, problem.total_weight // self.unit // 32),
             memo=memo,
         )
-        self.depth = min(scope.depth, INFINITE)
+        self.depth = min(constraints.depth, INFINITE)
         room = (1 << self.depth) - 1 if self.depth < 30 else splits
         self.splits = min(splits, room, len(problem.codes) - 1)
         self.given: tuple[int, Shape] | None = None
-        self.leaf = prices.error * int(counts.sum() - counts.sum(axis=0).max())
+        self.leaf = cost_scale.error * int(counts.sum() - counts.sum(axis=0).max())
         self._stages = _stages(problem, family, degree) if self.splits > 0 else []
         self._masks = np.zeros((0, self.words), np.uint64)
         self.finder = self._next_stage() if self._stages else None
         self._walked = 0
         self.levels: Levels | None = None
-        least = least_with_splits(prices, counts.sum(axis=0), self.splits)
+        least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
         self._proven = min(self.leaf, least)
         self._shape: tuple[Parting, Shape] = -1, -1
         self._ties = self.leaf > least
@@ -154,7 +159,7 @@ class ProperEngine:
     def limit_splits(self, cost: int) -> None:
         """No tree of more splits costs as little as a tree that every search of the problem knows:
         the number of splits at hand decides between equally good trees."""
-        self.splits = min(self.splits, max(1, cost // self.prices.split))
+        self.splits = min(self.splits, max(1, cost // self.cost_scale.split))
 
     def use(self, cost: int, shape: Shape) -> None:
         """Take a tree from elsewhere as an incumbent: trees that cost more are of no interest."""
@@ -322,14 +327,14 @@ def _parting(masks: Words, tree: list[list[int]]) -> Parting:
     return mask, (above, below) if rule & 1 else (below, above)
 
 
-def least_with_splits(prices: Prices, weights: NDArray[np.int64], splits: int) -> int:
+def least_with_splits(cost_scale: CostScale, weights: NDArray[np.int64], splits: int) -> int:
     """A cost that no tree with 1 to so many splits is below; that of no tree if there are none.
 
     Each leaf is right about one class at most, so a tree of k splits about k + 1 classes.
     """
     right = np.cumsum(np.sort(weights)[::-1]).tolist()
     costs = (
-        prices.cost(right[-1] - right[min(k, len(right) - 1)], k) for k in range(1, splits + 1)
+        cost_scale.cost(right[-1] - right[min(k, len(right) - 1)], k) for k in range(1, splits + 1)
     )
     return min(costs, default=INFINITE)
 

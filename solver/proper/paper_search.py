@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine import driver as slices
-from solver.engine.tree_constraints import Scope
-from solver.objective.exact import Prices
+from solver.engine.tree_constraints import TreeConstraints
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.proper.framework.ancestry import splits
 from solver.proper.framework.geometry import Point, members
@@ -92,8 +92,8 @@ class PaperEngine:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     most : int
         Most splits of a tree.
     family : str
@@ -125,8 +125,8 @@ class PaperEngine:
     def __init__(
         self,
         problem: Problem,
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         most: int,
         family: str,
         degree: int,
@@ -135,11 +135,16 @@ class PaperEngine:
         memo: bool,
         realise: Callable[[Parting], Shape],
     ) -> None:
-        self.prices, self.shard, self.realise, self.thinning = prices, shard, realise, thinning
+        self.cost_scale, self.shard, self.realise, self.thinning = (
+            cost_scale,
+            shard,
+            realise,
+            thinning,
+        )
         self.places = Places.of(problem, family)
         self.everything = (1 << len(self.places.rows)) - 1
         self.most = min(most, len(self.places.rows) - 1)
-        self.depth, self.min_leaf = min(scope.depth, max(self.most, 0)), scope.min_leaf
+        self.depth, self.min_leaf = min(constraints.depth, max(self.most, 0)), constraints.min_leaf
         # One for each number of rules of a subtree.
         self.memos = {size: Memo() for size in range(1, self.most)} if memo else {}
         self._weighed: dict[int, tuple[int, int]] = {}
@@ -179,7 +184,7 @@ class PaperEngine:
             inside = (self.places.counts[i] for i in members(points))
             classes = [sum(column) for column in zip(*inside, strict=True)]
             weight = sum(classes)
-            self._weighed[points] = self.prices.cost(weight - max(classes), 0), weight
+            self._weighed[points] = self.cost_scale.cost(weight - max(classes), 0), weight
         return self._weighed[points]
 
     def _fits(self, points: int) -> bool:
@@ -229,7 +234,7 @@ class PaperEngine:
                 continue
             for u in self._ask(tuple(left), above, depth):
                 for v in self._ask(tuple(right), below, depth):
-                    cost = u.cost + v.cost + self.prices.split
+                    cost = u.cost + v.cost + self.cost_scale.split
                     longest = 1 + max(u.depth, v.depth)
                     found.append(Found(cost, longest, (self._positive[root], (v.tree, u.tree))))
         return _thin(found) if self.thinning else [min(found, key=_cost)] if found else []
@@ -316,7 +321,7 @@ class PaperEngine:
         """All trees that are left have at least as many splits as the combinations at hand."""
         if self.size > self.most:
             return self.achieved
-        return min(self.achieved, self.prices.cost(self._unavoidable, self.size))
+        return min(self.achieved, self.cost_scale.cost(self._unavoidable, self.size))
 
     @property
     def achieved(self) -> int:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 from solver.baselines.cart import Cart
 from solver.engine.driver import Greedy, Search
 from solver.engine.growable_arrays import half_of_memory
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.problem.problem import Problem
@@ -69,7 +69,7 @@ class Proper(Solver):
     name: ClassVar[str] = "proper"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "optimal trees of a given size with cuts, hyperplanes or surfaces"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "splits", "min_leaf_size"}),
         needs=frozenset({"splits"}),
@@ -120,7 +120,7 @@ class Proper(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         family, degree = self.settings["rules"], self.settings["degree"]
@@ -129,8 +129,18 @@ class Proper(Solver):
         assert limits.splits is not None
         splits = limits.splits
 
-        def make(problem: Problem, prices: Any, scope: Scope) -> ProperEngine | PaperEngine:
-            common = problem, prices, scope, splits, family, degree, self.shard or Shard(0, 1)
+        def make(
+            problem: Problem, cost_scale: Any, constraints: TreeConstraints
+        ) -> ProperEngine | PaperEngine:
+            common = (
+                problem,
+                cost_scale,
+                constraints,
+                splits,
+                family,
+                degree,
+                self.shard or Shard(0, 1),
+            )
             memo = self.settings["memo"]
 
             def realise(parting: Parting) -> Shape:
@@ -147,11 +157,11 @@ class Proper(Solver):
         greedy = problem.grow(self._cart.grow(problem, lam, limits))
         for tree, given in ((greedy, False), (start, True)):
             if tree is not None and search.offer(tree, given):
-                cost = int(search.prices.cost(tree.errors, tree.splits))
+                cost = int(search.cost_scale.cost(tree.errors, tree.splits))
                 engine.use(cost, shape_of(tree))
                 if isinstance(engine, ProperEngine) and not given:
                     engine.limit_splits(cost)
-        status = search.run(watch)
+        status = search.run(monitor)
         search.peak_bytes = max(search.peak_bytes, engine.bytes)
         solution = search.solution(status, self.name, self.version)
         found = {FOUND: engine.found} if self.shard else {}

@@ -18,7 +18,7 @@ class Rules(NamedTuple):
     Parameters
     ----------
     error, split : int
-        Prices, see :class:`solver.objective.exact.Prices`.
+        CostScale, see :class:`solver.objective.exact.CostScale`.
     min_leaf : int
         Smallest weight of a leaf.
     surplus : int

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from solver.engine import driver as slices
 from solver.engine.growable_arrays import check_search
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.quantbnb import kernels, sorted_table
 from solver.quantbnb.state import (
     BOUND,
@@ -70,8 +70,8 @@ class QuantEngine:
         Integer weights.
     arities : (features,)
         Number of codes of each feature.
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     digest : str
         Names the problem in a state.
     state : mapping, optional
@@ -91,24 +91,24 @@ class QuantEngine:
         codes: NDArray[np.int32],
         counts: Ints,
         arities: NDArray[np.int32],
-        prices: Prices,
-        scope: Scope,
+        cost_scale: CostScale,
+        constraints: TreeConstraints,
         digest: str = "",
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.codes, self.counts, self.prices, self.digest = codes, counts, prices, digest
+        self.codes, self.counts, self.cost_scale, self.digest = codes, counts, cost_scale, digest
         self.arities = [int(arity) for arity in arities]
         self.rows, self.classes = np.nonzero(counts)
         weights = counts[self.rows, self.classes]
         self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
         self.weights = weights // self.unit
-        unit_leaf = -(-scope.min_leaf // self.unit)
-        self.rules = Rules(prices.error * self.unit, prices.split, max(unit_leaf, 1))
+        unit_leaf = -(-constraints.min_leaf // self.unit)
+        self.rules = Rules(cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1))
         totals = counts.sum(axis=0)
-        leaf = prices.error * int(totals.sum() - totals.max())
+        leaf = cost_scale.error * int(totals.sum() - totals.max())
         # More splits than these are of no use, or cost more than a leaf.
         cuts = sum(self.arities) - len(self.arities)
-        depth = min(scope.depth, len(codes) - 1, cuts, leaf // prices.split)
+        depth = min(constraints.depth, len(codes) - 1, cuts, leaf // cost_scale.split)
         if depth > DEEPEST:
             raise InputError(
                 f"a depth of {depth} is more than solver 'quantbnb' can do; set the limit depth "

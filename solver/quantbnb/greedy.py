@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
-from solver.engine.tree_constraints import Scope
-from solver.objective.exact import Prices
+from solver.engine.tree_constraints import TreeConstraints
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.quantbnb.state import Ints
 from solver.trees.tree import Shape
@@ -36,15 +36,15 @@ class _Grower:
     classes: NDArray[np.int64]
     weights: Ints
     first_cut: Ints
-    prices: Prices
-    scope: Scope
+    cost_scale: CostScale
+    constraints: TreeConstraints
     out_of_time: Callable[[], bool]
 
     def grow(self, rows: Ints, depth: int) -> tuple[int, Shape]:
         """The cost of a subtree, and its shape."""
         totals = np.bincount(self.classes[rows], self.weights[rows]).astype(np.int64)
-        leaf = self.prices.error * int(totals.sum() - totals.max())
-        if leaf <= self.prices.split or depth >= self.scope.depth:
+        leaf = self.cost_scale.error * int(totals.sum() - totals.max())
+        if leaf <= self.cost_scale.split or depth >= self.constraints.depth:
             return leaf, -1
         feature, code = self._best_cut(rows, totals)
         if feature < 0:
@@ -52,7 +52,7 @@ class _Grower:
         below = self.codes[feature, rows] <= code
         left, left_shape = self.grow(rows[below], depth + 1)
         right, right_shape = self.grow(rows[~below], depth + 1)
-        cost = self.prices.split + left + right
+        cost = self.cost_scale.split + left + right
         if cost >= leaf:
             return leaf, -1
         return cost, (int(self.first_cut[feature]) + code, (left_shape, right_shape))
@@ -73,7 +73,7 @@ class _Grower:
             held = np.flatnonzero(np.bincount(codes, minlength=size))
             # Sums of whole numbers, which are exact.
             left = np.bincount(codes, weights, size).cumsum()[held[:-1]]
-            fits = np.minimum(left, total - left) >= self.scope.min_leaf
+            fits = np.minimum(left, total - left) >= self.constraints.min_leaf
             if not fits.any():
                 continue
             purity = np.zeros(len(left))
@@ -89,7 +89,10 @@ class _Grower:
 
 
 def greedy_tree(
-    problem: Problem, prices: Prices, scope: Scope, out_of_time: Callable[[], bool]
+    problem: Problem,
+    cost_scale: CostScale,
+    constraints: TreeConstraints,
+    out_of_time: Callable[[], bool],
 ) -> Shape:
     """Grow by Gini impurity, and replace every subtree that does not pay.
 
@@ -105,8 +108,8 @@ def greedy_tree(
         classes,
         problem.counts[rows, classes],
         np.concatenate(([0], np.cumsum(problem.arities - 1))),
-        prices,
-        scope,
+        cost_scale,
+        constraints,
         out_of_time,
     )
     return grower.grow(np.arange(len(rows)), 0)[1]

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from solver.base import Watch
+from solver.base import Monitor
 from solver.features.node_tests import NodeTest, ThresholdTest
 from solver.features.ordered_values import CutTests, Scale
 from solver.problem.problem import Problem
@@ -63,13 +63,13 @@ class Columns:
             return tree
         return _renamed(tree, {test: cut for cut, test in enumerate(self.tests)})
 
-    def watch(self, watch: Watch) -> Watch:
+    def monitor(self, monitor: Monitor) -> Monitor:
         """A watch over the ordered problem's search that tells of trees of the other."""
-        tell = watch.snapshot
+        tell = monitor.snapshot
         if tell is None:
-            return watch
+            return monitor
         return replace(
-            watch, snapshot=lambda seen: tell(replace(seen, tree=self.outwards(seen.tree)))
+            monitor, snapshot=lambda seen: tell(replace(seen, tree=self.outwards(seen.tree)))
         )
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import half_of_memory
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.problem.problem import Problem
@@ -70,7 +70,7 @@ class QuantBnB(Solver):
     name: ClassVar[str] = "quantbnb"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "optimal trees of limited depth on continuous features (Quant-BnB)"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "min_leaf_size"}),
         needs=frozenset({"depth"}),
@@ -109,19 +109,20 @@ class QuantBnB(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
-        def make(problem: Problem, prices: Any, scope: Scope) -> Engine:
+        def make(problem: Problem, cost_scale: Any, constraints: TreeConstraints) -> Engine:
             if self.settings["mode"] == "paper":
-                return begin(problem, prices, scope, limits, self.settings["bound"])
+                return begin(problem, cost_scale, constraints, limits, self.settings["bound"])
             if problem.values is not None:
                 return SquaresEngine(
                     problem.codes, problem.arities, problem.counts[:, 0], problem.values,
-                    scope.depth, prices.split, scope.min_leaf, prices.slack, problem.digest, state,
+                    constraints.depth, cost_scale.split, constraints.min_leaf, cost_scale.slack,
+                    problem.digest, state,
                 )  # fmt: skip
             parts = problem.codes, problem.counts, problem.arities
-            return QuantEngine(*parts, prices, scope, problem.digest, state)
+            return QuantEngine(*parts, cost_scale, constraints, problem.digest, state)
 
         if limits.bytes is None:
             limits = replace(limits, bytes=half_of_memory())
@@ -130,7 +131,7 @@ class QuantBnB(Solver):
         search = Search(columns.problem, lam, limits, make, greedy)
         if start is not None:
             search.offer(columns.problem.grow(shape_of(columns.inwards(start))))
-        status = search.run(columns.watch(watch))
+        status = search.run(columns.monitor(monitor))
         search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
         solution = search.solution(status, self.name, self.version)
         if isinstance(search.engine, PaperEngine):

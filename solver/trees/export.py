@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from solver.features.number_format import count
 from solver.trees.tree import Tree
-from solver.trees.tree_view import BEND, BOX, LINE_HEIGHT, Box, Outline, fold_terms, layout, outline
+from solver.trees.tree_view import (
+    BEND,
+    BOX,
+    LINE_HEIGHT,
+    Box,
+    TreeView,
+    fold_terms,
+    layout,
+    tree_view,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +66,7 @@ def export_text(tree: Tree, *, merge: bool = False) -> str:
     """
     lines: list[str] = []
 
-    def write(node: Outline, depth: int) -> None:
+    def write(node: TreeView, depth: int) -> None:
         for child in node.children:
             start = "|   " * depth + child.condition
             if node.terms:
@@ -68,7 +77,7 @@ def export_text(tree: Tree, *, merge: bool = False) -> str:
             else:
                 lines.append(f"{start}: {child.label} ({child.outcome})")
 
-    root = outline(tree, merge=merge)
+    root = tree_view(tree, merge=merge)
     if not root.children:
         return f"{root.label} ({root.outcome})"
     write(root, 0)
@@ -95,7 +104,7 @@ def export_dot(tree: Tree, *, merge: bool = False) -> str:
         '  edge [fontname="sans-serif"];',
     ]
 
-    def write(node: Outline, position: int) -> int:
+    def write(node: TreeView, position: int) -> int:
         if node.children:
             asked = fold_terms(node.terms, _DOT_WIDTH) or [node.question]
             text, fill = "\n".join(asked), QUESTION_FILL
@@ -108,7 +117,7 @@ def export_dot(tree: Tree, *, merge: bool = False) -> str:
             following = write(child, following)
         return following
 
-    write(outline(tree, merge=merge), 0)
+    write(tree_view(tree, merge=merge), 0)
     return "\n".join([*lines, "}"])
 
 
@@ -117,7 +126,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _fill(node: Outline) -> str:
+def _fill(node: TreeView) -> str:
     """The colour of a leaf: its class's, or the darker the larger its number."""
     if not node.outputs:
         return CLASS_FILLS[node.label_index % len(CLASS_FILLS)]
@@ -125,7 +134,7 @@ def _fill(node: Outline) -> str:
     return "#" + "".join(f"{round(low + node.shade * (high - low)):02X}" for low, high in ends)
 
 
-def _border(node: Outline) -> str:
+def _border(node: TreeView) -> str:
     place = 0 if node.outputs else node.label_index
     return CLASS_COLOURS[place % len(CLASS_COLOURS)]
 
@@ -144,7 +153,7 @@ def export_svg(tree: Tree, *, merge: bool = False, title: str = "Decision tree")
     title : str
         For people who listen to the page.
     """
-    plan = layout(outline(tree, merge=merge))
+    plan = layout(tree_view(tree, merge=merge))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{plan.width:.0f}" '
         f'height="{plan.height:.0f}" viewBox="0 0 {plan.width:.0f} {plan.height:.0f}" role="img" '
@@ -197,7 +206,7 @@ def _svg_box(box: Box) -> str:
     return "".join([*text, "</g>"])
 
 
-def _tooltip(node: Outline) -> str:
+def _tooltip(node: TreeView) -> str:
     says = f"asks {node.question}" if node.children else f"predicts {node.label}"
     merged = f", {count(node.leaves, 'leaf')}" if node.leaves > 1 else ""
     return f"{node.condition}: {says} ({node.outcome}{merged})".removeprefix(": ")
@@ -220,7 +229,7 @@ def plot_tree(tree: Tree, *, ax: Axes | None = None, merge: bool = False) -> Fig
     """
     from matplotlib.figure import Figure, SubFigure
 
-    plan = layout(outline(tree, merge=merge))
+    plan = layout(tree_view(tree, merge=merge))
     if ax is None:
         size = (plan.width / 72, plan.height / 72)
         ax = Figure(figsize=size, facecolor="white").add_axes((0, 0, 1, 1))

@@ -19,7 +19,7 @@ from solver.trees.tree import Node, Tree
 
 
 @dataclass(frozen=True)
-class Outline:
+class TreeView:
     """A node of a tree in words.
 
     Parameters
@@ -41,7 +41,7 @@ class Outline:
         Part of it with another class than the predicted one; of regression the squared error.
     leaves : int
         Leaves of the tree that this outcome stands for: more than 1 where merged, 0 at a split.
-    children : tuple of Outline
+    children : tuple of TreeView
     outputs : int
         How many numbers regression predicts; 0 for classification.
     shade : float
@@ -61,7 +61,7 @@ class Outline:
     weight: int
     wrong: int | Fraction
     leaves: int
-    children: tuple[Outline, ...] = ()
+    children: tuple[TreeView, ...] = ()
     outputs: int = 0
     shade: float = 0.0
     terms: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Outline:
         return f"{rows}, {self.wrong:,} wrong"
 
 
-def outline(tree: Tree, *, merge: bool = False) -> Outline:
+def tree_view(tree: Tree, *, merge: bool = False) -> TreeView:
     """Put a tree in words.
 
     Parameters
@@ -101,12 +101,12 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
     """
     foretell = _numbers(tree) if tree.outputs else _label(tree)
 
-    def build(position: int, condition: str, answer: str) -> Outline:
+    def build(position: int, condition: str, answer: str) -> TreeView:
         node = tree.nodes[position]
         label, index, shade = foretell(node)
         parts = label, index, sum(node.counts), node.errors
         if node.feature is None:
-            leaf = Outline(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
+            leaf = TreeView(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
             return replace(leaf, scale=tree.weight_scale)
         test = tree.tests[node.feature]
         children = tuple(
@@ -116,7 +116,7 @@ def outline(tree: Tree, *, merge: bool = False) -> Outline:
             children = _merged(test, children)
         terms = _terms(test)
         question = " ".join(terms) or show_column(test.column)
-        split = Outline(
+        split = TreeView(
             condition, answer, question, *parts, 0, children, len(tree.outputs), shade, terms
         )
         return replace(split, scale=tree.weight_scale)
@@ -175,7 +175,7 @@ def _branch(test: NodeTest, branches: tuple[int, ...]) -> tuple[str, str]:
     return words, words.removeprefix(show_column(test.column)).strip()
 
 
-def _merged(test: NodeTest, children: tuple[Outline, ...]) -> tuple[Outline, ...]:
+def _merged(test: NodeTest, children: tuple[TreeView, ...]) -> tuple[TreeView, ...]:
     """Put leaves of the same class together, where the first of them stands."""
     alike: dict[int, list[int]] = {}
     for branch, child in enumerate(children):
@@ -230,7 +230,7 @@ class Box:
 
     Parameters
     ----------
-    node : Outline
+    node : TreeView
     title, note, answer : str
         What is written: in the box, perhaps in several lines, behind it, and on the line that leads
         to it.
@@ -241,7 +241,7 @@ class Box:
         Right end of the parent's box; None at the root.
     """
 
-    node: Outline
+    node: TreeView
     title: str
     note: str
     answer: str
@@ -284,16 +284,16 @@ def _text_width(text: str, letter: float = LETTER) -> float:
     return sum(letter * (1.8 if ord(sign) > 0x2E80 else 1.0) for sign in text)
 
 
-def layout(root: Outline, *, longest: int = 32) -> Layout:
+def layout(root: TreeView, *, longest: int = 32) -> Layout:
     """Give every node its place: depth from left to right, leaves from top to bottom.
 
     Parameters
     ----------
-    root : Outline
+    root : TreeView
     longest : int
         Names and answers are cut to this many characters.
     """
-    levels: list[list[Outline]] = []
+    levels: list[list[TreeView]] = []
     for depth, node in _walk(root):
         if depth == len(levels):
             levels.append([])
@@ -312,7 +312,7 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
     height = max(ROW, (BOX + LINE_HEIGHT * (most_lines - 1)) / 2 + 8)
     row = 0
 
-    def place(node: Outline, depth: int) -> int:
+    def place(node: TreeView, depth: int) -> int:
         nonlocal row
         position = len(boxes)
         boxes.append(Box(node, "", "", "", 0, 0, 0, 0, None))
@@ -347,7 +347,7 @@ def layout(root: Outline, *, longest: int = 32) -> Layout:
     return Layout(tuple(boxes), right + MARGIN, row * height + 2 * MARGIN, row)
 
 
-def _title(node: Outline, longest: int) -> list[str]:
+def _title(node: TreeView, longest: int) -> list[str]:
     """The lines of a box."""
     if not node.terms:
         return [shorten(node.question or node.label, longest)]
@@ -360,7 +360,7 @@ def _title_width(lines: Sequence[str]) -> float:
     return max(_text_width(line, BOLD) for line in lines) + 18
 
 
-def _walk(node: Outline, depth: int = 0) -> Iterator[tuple[int, Outline]]:
+def _walk(node: TreeView, depth: int = 0) -> Iterator[tuple[int, TreeView]]:
     yield depth, node
     for child in node.children:
         yield from _walk(child, depth + 1)

@@ -1,7 +1,10 @@
 """Where a sweep runs: what ``cluster.yaml`` may say, a module a kind of cluster.
 
 ``base`` holds the contract that the engine knows; ``load`` reads a file and opens what it
-describes; ``watch`` sees to it that there is somebody to work for the sweep.
+describes; ``liveness`` ends a sweep that nobody works for.
+
+Here: starting, reaching and admitting workers.
+Not here: who is given which task (``sweep.graph``).
 """
 
 from sweep.clusters.address import Address

@@ -1,4 +1,8 @@
-"""Datasets by name, by file, or from OpenML."""
+"""Datasets by name, by file, or from OpenML.
+
+Here: tables as the user has them, their content's hash, and their form in Arrow.
+Not here: folds (``sweep.spec.folds``) and encodings (``solver.encodings``).
+"""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ from sweep.store.store import Store
 from sweep.worker import tasks
 from sweep.worker.current_task import forget_run
 from sweep.worker.process import LEAVING, give_up, request_stop, take_over
+from sweep.worker.run import Run
 
 Row = dict[str, Any]
 
@@ -73,7 +74,7 @@ class Dispatcher:
         plan: Plan,
         store: Store,
         backlog: Backlog,
-        run: tasks.Run,
+        run: Run,
         hosts: Hosts,
     ) -> None:
         self.client, self.plan, self.store = client, plan, store
@@ -230,7 +231,7 @@ class Dispatcher:
         start = question = None
         if resumes and task.shard is None:
             start = self.store.checkpoint(task.key)
-        if SOLVERS[solver.name].traits.resumes and task.shard is None:
+        if SOLVERS[solver.name].capabilities.resumes and task.shard is None:
             block = self.plan.block_of(task.number)
             question = block.maker.key(lam, question_limits(solver.limits))
         return Cell(

@@ -33,6 +33,7 @@ from sweep.store.plan_file import survey
 from sweep.store.store import Store
 from sweep.worker import tasks
 from sweep.worker.process import name_run
+from sweep.worker.run import GRACE, LARGEST_STATE, Run
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -51,8 +52,8 @@ def run_sweep(
     listener: Listener | None = None,
     plan: Plan | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    largest_state: int = tasks.LARGEST_STATE,
-    grace: float = tasks.GRACE,
+    largest_state: int = LARGEST_STATE,
+    grace: float = GRACE,
 ) -> Outcome:
     """Run all tasks of a sweep that its folder does not answer yet.
 
@@ -99,7 +100,7 @@ def run_sweep(
         listener.planned(plan, len(remaining))
         if len(remaining):
             backlog = backlog_of(plan, remaining)
-            run = tasks.Run(
+            run = Run(
                 name_run(_full_name(out)),
                 checkpoint_seconds,
                 largest_state=largest_state,
@@ -120,8 +121,8 @@ def resume_sweep(
     *,
     listener: Listener | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    largest_state: int = tasks.LARGEST_STATE,
-    grace: float = tasks.GRACE,
+    largest_state: int = LARGEST_STATE,
+    grace: float = GRACE,
 ) -> Outcome:
     """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
     return run_sweep(
@@ -150,7 +151,7 @@ class _Session:
         listener: Listener,
         answered: int,
         began: float,
-        terms: tasks.Run,
+        terms: Run,
     ) -> None:
         self.plan, self.store, self.listener = plan, store, listener
         self.answered, self.began = answered, began
@@ -173,16 +174,16 @@ class _Session:
             hosts = Hosts(client, run.name, solvers, are_here=cluster.is_here)
             dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
             stack.callback(dispatcher.close)
-            watch = ClusterWatch(client, cluster, self.listener)
+            monitor = ClusterWatch(client, cluster, self.listener)
             try:
-                self._loop(dispatcher, watch, interrupts)
+                self._loop(dispatcher, monitor, interrupts)
             except (OSError, RuntimeError, ClosedClientError):
-                watch.check(1, 1)  # says it better if the scheduler is lost
+                monitor.check(1, 1)  # says it better if the scheduler is lost
                 raise
             self.interrupted |= not self.patience.finish(lambda: interrupts.requested)
             self._tell(dispatcher, last=True)
 
-    def _loop(self, dispatcher: Dispatcher, watch: ClusterWatch, interrupts: Interrupts) -> None:
+    def _loop(self, dispatcher: Dispatcher, monitor: ClusterWatch, interrupts: Interrupts) -> None:
         while (
             dispatcher.running
             or dispatcher.courier.coming
@@ -201,7 +202,7 @@ class _Session:
             while dispatcher.shards.kept:
                 self.patience.keep_shard(*dispatcher.shards.kept.popleft())
             self.patience.write()
-            watch.check(
+            monitor.check(
                 len(dispatcher.seats) - dispatcher.hosts.n_refused,
                 dispatcher.waiting + dispatcher.running,
             )

@@ -251,7 +251,7 @@ def _costs(block: Block) -> NDArray[np.float64]:
     """Searches grow with rows and features and explode as λ falls; heuristics hardly do."""
     node = block.node
     size = node.info.n_train * max(node.n_features, 1)
-    if not SOLVERS[block.solver.name].traits.proves:
+    if not SOLVERS[block.solver.name].capabilities.proves:
         return np.full(len(block), size * 1e-3)
     size *= 2 if asks_path(block.solver.options) else 1
     return np.asarray(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from solver.base import Series, Solve, Watch
+from solver.base import Monitor, Series, Solve
 from solver.errors import InputError, StateError
 from solver.limits import Limits
 from solver.objective.exact import Errors, objective
@@ -138,15 +138,19 @@ class ResumedSeries(Series):
         self._trees = _by_line(problem, known)
 
     def __call__(
-        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+        self,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None = None,
+        monitor: Monitor | None = None,
     ) -> Solution:
         """The best tree at a λ, see :class:`solver.base.Solve`."""
         if self.carries(limits):
-            solution = self.solve(lam, limits, start, watch)
+            solution = self.solve(lam, limits, start, monitor)
         elif lam in self._proven:
             return self._proven[lam]
         else:
-            solution = self.solve(lam, limits, self._best(lam, start), watch)
+            solution = self.solve(lam, limits, self._best(lam, start), monitor)
             known = self._known.get(lam)
             if known is not None and known.lower_bound is not None:
                 solution = _raised(solution, known.lower_bound)
@@ -206,7 +210,7 @@ def recalled_path(
 def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
     """A path that a limit ended or that was stopped, with what else is known; its own effort."""
     recall = _Recall(problem, path.lam_min, known, path.solver, path.version)
-    search = PathSearch(problem, path.lam_min, recall, Limits(), Watch())
+    search = PathSearch(problem, path.lam_min, recall, Limits(), Monitor())
     for one in known:
         search.take(one.lam, recall(one.lam, search.limits))
     whole = search.run()
@@ -230,7 +234,11 @@ class _Recall:
         self.trees = _by_line(problem, known)
 
     def __call__(
-        self, lam: Fraction, limits: Limits, start: Tree | None = None, watch: Watch | None = None
+        self,
+        lam: Fraction,
+        limits: Limits,
+        start: Tree | None = None,
+        monitor: Monitor | None = None,
     ) -> Solution:
         """What is known at a λ, as if a limit had ended its search if it is not proven."""
         problem, one = self.problem, self.known.get(lam)

@@ -217,8 +217,8 @@ def _is_divided(data: Mapping[str, Any]) -> bool:
 
 def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
     """Refuse shards of a task that cannot be divided."""
-    if not SOLVERS[solver].traits.shards:
-        able = [name for name, kind in SOLVERS.items() if kind.traits.shards]
+    if not SOLVERS[solver].capabilities.shards:
+        able = [name for name, kind in SOLVERS.items() if kind.capabilities.shards]
         remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
         raise problem(f"solver {solver!r} cannot do a task in shards; {remedy}", SHARDS)
     if LAM in data:

@@ -2,6 +2,9 @@
 
 Everything that reads or writes a sweep's files does so through a :class:`Folder`, so that it works
 the same wherever they are.
+
+Here: reading, writing and listing files.
+Not here: what is in the files (``sweep.store``).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from solver.base import Watch
+from solver.base import Monitor
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.path.path import Path as LamPath
@@ -43,7 +43,7 @@ class Certifier(Protocol):
     """A solver that can certify what it has proven."""
 
     def certify(
-        self, problem: Problem, claims: Sequence[Claim], limits: Limits, watch: Watch
+        self, problem: Problem, claims: Sequence[Claim], limits: Limits, monitor: Monitor
     ) -> Certificate:
         """The certificate of all claims."""
 

@@ -140,19 +140,19 @@ class Lease:
 
     def _contend(self) -> None:
         """Wait until no other claim is left; refuse if one will not go."""
-        watch = _Watch(self.folder)
+        monitor = _Watch(self.folder)
         told: set[str] = set()
         while True:
             others = [claim for claim in claims(self.folder) if claim.token != self.token]
             for claim in others:
                 if claim.is_near and not claim.is_alive:
                     _withdraw(self.folder, claim.token)
-                elif (claim.held or claim.token < self.token) and watch.is_alive(claim):
+                elif (claim.held or claim.token < self.token) and monitor.is_alive(claim):
                     raise InputError(
                         f"another treesweep ({claim.name}) is working on {self.folder}; wait for "
                         "it or stop it"
                     )
-                elif watch.still_for(claim) > STALE:
+                elif monitor.still_for(claim) > STALE:
                     self.taken_over |= claim.held
                     _withdraw(self.folder, claim.token)
                 elif claim.held and claim.token not in told:
@@ -330,12 +330,12 @@ def is_live(folder: Folder) -> bool:
 
     One on another machine is watched for up to three seconds.
     """
-    watch = _Watch(folder)
+    monitor = _Watch(folder)
     deadline = time.monotonic() + _GLANCE
     while True:
         far = False
         for claim in claims(folder):
-            if claim.held and watch.is_alive(claim):
+            if claim.held and monitor.is_alive(claim):
                 return True
             far |= claim.held and not claim.is_near
         if not far or time.monotonic() > deadline:

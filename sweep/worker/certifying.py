@@ -73,16 +73,16 @@ def prove(
     claims = claims_of(found.solution, found.path)
     if not claims:
         return None
-    began, watch = time.perf_counter(), keeper.watch()
+    began, monitor = time.perf_counter(), keeper.monitor()
     try:
         certifier = cast(Certifier, engine)
-        quiet = replace(watch, snapshot=None)
+        quiet = replace(monitor, snapshot=None)
         certificate = certifier.certify(problem, claims, replace(limits, seconds=None), quiet)
-        if watch.stop():
+        if monitor.stop():
             return Proof(None, 0.0, stopped=True)
         return Proof(to_bytes(certificate), time.perf_counter() - began)
     except Exception as error:
-        if watch.stop():
+        if monitor.stop():
             return Proof(None, 0.0, stopped=True)
         keeper.note(f"it has no certificate: {type(error).__name__}: {error}")
         return Proof(None, 0.0, f"there is no certificate: {traceback.format_exc()}")

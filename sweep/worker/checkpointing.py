@@ -7,21 +7,19 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributed import Worker
 
-from solver.base import Snapshot, Watch
+from solver.base import Monitor, Snapshot
 from solver.errors import InputError
 from solver.solution import Solution, Status
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.state_file import State, TooLargeError, read_state, size_of, write_state
 from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
+from sweep.worker.run import Run
 from sweep.worker.transfer_files import SHELF
-
-if TYPE_CHECKING:
-    from sweep.worker.tasks import Run
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""
@@ -91,10 +89,10 @@ class Keeper:
         if worker is not None:
             SHELF.open(worker, run.name)
 
-    def watch(self) -> Watch:
+    def monitor(self) -> Monitor:
         """How the search is followed and stopped."""
         run, key = self._run, self._cell.key
-        return Watch(
+        return Monitor(
             lambda: is_stopped(run.name) or is_given_up(run.name, key),
             self._snapshot,
             run.checkpoint_seconds,

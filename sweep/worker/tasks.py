@@ -45,19 +45,10 @@ from sweep.worker.checkpointing import Keeper
 from sweep.worker.current_task import BLACK_BOX
 from sweep.worker.encode import encode
 from sweep.worker.process import GUARD, is_stopped
+from sweep.worker.run import Run
 from sweep.worker.transfer_files import SHELF
 
 Row = dict[str, Any]
-
-BUNDLE_SECONDS = 0.5
-"""What a bundle of short cells should take: then what it costs to send it does not matter."""
-
-LARGEST_STATE = 512 * 2**20
-"""Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
-
-
-GRACE = 30.0
-"""For solvers that are slow to notice that their time is over."""
 
 _RECALL = 0.05
 
@@ -71,32 +62,6 @@ class Prepared:
     n_features_encoded: int
     test: pd.DataFrame
     truth: NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Run:
-    """What all tasks of one ``run`` or ``resume`` know.
-
-    Parameters
-    ----------
-    name : str
-        Unlike that of any other run; also the topic of the events that workers send.
-    checkpoint_seconds : float
-        How often a running search reports what it has.
-    bundle_seconds : float
-        A bundle of cells ends after this long and leaves the rest.
-    largest_state : int
-        Bytes of the file of a search's state, beyond which it is not kept.
-    grace : float
-        Seconds that a search may take beyond one and a half times its limit; then its worker is
-        ended.
-    """
-
-    name: str
-    checkpoint_seconds: float = 30.0
-    bundle_seconds: float = BUNDLE_SECONDS
-    largest_state: int = LARGEST_STATE
-    grace: float = GRACE
 
 
 def get_ready(solvers: Sequence[str]) -> None:
@@ -236,16 +201,16 @@ def _search_tree(
 def _solve(
     engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
-    start, watch, state = rows.start_tree(cell.start), keeper.watch(), keeper.received()
+    start, monitor, state = rows.start_tree(cell.start), keeper.monitor(), keeper.received()
     if cell.incumbent is not None:
         start = Tree.from_json(cell.incumbent)
     with keeper.on_time(limits.seconds):
         if state is not None:
             try:
-                return engine.solve(problem, lam, limits, start=start, watch=watch, state=state)
+                return engine.solve(problem, lam, limits, start=start, monitor=monitor, state=state)
             except InputError as error:
                 keeper.reject(str(error))
-        return engine.solve(problem, lam, limits, start=start, watch=watch)
+        return engine.solve(problem, lam, limits, start=start, monitor=monitor)
 
 
 def _search_path(
@@ -289,15 +254,15 @@ def _solve_path(
         if whole.status is Status.OPTIMAL:  # what was interrupted is the making of its certificate
             return whole, None
     keeper.follow_path(series.dump)
-    state, watch = keeper.received(), keeper.watch()
+    state, monitor = keeper.received(), keeper.monitor()
     with keeper.on_time(limits.seconds):
         try:
-            path = find_path(problem, lam, series, limits, watch, state)
+            path = find_path(problem, lam, series, limits, monitor, state)
         except StateError as error:
             keeper.reject(str(error))
             series = ResumedSeries(problem, engine.series(problem), known, *named)
             keeper.follow_path(series.dump)
-            path = find_path(problem, lam, series, limits, watch)
+            path = find_path(problem, lam, series, limits, monitor)
     if known and path.status is not Status.OPTIMAL and series.carries(limits):
         path = with_known(problem, path, [*series.solves.values()])
     return path, series.first.get(lam)

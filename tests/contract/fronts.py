@@ -23,6 +23,7 @@ from sweep.plan.plan import Plan, make_plan
 from sweep.rows.rows import Cell
 from sweep.spec.spec import parse_spec
 from sweep.worker import tasks
+from sweep.worker.run import Run
 from tests.contract.judge import Claim
 from tests.contract.oracle import Oracle
 from tests.contract.tables import Question, Table, exact_lambda
@@ -328,7 +329,7 @@ def sweep_rows(plan: Plan) -> Iterator[dict[str, Any]]:
             solver=task.solver.name, solver_version=get_solver(task.solver.name).version,
             options=task.solver.options, limits=task.solver.limits, attempt=1,
         )  # fmt: skip
-        yield tasks.solve_cell(prepared[node.number], cell, tasks.Run("contract"))
+        yield tasks.solve_cell(prepared[node.number], cell, Run("contract"))
 
 
 def claims_of_row(

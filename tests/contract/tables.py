@@ -363,13 +363,13 @@ def random_question(
         Whether λ may be the worth of some rows, ``2/n``.
     """
     task = "regression" if table.regression else "classification"
-    able = [name for name, kind in SOLVERS.items() if task in kind.traits.tasks]
+    able = [name for name, kind in SOLVERS.items() if task in kind.capabilities.tasks]
     kind = SOLVERS[solver or pick(rng, [*able, next(iter(able))])]
-    features = {"continuous"} if table.regression else kind.traits.features
+    features = {"continuous"} if table.regression else kind.capabilities.features
     encoding = pick(rng, [e for e in ENCODINGS.values() if e.feature_kind in features])
     limits: dict[str, Any] = {}
-    for name in sorted(kind.traits.limits):
-        if name in kind.traits.needs or rng.random() < 0.3:
+    for name in sorted(kind.capabilities.limits):
+        if name in kind.capabilities.needs or rng.random() < 0.3:
             least = int(rng.random() > 0.1)
             limits[name] = int(rng.integers(least, 4))
             if name == "min_leaf_size":

@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from solver.base import Option, Snapshot, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Snapshot, Solver
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.catalogue import SOLVERS
@@ -63,9 +63,11 @@ class _Leaf(Solver):
 
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "for tests"
-    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), proves=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        frozenset({"binary", "categorical"}), proves=False
+    )
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         """What this solver does before it answers."""
 
     def _solve(
@@ -74,11 +76,11 @@ class _Leaf(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()
-        self.misbehave(problem, lam, limits, watch)
+        self.misbehave(problem, lam, limits, monitor)
         return self.answer(problem, lam, Status.HEURISTIC, None, time.perf_counter() - began)
 
     def answer(
@@ -107,14 +109,14 @@ class _Leaf(Solver):
 class Raiser(_Leaf):
     name: ClassVar[str] = "raiser"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         raise ValueError("raised on purpose")
 
 
 class Killer(_Leaf):
     name: ClassVar[str] = "killer"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -124,7 +126,7 @@ class Once(_Leaf):
 
     name: ClassVar[str] = "once"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         mark = Path(os.environ[SCRATCH], f"once-{lam.numerator}-{lam.denominator}")
         if not mark.exists():
             mark.touch()
@@ -137,7 +139,7 @@ class Eater(_Leaf):
 
     name: ClassVar[str] = "eater"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         eaten = []
         for _ in range(200):
             eaten.append(b"x" * 2**25)
@@ -149,7 +151,7 @@ class Segfaulter(_Leaf):
 
     name: ClassVar[str] = "segfaulter"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         ctypes.string_at(0)
 
 
@@ -158,7 +160,7 @@ class Hanger(_Leaf):
 
     name: ClassVar[str] = "hanger"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         _mark("hung")
         while True:
             time.sleep(1)
@@ -169,7 +171,7 @@ class Holder(_Leaf):
 
     name: ClassVar[str] = "holder"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         _mark("held")
         ctypes.PyDLL(None).sleep(10**6)
 
@@ -179,7 +181,7 @@ class Latecomer(_Leaf):
 
     name: ClassVar[str] = "latecomer"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         time.sleep((limits.seconds or 0) + 1)
 
 
@@ -188,7 +190,7 @@ class Hoarder(_Leaf):
 
     name: ClassVar[str] = "hoarder"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         before = resource.getrlimit(resource.RLIMIT_AS)
         used = psutil.Process().memory_info().vms
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, before[1]))
@@ -203,7 +205,7 @@ class Sober(_Leaf):
 
     name: ClassVar[str] = "sober"
 
-    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, watch: Watch) -> None:
+    def misbehave(self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> None:
         mark = Path(os.environ[SCRATCH], f"sober-{lam.numerator}-{lam.denominator}")
         if not mark.exists():
             mark.touch()
@@ -232,7 +234,7 @@ class Stepper(_Leaf):
 
     name: ClassVar[str] = "stepper"
     options: ClassVar[Mapping[str, Option]] = {"steps": Option(10, "a whole number", kind=int)}
-    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}))
+    capabilities: ClassVar[Capabilities] = Capabilities(frozenset({"binary", "categorical"}))
 
     def _solve(
         self,
@@ -240,7 +242,7 @@ class Stepper(_Leaf):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         _mark("stepping")
@@ -251,16 +253,16 @@ class Stepper(_Leaf):
         for step in range(steps):
             now = time.perf_counter()
             bound = goal * step / steps
-            if watch.stop():
+            if monitor.stop():
                 status = Status.STOPPED
                 break
             if limits.seconds is not None and now - began > limits.seconds:
                 status = Status.TIME_LIMIT
                 break
-            if watch.snapshot and now - told > watch.interval:
+            if monitor.snapshot and now - told > monitor.interval:
                 told = now
                 tree = problem.grow(-1)
-                watch.snapshot(Snapshot(tree, goal, bound, now - began, step, 1))
+                monitor.snapshot(Snapshot(tree, goal, bound, now - began, step, 1))
             time.sleep(0.05)
         else:
             bound = goal
@@ -276,7 +278,9 @@ class Counter(_Leaf):
         "steps": Option(10, "a whole number", kind=int),
         "ballast": Option(0, "bytes of noise in the state", kind=int),
     }
-    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), resumes=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        frozenset({"binary", "categorical"}), resumes=True
+    )
 
     def _solve(
         self,
@@ -284,7 +288,7 @@ class Counter(_Leaf):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = told = time.perf_counter()
@@ -305,14 +309,14 @@ class Counter(_Leaf):
             _wait_for(lambda: begun.stat().st_size >= together)
 
         def tell(now: float) -> None:
-            if watch.snapshot:
+            if monitor.snapshot:
                 at = int(done[0])
                 what = problem.grow(-1), goal, goal * at / steps, now - began, at, at
-                watch.snapshot(Snapshot(*what, state=lambda: arrays))
+                monitor.snapshot(Snapshot(*what, state=lambda: arrays))
 
         while done[0] < steps:
             now = time.perf_counter()
-            if watch.stop():
+            if monitor.stop():
                 status = Status.STOPPED
             elif limits.seconds is not None and now - began > limits.seconds:
                 status = Status.TIME_LIMIT
@@ -321,7 +325,7 @@ class Counter(_Leaf):
             if status is not Status.OPTIMAL:
                 tell(now)
                 break
-            if now - told > watch.interval:
+            if now - told > monitor.interval:
                 told = now
                 tell(now)
             _mark("steps")
@@ -348,17 +352,17 @@ class Walker(Branches):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         _mark(f"at-{lam.numerator}-{lam.denominator}")
         _mark("walked")
         began = time.perf_counter()
         while time.perf_counter() - began < 0.5:
-            if watch.stop():
+            if monitor.stop():
                 break
             time.sleep(0.02)
-        found = super()._solve(problem, lam, limits, start, watch, state)
+        found = super()._solve(problem, lam, limits, start, monitor, state)
         return replace(found, seconds=time.perf_counter() - began)
 
 
@@ -376,7 +380,7 @@ class Divider(_Leaf):
         "wrong": Option(-1, "this shard raises", kind=int),
         "again": Option(False, "whether it does so each time", kind=bool),
     }
-    traits: ClassVar[Traits] = Traits(frozenset({"binary"}), shards=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(frozenset({"binary"}), shards=True)
 
     def _solve(
         self,
@@ -384,7 +388,7 @@ class Divider(_Leaf):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = told = time.perf_counter()
@@ -398,16 +402,16 @@ class Divider(_Leaf):
         for root in roots[first:last]:
             time.sleep(self.settings["pause"] / 1000)
             self._fail(shard)
-            if watch.stop():
+            if monitor.stop():
                 status = Status.STOPPED
                 break
             tree = problem.grow(-1 if root < 0 else (root, (-1, -1)))
             best = min(filter(None, (best, tree)), key=lambda t: _rank(problem, t, lam))
             now = time.perf_counter()
-            if watch.snapshot and now - told > watch.interval:
+            if monitor.snapshot and now - told > monitor.interval:
                 told = now
                 goal = _rank(problem, best, lam)[0]
-                watch.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
+                monitor.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
         return self._found(problem, lam, best, start, status, time.perf_counter() - began)
 
     def _fail(self, shard: Shard) -> None:

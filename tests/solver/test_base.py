@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import solver
 from solver import InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 
 
 class Lazy(Solver):
@@ -21,7 +21,7 @@ class Lazy(Solver):
     name = "lazy"
     version = "1"
     summary = "never splits"
-    traits = Traits(
+    capabilities = Capabilities(
         features=frozenset({"binary"}), max_classes=2, limits=frozenset({"depth"}), proves=False
     )
     options = {
@@ -37,10 +37,10 @@ class Lazy(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
-        assert not watch.stop()
+        assert not monitor.stop()
         tree = problem.grow(-1)
         loss = Fraction(tree.errors, problem.total_weight)
         status = Status.HEURISTIC

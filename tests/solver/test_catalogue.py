@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
-from solver.base import STRUCTURAL_LIMITS, Snapshot, Solver, Watch
+from solver.base import STRUCTURAL_LIMITS, Monitor, Snapshot, Solver
 from solver.engine import driver
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
@@ -24,8 +24,8 @@ from solver.verify.scorer import score
 from tests.strategies import (
     Table,
     binary_tables,
+    cost_scale,
     ordered_tables,
-    prices,
     random_table,
     structural_limits,
     tables,
@@ -70,22 +70,22 @@ def _variants() -> list[Any]:
 
 def _table_for(kind: type[Solver], data: st.DataObject) -> Table:
     drawn = [binary_tables()]
-    if "categorical" in kind.traits.features:
+    if "categorical" in kind.capabilities.features:
         drawn.append(tables())
-    if "continuous" in kind.traits.features:
+    if "continuous" in kind.capabilities.features:
         drawn.append(ordered_tables())
     return data.draw(st.one_of(drawn))
 
 
 def _limits_for(kind: type[Solver], data: st.DataObject) -> Limits:
     limits = data.draw(structural_limits())
-    honoured = {name: getattr(limits, name) for name in kind.traits.limits}
+    honoured = {name: getattr(limits, name) for name in kind.capabilities.limits}
     return free(kind, **{name: value for name, value in honoured.items() if value is not None})
 
 
 def free(kind: type[Solver], **given: Any) -> Limits:
     """Limits, and of those that a solver needs beside them ones that let it give any tree."""
-    return Limits(**dict.fromkeys(kind.traits.needs, ANY_SIZE) | given)
+    return Limits(**dict.fromkeys(kind.capabilities.needs, ANY_SIZE) | given)
 
 
 def check_solution(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> None:
@@ -132,7 +132,7 @@ def check_against_oracle(
     check_solution(problem, solution, lam, limits)
     best = table.optimum(lam, limits)
     assert solution.objective >= best.objective
-    if kind.traits.proves:
+    if kind.capabilities.proves:
         assert solution.status is Status.OPTIMAL
         assert solution.objective == solution.lower_bound == best.objective
         if lam > 0:
@@ -149,7 +149,7 @@ class TestContract:
         self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
-        lam = data.draw(prices(sum(table.weights)))
+        lam = data.draw(cost_scale(sum(table.weights)))
         check_against_oracle(kind, options, table, lam, free(kind))
 
     @quick
@@ -158,7 +158,7 @@ class TestContract:
         self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
-        lam = data.draw(prices(sum(table.weights)))
+        lam = data.draw(cost_scale(sum(table.weights)))
         check_against_oracle(kind, options, table, lam, _limits_for(kind, data))
 
     @quick
@@ -167,7 +167,7 @@ class TestContract:
         self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
-        lam = data.draw(prices(sum(table.weights)))
+        lam = data.draw(cost_scale(sum(table.weights)))
         structure = _limits_for(kind, data) if data.draw(st.booleans()) else free(kind)
         nodes = data.draw(st.sampled_from([0, 1, 2, 5, 11, 40]))
         limits = Limits(**structure.to_dict(), nodes=nodes)
@@ -188,7 +188,7 @@ class TestContract:
         self, kind: type[Solver], options: dict[str, Any], data: st.DataObject
     ) -> None:
         table = _table_for(kind, data)
-        lam = data.draw(prices(sum(table.weights)))
+        lam = data.draw(cost_scale(sum(table.weights)))
         order = data.draw(st.permutations(range(len(table.target))))
         rows = [r for r in order for _ in range(table.weights[r])]
         repeated = Problem.from_codes(
@@ -261,7 +261,7 @@ class TestContract:
         solution = kind(**options).solve(problem, Fraction(1, 10), free(kind))
         check_solution(problem, solution, Fraction(1, 10), Limits())
         assert problem.unavoidable_errors == 2 <= solution.errors
-        if kind.traits.proves:
+        if kind.capabilities.proves:
             assert (solution.objective, solution.splits) == (THIRD + Fraction(1, 10), 1)
 
     def test_hundreds_of_classes(self, kind: type[Solver], options: dict[str, Any]) -> None:
@@ -270,10 +270,10 @@ class TestContract:
         lam = Fraction(1, 200)  # a split costs more than the one row that it can set right
         solution = kind(**options).solve(problem, lam, free(kind))
         check_solution(problem, solution, lam, Limits())
-        if kind.traits.proves:
+        if kind.capabilities.proves:
             assert (solution.objective, solution.splits) == (Fraction(299, 300), 0)
             # One split sets one more row right, whatever it asks.
-            one = {name: 1 for name in ("depth", "splits") if name in kind.traits.limits}
+            one = {name: 1 for name in ("depth", "splits") if name in kind.capabilities.limits}
             paid = kind(**options).solve(problem, Fraction(1, 1000), Limits(**one))
             assert paid.objective == Fraction(298, 300) + Fraction(1, 1000)
 
@@ -282,14 +282,16 @@ class TestContract:
         for lam in (THIRD, Fraction(1), Fraction(7, 2)):
             solution = kind(**options).solve(problem, lam, free(kind))
             check_solution(problem, solution, lam, Limits())
-            if kind.traits.proves:
+            if kind.capabilities.proves:
                 assert (solution.objective, solution.splits) == (THIRD, 0)
 
     def test_stop_flag(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem, lam = hard_problem(), SMALL_PRICE
-        solution = kind(**options).solve(problem, lam, free(kind), watch=Watch(stop=lambda: True))
+        solution = kind(**options).solve(
+            problem, lam, free(kind), monitor=Monitor(stop=lambda: True)
+        )
         check_solution(problem, solution, lam, Limits())
-        if kind.traits.proves:
+        if kind.capabilities.proves:
             assert solution.status is Status.STOPPED
 
     @pytest.mark.usefixtures("own_time")
@@ -304,11 +306,11 @@ class TestContract:
             return len(asked) > 3
 
         problem, lam = hard_problem(), SMALL_PRICE
-        kind(**options).solve(problem, lam, free(kind, seconds=20), watch=Watch(stop=stop))
+        kind(**options).solve(problem, lam, free(kind, seconds=20), monitor=Monitor(stop=stop))
         asked.append(time.perf_counter())
         # Between two looks lies a slice of the search, after the last one a greedy tree.
         assert all(b - a < 2 for a, b in itertools.pairwise(asked))
-        if kind.traits.proves:
+        if kind.capabilities.proves:
             assert len(asked) <= 6
 
     @pytest.mark.usefixtures("own_time")
@@ -320,7 +322,7 @@ class TestContract:
             solution = kind(**options).solve(problem, lam, free(kind, seconds=seconds))
             taken = time.perf_counter() - began - solution.compile_seconds
             check_solution(problem, solution, lam, Limits())
-            if kind.traits.proves:
+            if kind.capabilities.proves:
                 assert solution.status is Status.TIME_LIMIT
                 assert taken < seconds + 1
 
@@ -336,16 +338,16 @@ class TestContract:
             limits = free(kind, bytes=limit, seconds=20)
             solution = kind(**options).solve(problem, lam, limits)
             check_solution(problem, solution, lam, Limits())
-            if kind.traits.proves:
+            if kind.capabilities.proves:
                 assert solution.status is Status.MEMORY_LIMIT
                 assert limit < 2**20 or solution.peak_bytes <= limit
 
     def test_snapshots(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem, lam = hard_problem(), SMALL_PRICE
         seen: list[Snapshot] = []
-        watch = Watch(snapshot=seen.append, interval=0.05)
-        solution = kind(**options).solve(problem, lam, free(kind, seconds=0.5), watch=watch)
-        assert seen or not kind.traits.proves
+        monitor = Monitor(snapshot=seen.append, interval=0.05)
+        solution = kind(**options).solve(problem, lam, free(kind, seconds=0.5), monitor=monitor)
+        assert seen or not kind.capabilities.proves
         for shot in seen:
             points = score(problem, shot.tree, lam)
             assert points.objective == shot.objective >= solution.objective
@@ -358,13 +360,13 @@ class TestContract:
     ) -> None:
         """Whatever it starts from, the answer is as good, and never worse than the start."""
         table = _table_for(kind, data)
-        lam = data.draw(prices(sum(table.weights)))
+        lam = data.draw(cost_scale(sum(table.weights)))
         problem = table.problem()
-        other = data.draw(prices(problem.total_weight))
+        other = data.draw(cost_scale(problem.total_weight))
         start = kind(**options).solve(problem, other, free(kind)).tree
         solution = kind(**options).solve(problem, lam, free(kind), start=start)
         check_solution(problem, solution, lam, Limits())
-        if kind.traits.proves:
+        if kind.capabilities.proves:
             best = table.optimum(lam)
             assert solution.objective == best.objective
             assert lam == 0 or solution.splits == best.splits
@@ -373,15 +375,15 @@ class TestContract:
 
     def test_refuses_what_it_cannot_do(self, kind: type[Solver], options: dict[str, Any]) -> None:
         multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])
-        if "categorical" not in kind.traits.features:
+        if "categorical" not in kind.capabilities.features:
             with pytest.raises(UnsupportedError, match=kind.name):
                 kind(**options).solve(multiway, THIRD, free(kind))
         binary = Problem.from_codes([[0], [1]], [0, 1])
-        for limit in set(STRUCTURAL_LIMITS) - kind.traits.limits:
+        for limit in set(STRUCTURAL_LIMITS) - kind.capabilities.limits:
             with pytest.raises(UnsupportedError, match=limit):
                 kind(**options).solve(binary, THIRD, free(kind, **{limit: 1}))
-        assert kind.traits.needs <= kind.traits.limits
-        for limit in kind.traits.needs:
+        assert kind.capabilities.needs <= kind.capabilities.limits
+        for limit in kind.capabilities.needs:
             lacking = replace(free(kind), **{limit: None})
             with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}; say e.g."):
                 kind(**options).solve(binary, THIRD, lacking)
@@ -418,7 +420,7 @@ def hard_problem() -> Problem:
         variant
         for variant in _variants()
         if (not variant.values[1] or variant.values[1].keys() & {"mode", "policy"})
-        and variant.values[0].traits.proves
+        and variant.values[0].capabilities.proves
     ],
 )
 @pytest.mark.slow
@@ -428,7 +430,7 @@ def test_agrees_with_the_oracle_on_thousands(
     kind: type[Solver], options: dict[str, Any], data: st.DataObject
 ) -> None:
     table = _table_for(kind, data)
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     limits = _limits_for(kind, data) if data.draw(st.booleans()) else free(kind)
     check_against_oracle(kind, options, table, lam, limits)
 
@@ -475,14 +477,14 @@ def test_solve_by_name() -> None:
 @pytest.mark.parametrize("name", list(SOLVERS))
 def test_at_a_huge_lambda_the_leaf_is_optimal(name: str, lam: str) -> None:
     problem = Problem.from_codes([[0], [1], [2], [3]], [0, 1, 0, 1], ordered=True)
-    if "continuous" not in SOLVERS[name].traits.features:
+    if "continuous" not in SOLVERS[name].capabilities.features:
         problem = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    given = dict.fromkeys(SOLVERS[name].traits.needs, 2)
+    given = dict.fromkeys(SOLVERS[name].capabilities.needs, 2)
     found = solver.solve(problem, lam, name, Limits(**given))
     assert (found.splits, found.objective) == (0, Fraction(1, 2))
-    if SOLVERS[name].traits.proves:
+    if SOLVERS[name].capabilities.proves:
         assert (found.status, found.lower_bound) == ("optimal", Fraction(1, 2))
-    if "regression" in SOLVERS[name].traits.tasks:
+    if "regression" in SOLVERS[name].capabilities.tasks:
         codes, target = [[0], [1], [2]], [0.0, 1.0, 3.0]
         numbers = Problem.from_codes(codes, target, task="regression", ordered=True)
         found = solver.solve(numbers, lam, name, Limits(**given))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solver import InputError, Limits, Path, Problem, Status, get_solver, regularization_path
-from solver.base import Series, Snapshot, Watch
+from solver.base import Monitor, Series, Snapshot
 from solver.errors import StateError
 from solver.path.path_search import find_path
-from tests.strategies import Table, binary_tables, prices, structural_limits, tables
+from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 State = dict[str, NDArray[Any]]
 LAM = Fraction(1, 300)
@@ -74,8 +74,8 @@ def copied(snapshot: Snapshot) -> State:
 def states_of(problem: Problem, lam: Fraction, **more: Any) -> tuple[Path, list[State]]:
     """A path and its state at every snapshot."""
     states: list[State] = []
-    watch = Watch(snapshot=lambda seen: states.append(copied(seen)), interval=0.0)
-    return regularization_path(problem, lam, watch=watch, **more), states
+    monitor = Monitor(snapshot=lambda seen: states.append(copied(seen)), interval=0.0)
+    return regularization_path(problem, lam, monitor=monitor, **more), states
 
 
 def stopped_after(
@@ -94,8 +94,8 @@ def stopped_after(
         if left < 0:
             last = copied(seen)
 
-    watch = Watch(stop, keep, 1e9)
-    return regularization_path(problem, lam, watch=watch, state=state, **more), last
+    monitor = Monitor(stop, keep, 1e9)
+    return regularization_path(problem, lam, monitor=monitor, state=state, **more), last
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_stopped_again_and_again_it_is_the_same(
 def drawn(data: st.DataObject) -> tuple[Problem, Fraction, dict[str, Any]]:
     """A small problem, a λ, and limits and options."""
     table: Table = data.draw(st.one_of(tables(), binary_tables()))
-    lam = data.draw(st.one_of(st.just(Fraction(0)), prices(sum(table.weights))))
+    lam = data.draw(st.one_of(st.just(Fraction(0)), cost_scale(sum(table.weights))))
     limits = data.draw(st.one_of(st.just(NO_LIMITS), structural_limits()))
     if data.draw(st.booleans()):
         limits = replace(limits, nodes=data.draw(st.integers(1, 12)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Watch
+from solver.base import Monitor
 from solver.baselines.cart import Cart
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
@@ -75,12 +75,12 @@ class Meeter(Cart):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         if os.environ.get(CLASS) in (None, *problem.classes):
             meet()
-        return super()._solve(problem, lam, limits, start, watch, state)
+        return super()._solve(problem, lam, limits, start, monitor, state)
 
 
 def dask_setup(worker: Any) -> None:

@@ -12,6 +12,7 @@ from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.worker import tasks
+from sweep.worker.run import Run
 
 SPEC = """\
 name: small
@@ -51,7 +52,7 @@ def make_rows(sweep: SweepFile) -> list[dict[str, Any]]:
         if node.number not in prepared:
             dataset = tasks.load(node.reference, node.info.data_hash)
             prepared[node.number] = tasks.prepare(dataset, node)
-        run = tasks.Run("test")
+        run = Run("test")
         found.append(tasks.solve_cell(prepared[node.number], cell_of(task), run))
     return found
 
@@ -77,4 +78,4 @@ def run_here(folder: Path, sweep: SweepFile) -> None:
             prepared = tasks.prepare(dataset, task.node)
             assert prepared is not None
             cell = cell_of(task, store.answers.attempts(task.key) + 1)
-            store.add(as_finished([tasks.solve_cell(prepared, cell, tasks.Run("test"))]))
+            store.add(as_finished([tasks.solve_cell(prepared, cell, Run("test"))]))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from numba import njit
 from numpy.typing import NDArray
 
-from solver.base import Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Solver
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
 from solver.objective.exact import objective
@@ -40,7 +40,9 @@ class Warmer(Solver):
     name: ClassVar[str] = "warmer"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "for tests"
-    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), proves=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        frozenset({"binary", "categorical"}), proves=False
+    )
 
     @classmethod
     def warm_up(cls) -> None:
@@ -55,7 +57,7 @@ class Warmer(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         kernel(1)

@@ -11,7 +11,7 @@ from pipelines.report.charts.axes import inline_svg, to_png, to_svg
 from pipelines.report.charts.folder import ReportFolder
 from solver.trees.export import export_svg, plot_tree
 from solver.trees.tree import Tree
-from solver.trees.tree_view import layout, outline
+from solver.trees.tree_view import layout, tree_view
 
 _PAGE_BYTES = 12_000_000
 """So much of drawn trees goes into the page; further ones are linked, so that it stays usable."""
@@ -64,7 +64,7 @@ class Album:
             name = self.folder.name_for("tree", *words)
             svg = export_svg(tree, merge=True, title=label)
             self.folder.write(f"trees/{name}.svg", svg)
-            rows = layout(outline(tree, merge=True)).rows
+            rows = layout(tree_view(tree, merge=True)).rows
             if rows <= _PNG_ROWS and self._pngs < _PNG_TREES:
                 self._pngs += 1
                 self.folder.write(f"trees/{name}.png", to_png(plot_tree(tree, merge=True), 100))

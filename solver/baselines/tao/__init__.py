@@ -1,4 +1,8 @@
-"""TAO: a tree is made better node by node, all others fixed, until no node can be."""
+"""TAO: improves a tree node by node, all others fixed, until no node can be improved.
+
+Here: tree alternating optimisation on arrays of codes.
+Not here: CART, whose tree it starts from (``solver.baselines.cart``).
+"""
 
 from solver.baselines.tao.solver import Tao
 

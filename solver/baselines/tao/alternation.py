@@ -55,7 +55,7 @@ class Alternation:
     arities : array of int32, shape (features,)
         Number of codes of each feature.
     losses : Losses
-    prices : Pricing
+    cost_scale : Pricing
     min_leaf_size : int
         Smallest weight of a leaf.
 
@@ -71,13 +71,13 @@ class Alternation:
         codes: NDArray[np.int32],
         arities: NDArray[np.int32],
         losses: Losses,
-        prices: Pricing,
+        cost_scale: Pricing,
         min_leaf_size: int = 0,
     ) -> None:
         self._columns = np.ascontiguousarray(codes.T)
         self._arities = arities.tolist()
         self._is_binary = bool(np.all(arities == 2))
-        self._losses, self._prices, self._smallest = losses, prices, min_leaf_size
+        self._losses, self._prices, self._smallest = losses, cost_scale, min_leaf_size
         # Of each node; a node that was cut off is left where it is.
         self.feature: list[int] = []
         self.cut: list[int] = []

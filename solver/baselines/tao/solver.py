@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Option, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao.alternation import Alternation, Cut, Pricing
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
 from solver.limits import Limits
-from solver.objective.exact import Prices, objective
+from solver.objective.exact import CostScale, objective
 from solver.objective.squared_error import in_unit_range
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
@@ -44,7 +44,7 @@ class Tao(Solver):
     name: ClassVar[str] = "tao"
     version: ClassVar[str] = f"1, {Cart.version}"
     summary: ClassVar[str] = "CART's tree, improved node by node (TAO); no proof"
-    traits: ClassVar[Traits] = Traits(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         features=frozenset({"binary", "continuous"}),
         limits=frozenset({"depth", "min_leaf_size"}),
         proves=False,
@@ -62,14 +62,14 @@ class Tao(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         began = time.perf_counter()
 
         def is_over() -> bool:
             late = limits.seconds is not None and time.perf_counter() - began > limits.seconds
-            return late or watch.stop()
+            return late or monitor.stop()
 
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
         if start is not None and _keeps(start, limits):
@@ -131,16 +131,19 @@ def _grow(problem: Problem, searched: Alternation) -> Tree:
 
 def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alternation:
     losses: Losses
-    prices: Pricing
+    cost_scale: Pricing
     if problem.values is None:
-        losses, prices = Misclassified(problem.counts), Prices.plain(lam, problem.total_weight)
+        losses, cost_scale = (
+            Misclassified(problem.counts),
+            CostScale.plain(lam, problem.total_weight),
+        )
     else:
         weights = problem.counts[:, 0]
         targets, k = in_unit_range(problem.values, weights)
         losses = SquaredErrors(targets, weights)
-        prices = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
+        cost_scale = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
     smallest = int(limits.min_leaf_size or 0)
-    tree = Alternation(problem.codes, problem.arities, losses, prices, smallest)
+    tree = Alternation(problem.codes, problem.arities, losses, cost_scale, smallest)
     tree.plant(shape, lambda number: Cut(*problem.locate_cut(number)))
     return tree
 

@@ -13,12 +13,12 @@ from solver.objective.exact import INFINITE as INFINITE
 
 
 class Rules(NamedTuple):
-    """The numbers that a search obeys; costs are those of :class:`solver.objective.exact.Prices`.
+    """The numbers that a search obeys; costs as in :class:`solver.objective.exact.CostScale`.
 
     Parameters
     ----------
     error, split : int
-        Prices of one unit of weight in error, and of one split.
+        CostScale of one unit of weight in error, and of one split.
     budgets : int
         Number of split budgets that bounds are kept for: 1 without a limit on splits, else
         limit + 1; entry ``b`` then bounds the trees of at most ``b`` splits.

@@ -1,0 +1,5 @@
+"""BRANCHES as its paper has it: select, expand, backpropagate (Algorithm 1).
+
+Here: mode ``paper``.
+Not here: the faster search of mode ``full`` (``solver.branches.kernels``).
+"""

@@ -26,9 +26,9 @@ from solver.branches.paper.state import (
     new_scratch,
     resize,
 )
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
@@ -39,18 +39,26 @@ class PaperEngine:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
-    scope : Scope
+    cost_scale : CostScale
+    constraints : TreeConstraints
     """
 
-    def __init__(self, problem: Problem, prices: Prices, scope: Scope) -> None:
+    def __init__(
+        self, problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
+    ) -> None:
         self.arities: list[int] = problem.arities.tolist()
         self.layout: Layout = lay_out(problem)
-        self.rules = Rules(prices.error, prices.split, scope.budgets, scope.depth, scope.min_leaf)
-        self.scratch: Scratch = new_scratch(
-            self.layout.masks.shape[1], problem.n_features, problem.n_classes, scope
+        self.rules = Rules(
+            cost_scale.error,
+            cost_scale.split,
+            constraints.budgets,
+            constraints.depth,
+            constraints.min_leaf,
         )
-        self.pool: Pool = new_pool(scope.budgets)
+        self.scratch: Scratch = new_scratch(
+            self.layout.masks.shape[1], problem.n_features, problem.n_classes, constraints
+        )
+        self.pool: Pool = new_pool(constraints.budgets)
         self.compile_seconds = self._compile()
         kernels.plant(self.layout, self.rules, self.pool, self.scratch)
 

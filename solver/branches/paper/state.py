@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 
 Ints = NDArray[np.int64]
 
@@ -23,9 +23,9 @@ class Rules(NamedTuple):
     Parameters
     ----------
     error, split : int
-        Integer prices of one error and of one split, see :class:`solver.objective.exact.Prices`.
+        Integer prices of one error and of one split, see :class:`solver.objective.exact.CostScale`.
     budgets, depth, min_leaf : int
-        See :class:`solver.engine.tree_constraints.Scope`.
+        See :class:`solver.engine.tree_constraints.TreeConstraints`.
     """
 
     error: int
@@ -99,21 +99,21 @@ def new_pool(budgets: int) -> Pool:
     )
 
 
-def new_scratch(words: int, features: int, classes: int, scope: Scope) -> Scratch:
+def new_scratch(words: int, features: int, classes: int, constraints: TreeConstraints) -> Scratch:
     """Room for one iteration."""
-    longest, ints = min(features, scope.depth) + 2, np.int64
+    longest, ints = min(features, constraints.depth) + 2, np.int64
     return Scratch(
         bits=np.zeros(words, np.uint64),
         packed=np.zeros(words, np.uint64),
         packed_at=np.zeros(words, ints),
         packed_segments=np.zeros(classes + 1, ints),
-        counts=np.zeros((scope.max_arity, classes), ints),
+        counts=np.zeros((constraints.max_arity, classes), ints),
         literals=np.zeros(longest, ints),
         path=np.zeros((longest, 2), ints),
-        lower=np.zeros(scope.budgets, ints),
-        upper=np.zeros(scope.budgets, ints),
-        sums=np.zeros((scope.max_arity + 1, scope.budgets), ints),
-        shares=np.zeros(scope.max_arity, ints),
+        lower=np.zeros(constraints.budgets, ints),
+        upper=np.zeros(constraints.budgets, ints),
+        sums=np.zeros((constraints.max_arity + 1, constraints.budgets), ints),
+        shares=np.zeros(constraints.max_arity, ints),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import Prices, SquaredPrices
+from solver.objective.exact import CostScale, SquaredPrices
 from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.any_depth import PaperSearch
 from solver.quantbnb.paper.layout import (
@@ -44,7 +44,7 @@ class PaperEngine:
     table : Table
         Made by ``tabulate_classes`` or ``tabulate_squares``.
     arities : array of shape (features,)
-    prices : Prices or SquaredPrices
+    cost_scale : CostScale or SquaredPrices
     depth : int
         Longest path of the tree.
     min_leaf : int
@@ -69,7 +69,7 @@ class PaperEngine:
         self,
         table: Table,
         arities: NDArray[np.int64],
-        prices: Prices | SquaredPrices,
+        cost_scale: CostScale | SquaredPrices,
         depth: int,
         min_leaf: int = 1,
         bound: str = "w1",
@@ -78,8 +78,8 @@ class PaperEngine:
         room: int | None = None,
     ) -> None:
         self.table, self.arities = table, np.asarray(arities, np.int64)
-        self.prices, self.bound, self.depth = prices, bound, depth
-        self.tie, error, split = _prices(prices, table, depth)
+        self.cost_scale, self.bound, self.depth = cost_scale, bound, depth
+        self.tie, error, split = _prices(cost_scale, table, depth)
         self.rules = Rules(error, split, float(min_leaf), pieces, BOUNDS.index(bound))
         self.compile_seconds = _compile(table, self.arities, self.rules)
         self.search = PaperSearch(table, self.arities, self.rules)
@@ -109,8 +109,8 @@ class PaperEngine:
     @property
     def achieved(self) -> float:
         """The cost of the best tree; a whole number in classification."""
-        if isinstance(self.prices, Prices):
-            return self.prices.cost(int(self._best.loss), self._best.splits)
+        if isinstance(self.cost_scale, CostScale):
+            return self.cost_scale.cost(int(self._best.loss), self._best.splits)
         return self._cost(self._best)
 
     @property
@@ -121,10 +121,10 @@ class PaperEngine:
         """
         if self._ended:
             return self.achieved
-        if isinstance(self.prices, Prices):
-            # Whole multiples of the tie: see Prices.lower_bound.
+        if isinstance(self.cost_scale, CostScale):
+            # Whole multiples of the tie: see CostScale.lower_bound.
             scaled = int(min(self._lower, self._cost(self._best))) // self.tie
-            return max(min(scaled * self.prices.tie, self.achieved - 1), 0)
+            return max(min(scaled * self.cost_scale.tie, self.achieved - 1), 0)
         return max(min(self._lower, math.nextafter(self.achieved, -math.inf)), 0.0)
 
     @property
@@ -210,17 +210,19 @@ class PaperEngine:
         }
 
 
-def _prices(prices: Prices | SquaredPrices, table: Table, depth: int) -> tuple[int, float, float]:
-    """Prices for doubles: the tie is only as large as the number of splits asks for."""
-    if isinstance(prices, SquaredPrices):
-        return 1, 1.0, prices.split
-    tie = min(2 ** min(depth, 62), prices.tie)
-    error = tie * (prices.error // prices.tie)
-    split = tie * (prices.split // prices.tie) + 1
-    if error * prices.total_weight + tie * split >= _EXACT:
+def _prices(
+    cost_scale: CostScale | SquaredPrices, table: Table, depth: int
+) -> tuple[int, float, float]:
+    """CostScale for doubles: the tie is only as large as the number of splits asks for."""
+    if isinstance(cost_scale, SquaredPrices):
+        return 1, 1.0, cost_scale.split
+    tie = min(2 ** min(depth, 62), cost_scale.tie)
+    error = tie * (cost_scale.error // cost_scale.tie)
+    split = tie * (cost_scale.split // cost_scale.tie) + 1
+    if error * cost_scale.total_weight + tie * split >= _EXACT:
         raise InputError(
-            f"mode paper computes in doubles, and λ = {prices.lam} with a total weight of "
-            f"{prices.total_weight} needs more than 53 bits; write λ with fewer digits, or use "
+            f"mode paper computes in doubles, and λ = {cost_scale.lam} with a total weight of "
+            f"{cost_scale.total_weight} needs more than 53 bits; write λ with fewer digits, or use "
             "mode fast"
         )
     return tie, float(error), float(split)

@@ -48,7 +48,7 @@ class Rules(NamedTuple):
     Parameters
     ----------
     error, split : float
-        Prices of a unit of loss and of a split; whole numbers in classification.
+        CostScale of a unit of loss and of a split; whole numbers in classification.
     min_leaf : float
         Smallest weight of a leaf.
     pieces : int

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.quantbnb.greedy import greedy_tree
@@ -16,15 +16,17 @@ from solver.quantbnb.paper.layout import tabulate_classes, tabulate_squares
 from solver.trees.tree import Shape
 
 
-def begin(problem: Problem, prices: Any, scope: Scope, limits: Limits, bound: str) -> PaperEngine:
+def begin(
+    problem: Problem, cost_scale: Any, constraints: TreeConstraints, limits: Limits, bound: str
+) -> PaperEngine:
     """The paper's search of a problem, from the best tree that CART finds.
 
     Parameters
     ----------
     problem : Problem
         Its features are ordered or binary.
-    prices : Prices or SquaredPrices
-    scope : Scope
+    cost_scale : CostScale or SquaredPrices
+    constraints : TreeConstraints
     limits : Limits
     bound : str
         One of :data:`solver.quantbnb.paper.layout.BOUNDS`.
@@ -42,15 +44,15 @@ def begin(problem: Problem, prices: Any, scope: Scope, limits: Limits, bound: st
     start: Shape | None = None
     if problem.values is None:
         table = tabulate_classes(problem.codes, problem.counts)
-        start = greedy_tree(problem, prices, scope, out_of_time)
+        start = greedy_tree(problem, cost_scale, constraints, out_of_time)
     else:
         table = tabulate_squares(problem.codes, problem.counts[:, 0], problem.values)
     return PaperEngine(
         table,
         problem.arities.astype(np.int64),
-        prices,
-        min(scope.depth, max(len(table.weights) - 1, 0)),
-        scope.min_leaf,
+        cost_scale,
+        min(constraints.depth, max(len(table.weights) - 1, 0)),
+        constraints.min_leaf,
         bound,
         start=start,
         room=limits.bytes,

@@ -1,1 +1,5 @@
-"""Optimal regression trees on numbers: the search for the least squared error."""
+"""Optimal regression trees on numbers: the search for the least squared error.
+
+Here: its kernels, bounds and exact target scaling.
+Not here: classification (``solver.quantbnb``).
+"""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.objective.exact import SquaredPrices
 from solver.problem.problem import Problem
 from solver.quantbnb.regression.stumps import best_stump, leaf_of, nearest_middle
@@ -17,7 +17,10 @@ from solver.trees.tree import Shape
 
 
 def greedy_tree(
-    problem: Problem, prices: SquaredPrices, scope: Scope, out_of_time: Callable[[], bool]
+    problem: Problem,
+    cost_scale: SquaredPrices,
+    constraints: TreeConstraints,
+    out_of_time: Callable[[], bool],
 ) -> Shape:
     """Take the split of the least squared error at every node, and undo those that do not pay.
 
@@ -28,15 +31,15 @@ def greedy_tree(
     """
     assert problem.values is not None
     targets = new_targets(problem.values, problem.counts[:, 0])
-    price = float(np.ldexp(prices.split, 2 * targets.exponent)) + 4 * targets.error
+    price = float(np.ldexp(cost_scale.split, 2 * targets.exponent)) + 4 * targets.error
     first_cut = np.concatenate(([0], np.cumsum(problem.arities - 1)))
 
     def grow(rows: NDArray[np.int64], depth: int) -> tuple[float, Shape]:
         leaf = leaf_of(targets.sums[rows])
-        if leaf <= price or depth >= scope.depth or out_of_time():
+        if leaf <= price or depth >= constraints.depth or out_of_time():
             return leaf, -1
         codes = problem.codes[rows]
-        _, feature, code = best_stump(codes, targets.sums[rows], scope.min_leaf)
+        _, feature, code = best_stump(codes, targets.sums[rows], constraints.min_leaf)
         if feature < 0:
             return leaf, -1
         code = nearest_middle(codes[:, feature], code)

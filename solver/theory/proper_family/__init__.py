@@ -1,1 +1,5 @@
-"""The relatives of proper decision trees: one recursion, another `splits` for each."""
+"""Relatives of proper decision trees: one recursion, other rules for splitting.
+
+Here: space partitions, K-D trees, search trees, matrix chains, trees over binary features.
+Not here: the recursion itself (``solver.proper.recursion``).
+"""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import pipelines.tables.resumable
 from pipelines.cli import treesweep
-from solver.base import Option, Snapshot, Solver, Traits, Watch
+from solver.base import Capabilities, Monitor, Option, Snapshot, Solver
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
 from solver.objective.exact import objective
@@ -33,7 +33,9 @@ class Counting(Solver):
     name: ClassVar[str] = "counting"
     version: ClassVar[str] = "1"
     summary: ClassVar[str] = "for tests"
-    traits: ClassVar[Traits] = Traits(frozenset({"binary", "categorical"}), resumes=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        frozenset({"binary", "categorical"}), resumes=True
+    )
     options: ClassVar[Mapping[str, Option]] = {
         "mood": Option("calm", "how it feels", ("calm", "hasty")),
         "silent": Option(False, "whether it gives no snapshot", (False, True)),
@@ -46,20 +48,20 @@ class Counting(Solver):
         lam: Fraction,
         limits: Limits,
         start: Tree | None,
-        watch: Watch,
+        monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         done = np.zeros(1, np.int64) if state is None else np.array(state["done"])
         self.begun.append((int(done[0]), start))
         most = STEPS if limits.nodes is None else min(limits.nodes, STEPS)
-        while done[0] < most and not (watch.stop() and done[0] >= 3):
+        while done[0] < most and not (monitor.stop() and done[0] >= 3):
             done += 1
         tree, at = problem.grow(-1), int(done[0])
         goal = objective(tree.errors, 0, problem.total_weight, lam)
         bound = goal * at / STEPS
         status = Status.OPTIMAL if at == STEPS else Status.NODE_LIMIT
-        if at < STEPS and watch.snapshot and not self.settings["silent"]:
-            watch.snapshot(Snapshot(tree, goal, bound, 1.0, at, at, lambda: {"done": done}))
+        if at < STEPS and monitor.snapshot and not self.settings["silent"]:
+            monitor.snapshot(Snapshot(tree, goal, bound, 1.0, at, at, lambda: {"done": done}))
         points = (lam, goal, bound, tree.errors, problem.total_weight, 1.0)
         return Solution(tree, status, *points, self.name, self.version, iterations=at, nodes=at)
 
@@ -157,12 +159,12 @@ def test_a_long_search_is_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.Mo
     identity = pipelines.tables.resumable.search_identity(problem, Fraction(1, 2), solver, Limits())
     kept = pipelines.tables.resumable.StateFile(tmp_path / "search.state", identity)
     told: list[Snapshot] = []
-    watch = kept.watch(lambda: False, told.append)
-    assert watch.snapshot is not None
+    monitor = kept.monitor(lambda: False, told.append)
+    assert monitor.snapshot is not None
     tree, half = problem.grow(-1), Fraction(1, 2)
     for seconds, at in ((0.4, 1), (1.0, 2), (1.2, 3)):
         done = {"done": np.array([at])}
-        watch.snapshot(Snapshot(tree, half, half / 2, seconds, at, at, lambda done=done: done))
+        monitor.snapshot(Snapshot(tree, half, half / 2, seconds, at, at, lambda done=done: done))
     assert len(told) == 3
     state, about = read_state(tmp_path / "search.state", identity)
     assert state["done"].tolist() == [2]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver.branches.params import OPTIONS
-from tests.strategies import Table, prices, structural_limits, tables
+from tests.strategies import Table, cost_scale, structural_limits, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 
@@ -22,7 +22,7 @@ OTHER: dict[str, Any] = {
 
 def check(table: Table, data: st.DataObject, options: dict[str, Any]) -> None:
     """The search agrees with the oracle, in objective and in number of splits."""
-    lam, limits = data.draw(prices(sum(table.weights))), data.draw(structural_limits())
+    lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())
     best = table.optimum(lam, limits)
     solution = solver.solve(table.problem(), lam, limits=limits, **options)
     assert solution.status == "optimal"

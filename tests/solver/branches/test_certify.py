@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Problem, get_solver
-from solver.base import Watch
+from solver.base import Monitor
 from solver.verify.certificate import Certificate, Claim
 from solver.verify.checker import Refused, check
-from tests.strategies import Table, prices, tables
+from tests.strategies import Table, cost_scale, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 XOR = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
@@ -27,7 +27,7 @@ def certify(problem: Problem, *claims: Claim, limits: Limits | None = None) -> C
 @settings(max_examples=EXAMPLES or 200, deadline=None)
 @given(table=tables(max_rows=24, max_features=6), data=st.data())
 def test_every_optimum_is_certified(table: Table, data: st.DataObject) -> None:
-    problem, lam = table.problem(), data.draw(prices(sum(table.weights)))
+    problem, lam = table.problem(), data.draw(cost_scale(sum(table.weights)))
     limits = Limits(depth=data.draw(st.none() | st.integers(0, 4)))
     best = table.optimum(lam, limits)
     solution = solver.solve(problem, lam, limits=limits)
@@ -42,7 +42,7 @@ def test_every_optimum_is_certified(table: Table, data: st.DataObject) -> None:
 @given(table=tables(max_rows=16, max_features=5), data=st.data())
 def test_no_tree_that_is_not_optimal_is_certified(table: Table, data: st.DataObject) -> None:
     """One error more than the optimum has: no script leads there, and a longer claim is refused."""
-    problem, lam = table.problem(), data.draw(prices(sum(table.weights)))
+    problem, lam = table.problem(), data.draw(cost_scale(sum(table.weights)))
     solution = solver.solve(problem, lam)
     with pytest.raises(InputError, match="not optimal"):
         certify(problem, Claim(lam, solution.errors + 1, solution.splits))
@@ -85,9 +85,9 @@ def test_a_proof_can_be_stopped() -> None:
     big = Problem.from_codes(
         [[i >> b & 1 for b in range(9)] for i in range(512)], ([0, 1, 1] * 171)[:512]
     )
-    stop = Watch(stop=lambda: True)
+    stop = Monitor(stop=lambda: True)
     solution = solver.solve(big, "0.002", limits=Limits(nodes=50))
     with pytest.raises(InputError, match="stopped"):
         get_solver("branches")().certify(
-            big, [Claim(Fraction(1, 500), solution.errors, solution.splits)], watch=stop
+            big, [Claim(Fraction(1, 500), solution.errors, solution.splits)], monitor=stop
         )

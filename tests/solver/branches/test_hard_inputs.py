@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Watch
+from solver.base import Monitor
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.state import HAS_JOINT, N_COLUMNS
@@ -49,7 +49,7 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
         return engine
 
     search = Search(problem, Fraction(8, 100), Limits(), make, GREEDY)
-    assert search.run(Watch()) == "optimal"
+    assert search.run(Monitor()) == "optimal"
     assert (search.tree().errors, search.tree().splits) == (0, 3)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Watch
+from solver.base import Monitor
 from solver.branches.engine import ThresholdEngine
 from solver.branches.solver import Branches
 from solver.engine.driver import Search
@@ -35,7 +35,7 @@ def test_slices_do_not_change_the_search(hard):
     ]
     searches[1]._node_budget = lambda iterations: 7
     for search in searches:
-        assert search.run(Watch()) == "optimal"
+        assert search.run(Monitor()) == "optimal"
     whole, sliced = searches
     assert whole.engine.memo.used.tolist() == sliced.engine.memo.used.tolist()
     assert shape_of(whole.tree()) == shape_of(sliced.tree())
@@ -46,7 +46,7 @@ def test_an_incumbent_changes_nothing_but_the_anytime_answer(hard):
     alone = solver.solve(hard, lam)
     assert alone.status == "optimal"
     seen = []
-    solver.solve(hard, lam, watch=Watch(snapshot=seen.append, interval=0.0))
+    solver.solve(hard, lam, monitor=Monitor(snapshot=seen.append, interval=0.0))
     again = solver.solve(hard, lam, start=alone.tree)
     assert again.tree == alone.tree
     assert again.iterations == alone.iterations
@@ -77,9 +77,9 @@ def test_a_search_goes_on_from_its_state_as_if_it_had_not_stopped(hard, limits):
     state, iterations, bound = None, 0, Fraction(0)
     for stop in range(1, 30):
         nodes = stop * whole.nodes // 5
-        watch = Watch(snapshot=last.append, interval=1e9)
+        monitor = Monitor(snapshot=last.append, interval=1e9)
         part = solver.solve(
-            hard, lam, limits=dataclasses.replace(limits, nodes=nodes), watch=watch, state=state
+            hard, lam, limits=dataclasses.replace(limits, nodes=nodes), monitor=monitor, state=state
         )
         assert part.iterations >= iterations
         assert part.lower_bound >= bound
@@ -95,8 +95,8 @@ def test_a_search_goes_on_from_its_state_as_if_it_had_not_stopped(hard, limits):
 
 def test_a_state_of_another_search_is_refused(hard):
     last = []
-    watch = Watch(snapshot=last.append, interval=1e9)
-    solver.solve(hard, Fraction(1, 300), limits=Limits(nodes=50), watch=watch)
+    monitor = Monitor(snapshot=last.append, interval=1e9)
+    solver.solve(hard, Fraction(1, 300), limits=Limits(nodes=50), monitor=monitor)
     state = copy_of_state(last[-1])
     with pytest.raises(solver.InputError, match="another λ"):
         solver.solve(hard, Fraction(1, 200), state=state)
@@ -232,8 +232,8 @@ def test_watching_a_path_does_not_change_it(monkeypatch, seed):
     problem, lam, seen = noisy(seed), Fraction(1, 200), []
     path = solver.regularization_path(problem, lam)
     monkeypatch.setattr("solver.engine.driver._next_budget", lambda done, seconds: 5)
-    watch = Watch(snapshot=seen.append, interval=0.0)
-    watched = solver.regularization_path(problem, lam, watch=watch)
+    monitor = Monitor(snapshot=seen.append, interval=0.0)
+    watched = solver.regularization_path(problem, lam, monitor=monitor)
     assert (watched.steps, watched.iterations) == (path.steps, path.iterations)
     assert len(seen) > path.solves
     for snapshot in seen:

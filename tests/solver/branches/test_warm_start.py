@@ -11,10 +11,10 @@ import solver
 from solver import Limits, get_solver
 from solver.branches.warm_start import Archive
 from solver.engine.tree_constraints import INFINITE
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.verify.scorer import score
 from tests.solver.branches.test_ablations import OTHER
-from tests.strategies import Table, prices, structural_limits, tables
+from tests.strategies import Table, cost_scale, structural_limits, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 
@@ -22,7 +22,7 @@ EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 def check_series(table: Table, data: st.DataObject, options: dict[str, object]) -> None:
     problem, limits = table.problem(), data.draw(structural_limits())
     solve = get_solver("branches")(**options).series(problem)
-    for lam in data.draw(st.lists(prices(sum(table.weights)), min_size=2, max_size=5)):
+    for lam in data.draw(st.lists(cost_scale(sum(table.weights)), min_size=2, max_size=5)):
         cut = data.draw(st.booleans())
         budget = Limits(
             nodes=data.draw(st.integers(1, 6)) if cut else None,
@@ -68,9 +68,9 @@ def test_bounds_between_two_prices_are_interpolated_and_rounded_up() -> None:
     """Costs 10 and 30 at prices 1/10 and 3/10 of a hundred rows: 20 in the middle, exactly."""
     archive, none = Archive(), np.array([INFINITE])
     for tenths, errors in ((1, 10), (3, 30)):
-        known = Prices.plain(Fraction(tenths, 1000), 100)
+        known = CostScale.plain(Fraction(tenths, 1000), 100)
         archive.add(known, 1, np.array([errors * known.error]), none, np.array([-1]))
-    between = Prices.plain(Fraction(2, 1000), 100)
+    between = CostScale.plain(Fraction(2, 1000), 100)
     lower, upper, _ = archive.carry(between, 1, 2)
     assert lower.tolist() == [20 * between.error, 0]  # the second node was not there before
     assert upper.tolist() == [INFINITE, INFINITE]
@@ -78,18 +78,18 @@ def test_bounds_between_two_prices_are_interpolated_and_rounded_up() -> None:
 
 def test_a_bound_at_one_price_holds_above_it_and_in_proportion_below() -> None:
     archive = Archive()
-    known = Prices.plain(Fraction(1, 100), 100)
+    known = CostScale.plain(Fraction(1, 100), 100)
     archive.add(known, 1, np.array([7 * known.error]), np.array([INFINITE]), np.array([-1]))
-    above, below = Prices.plain(Fraction(1, 10), 100), Prices.plain(Fraction(1, 200), 100)
+    above, below = CostScale.plain(Fraction(1, 10), 100), CostScale.plain(Fraction(1, 200), 100)
     assert archive.carry(above, 1, 1)[0].tolist() == [7 * above.error]
     assert archive.carry(below, 1, 1)[0].tolist() == [7 * below.error // 2]
 
 
 def test_a_tree_is_kept_as_errors_and_splits() -> None:
     archive = Archive()
-    known = Prices.build(Fraction(1, 100), 100, 40, 9)
+    known = CostScale.build(Fraction(1, 100), 100, 40, 9)
     archive.add(known, 1, np.array([0]), np.array([known.cost(3, 4)]), np.array([5]))
-    now = Prices.build(Fraction(1, 50), 100, 40, 9)
+    now = CostScale.build(Fraction(1, 50), 100, 40, 9)
     _, upper, best = archive.carry(now, 1, 1)
     assert upper.tolist() == [now.cost(3, 4)]
     assert best.tolist() == [5]

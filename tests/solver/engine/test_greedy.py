@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from solver.engine.greedy import greedy_tree
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.verify.scorer import score
 
@@ -21,9 +21,9 @@ def make_problem(seed: int) -> Problem:
 
 
 def first_tree(problem, lam, limits, late=False):
-    prices = Prices.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes))
-    scope = Scope.of(problem, lam, limits)
-    return problem.grow(greedy_tree(problem, prices, scope, lambda: late))
+    cost_scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes))
+    constraints = TreeConstraints.of(problem, lam, limits)
+    return problem.grow(greedy_tree(problem, cost_scale, constraints, lambda: late))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver import InputError
-from solver.objective.exact import Prices, as_lambda, objective
+from solver.objective.exact import CostScale, as_lambda, objective
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_costs_order_trees_by_objective_then_splits(
 ) -> None:
     leaf_errors = data.draw(st.integers(0, weight))
     most = data.draw(st.integers(0, 200))
-    prices = Prices.build(lam, weight, leaf_errors, most)
-    tree = st.tuples(st.integers(0, weight), st.integers(0, prices.tie - 1))
+    cost_scale = CostScale.build(lam, weight, leaf_errors, most)
+    tree = st.tuples(st.integers(0, weight), st.integers(0, cost_scale.tie - 1))
     (e1, s1), (e2, s2) = data.draw(tree), data.draw(tree)
-    by_cost = prices.cost(e1, s1) < prices.cost(e2, s2)
+    by_cost = cost_scale.cost(e1, s1) < cost_scale.cost(e2, s2)
     first = objective(e1, s1, weight, lam), s1
     second = objective(e2, s2, weight, lam), s2
     assert by_cost == (first < second)
@@ -65,27 +65,27 @@ def test_costs_order_trees_by_objective_then_splits(
 def test_lower_bound_of_a_cost_is_the_objective(
     lam: Fraction, weight: int, data: st.DataObject
 ) -> None:
-    prices = Prices.build(lam, weight, data.draw(st.integers(0, weight)), 50)
+    cost_scale = CostScale.build(lam, weight, data.draw(st.integers(0, weight)), 50)
     errors = data.draw(st.integers(0, weight))
-    splits = data.draw(st.integers(0, prices.tie - 1))
-    cost, exact = prices.cost(errors, splits), objective(errors, splits, weight, lam)
-    assert prices.lower_bound(cost) == exact
+    splits = data.draw(st.integers(0, cost_scale.tie - 1))
+    cost, exact = cost_scale.cost(errors, splits), objective(errors, splits, weight, lam)
+    assert cost_scale.lower_bound(cost) == exact
     # A smaller proven cost proves less, never more.
-    assert prices.lower_bound(cost - data.draw(st.integers(0, cost))) <= exact
+    assert cost_scale.lower_bound(cost - data.draw(st.integers(0, cost))) <= exact
 
 
 def test_prices_exceed_the_splits_that_can_pay() -> None:
     # 10 errors at λ·W = 2 each: more than 5 splits never pay, so M = 6 orders all that matter.
-    prices = Prices.build(Fraction(1, 50), 100, 10, 1000)
-    assert prices.tie == 6
-    assert prices.split == 100 * 6 + 1
-    assert prices.error == 50 * 6
+    cost_scale = CostScale.build(Fraction(1, 50), 100, 10, 1000)
+    assert cost_scale.tie == 6
+    assert cost_scale.split == 100 * 6 + 1
+    assert cost_scale.error == 50 * 6
 
 
 def test_prices_refuse_to_overflow() -> None:
     with pytest.raises(InputError, match="beyond 64 bits; write λ with fewer digits"):
-        Prices.build(Fraction(1, 1000), 2**52, 2**51, 1000)
-    Prices.build(Fraction("0.01"), 10**12, 10**12, 1000)
+        CostScale.build(Fraction(1, 1000), 2**52, 2**51, 1000)
+    CostScale.build(Fraction("0.01"), 10**12, 10**12, 1000)
 
 
 @given(
@@ -98,8 +98,8 @@ def test_a_lambda_of_many_digits_orders_trees_exactly(
     lam: Fraction, weight: int, most: int, data: st.DataObject
 ) -> None:
     leaf_errors = data.draw(st.integers(0, weight))
-    prices = Prices.build(lam, weight, leaf_errors, most)
-    splits = st.integers(0, prices.tie - 1)
+    cost_scale = CostScale.build(lam, weight, leaf_errors, most)
+    splits = st.integers(0, cost_scale.tie - 1)
     s1, s2 = data.draw(splits), data.draw(splits)
     e1 = data.draw(st.integers(0, weight))
     # The second tree costs about as much, by λ.
@@ -107,14 +107,15 @@ def test_a_lambda_of_many_digits_orders_trees_exactly(
     e2 = min(max(near, 0), weight)
     first = objective(e1, s1, weight, lam), s1
     second = objective(e2, s2, weight, lam), s2
-    assert (prices.cost(e1, s1) < prices.cost(e2, s2)) == (first < second)
-    assert prices.reached(prices.cost(e1, s1)) == first[0]
+    assert (cost_scale.cost(e1, s1) < cost_scale.cost(e2, s2)) == (first < second)
+    assert cost_scale.reached(cost_scale.cost(e1, s1)) == first[0]
     # What is proven never says too much, and trees of more splits cannot pay.
     assert (
-        prices.lower_bound(min(prices.cost(e1, s1), prices.cost(e2, s2))) <= min(first, second)[0]
+        cost_scale.lower_bound(min(cost_scale.cost(e1, s1), cost_scale.cost(e2, s2)))
+        <= min(first, second)[0]
     )
-    if prices.tie <= most:
-        assert prices.cost(0, prices.tie) > prices.cost(leaf_errors, 0)
+    if cost_scale.tie <= most:
+        assert cost_scale.cost(0, cost_scale.tie) > cost_scale.cost(leaf_errors, 0)
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "1E+0500", "0." + "1" * 200])

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Problem
-from solver.base import Watch
-from solver.objective.exact import Prices
+from solver.base import Monitor
+from solver.objective.exact import CostScale
 from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling import POLICIES
 from solver.osdt.solver import Osdt
-from tests.strategies import Table, binary_tables, prices, structural_limits
+from tests.strategies import Table, binary_tables, cost_scale, structural_limits
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 SMALL = {"max_rows": 10, "max_features": 3}
@@ -27,7 +27,7 @@ SMALL = {"max_rows": 10, "max_features": 3}
 
 def check(table: Table, data: st.DataObject, options: dict[str, Any]) -> None:
     """The search agrees with the oracle, in objective and in number of splits."""
-    lam, limits = data.draw(prices(sum(table.weights))), data.draw(structural_limits())
+    lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())
     best = table.optimum(lam, limits)
     found = solver.solve(table.problem(), lam, "osdt", limits, **options)
     assert found.status == "optimal"
@@ -61,7 +61,7 @@ def test_any_bounds_and_any_policy(table: Table, data: st.DataObject) -> None:
 @settings(max_examples=EXAMPLES or 100, deadline=None)
 @given(table=binary_tables(max_rows=40, max_features=7), data=st.data())
 def test_it_agrees_with_branches(table: Table, data: st.DataObject) -> None:
-    lam, limits = data.draw(prices(sum(table.weights))), data.draw(structural_limits())
+    lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())
     similar = data.draw(st.booleans())
     problem = table.problem()
     mine = solver.solve(problem, lam, "osdt", limits, similar_support=similar)
@@ -105,7 +105,7 @@ def test_slices_do_not_change_the_search(hard: Problem) -> None:
         whole, sliced = (OsdtSearch(hard, LAM, Limits(), options, None) for _ in range(2))
         sliced._node_budget = lambda iterations: 7  # type: ignore[method-assign]
         for search in (whole, sliced):
-            assert search.run(Watch()) == "optimal"
+            assert search.run(Monitor()) == "optimal"
         assert whole.engine.trees.used.tolist() == sliced.engine.trees.used.tolist()
         assert whole.tree() == sliced.tree()
 
@@ -117,7 +117,7 @@ def test_a_tree_to_begin_with_bounds_the_search_and_does_not_change_the_answer(
     alone = solver.solve(hard, LAM, "osdt", **choice)
     assert alone.status == "optimal"
     seen: list[Any] = []
-    solver.solve(hard, LAM, "osdt", watch=Watch(snapshot=seen.append, interval=0.0), **choice)
+    solver.solve(hard, LAM, "osdt", monitor=Monitor(snapshot=seen.append, interval=0.0), **choice)
     again = solver.solve(hard, LAM, "osdt", start=alone.tree, **choice)
     assert again.tree == alone.tree
     assert again.extra["trees_evaluated"] <= alone.extra["trees_evaluated"]
@@ -144,7 +144,7 @@ def test_a_search_goes_on_from_its_state_as_if_it_had_not_stopped(
             LAM,
             "osdt",
             dataclasses.replace(limits, nodes=stop * whole.nodes // 5),
-            watch=Watch(snapshot=last.append, interval=1e9),
+            monitor=Monitor(snapshot=last.append, interval=1e9),
             state=state,
             **choice,
         )
@@ -161,8 +161,8 @@ def test_a_search_goes_on_from_its_state_as_if_it_had_not_stopped(
 
 def test_a_state_of_another_search_is_refused(hard: Problem) -> None:
     last: list[Any] = []
-    watch = Watch(snapshot=last.append, interval=1e9)
-    solver.solve(hard, LAM, "osdt", Limits(nodes=100), watch=watch)
+    monitor = Monitor(snapshot=last.append, interval=1e9)
+    solver.solve(hard, LAM, "osdt", Limits(nodes=100), monitor=monitor)
     state = last[-1].state()
     with pytest.raises(InputError, match="another λ, options or limits"):
         solver.solve(hard, LAM, "osdt", state=state, policy="gini")
@@ -266,9 +266,9 @@ def test_a_thousand_rows_of_their_own() -> None:
 
 def test_prices_are_those_of_branches(hard: Problem) -> None:
     """Two solvers that minimise the same integers can be compared to the last unit."""
-    prices_ = Prices.build(LAM, hard.total_weight, hard.leaf_errors, len(hard.codes) - 1)
+    prices_ = CostScale.build(LAM, hard.total_weight, hard.leaf_errors, len(hard.codes) - 1)
     search = OsdtSearch(hard, LAM, Limits(), Osdt().settings, None)
-    assert search.prices == prices_
+    assert search.cost_scale == prices_
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -294,5 +294,5 @@ def test_when_bounds_are_looked_at_does_not_end_the_search() -> None:
     )
     sliced._node_budget = lambda iterations: 1  # type: ignore[method-assign]
     for search in (whole, sliced):
-        assert search.run(Watch()) == "optimal"
+        assert search.run(Monitor()) == "optimal"
     assert whole.engine.iterations == sliced.engine.iterations

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Path, Problem, Status, UnsupportedError, get_solver
-from solver.base import Snapshot, Solve, Watch
+from solver.base import Monitor, Snapshot, Solve
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
 from tests import naive
-from tests.strategies import Table, binary_tables, prices, structural_limits, tables
+from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 XOR = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)
 NO_LIMITS = Limits()
@@ -109,8 +109,8 @@ def check_against_oracle(table: Table, lam_min: Fraction, limits: Limits, **opti
 
 
 def lam_mins(table: Table) -> st.SearchStrategy[Fraction]:
-    """Prices, and 0 often: from there the whole path is seen."""
-    return st.one_of(st.just(Fraction(0)), prices(sum(table.weights)))
+    """CostScale, and 0 often: from there the whole path is seen."""
+    return st.one_of(st.just(Fraction(0)), cost_scale(sum(table.weights)))
 
 
 @quick
@@ -161,7 +161,7 @@ def test_brackets_the_true_path_when_stopped(data: st.DataObject) -> None:
         left -= 1
         return left < 0
 
-    path = solver.regularization_path(problem, lam_min, watch=Watch(stop=stop))
+    path = solver.regularization_path(problem, lam_min, monitor=Monitor(stop=stop))
     check_path(problem, path)
     check_brackets(path, every_tree(table))
     assert path.status in (Status.OPTIMAL, Status.STOPPED)
@@ -390,8 +390,8 @@ def test_what_neighbours_do_not_settle_is_not_called_proven() -> None:
 def test_snapshots_name_the_lambda() -> None:
     problem = large_problem(rows=2000)
     seen: list[Snapshot] = []
-    watch = Watch(snapshot=seen.append, interval=0)
-    path = solver.regularization_path(problem, "0.001", watch=watch)
+    monitor = Monitor(snapshot=seen.append, interval=0)
+    path = solver.regularization_path(problem, "0.001", monitor=monitor)
     assert path.status is Status.OPTIMAL
     solved = [point.lam for point in path.points]
     assert {snapshot.lam for snapshot in seen} >= set(solved)

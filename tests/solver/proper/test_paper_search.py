@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver import Limits
 from solver.engine.driver import FULL, PROVEN, RUNNING, prices_of
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.proper.paper_search import Found, PaperEngine, _thin
 from solver.shards import Shard
 from tests.solver.proper.clouds import XOR, cases
@@ -20,10 +20,10 @@ WHOLE = Shard(0, 1)
 def begin(case, thinning=False, memo=False, shard=WHOLE, degree=2):
     problem = case.problem
     limits = Limits(depth=case.depth, splits=case.splits, min_leaf_size=case.min_leaf)
-    prices = prices_of(problem, case.lam, max(len(problem.codes) - 1, 0))
+    cost_scale = prices_of(problem, case.lam, max(len(problem.codes) - 1, 0))
     return PaperEngine(
-        problem, prices, Scope.of(problem, case.lam, limits), case.splits, case.family, degree,
-        shard, thinning, memo, lambda parting: parting,
+        problem, cost_scale, TreeConstraints.of(problem, case.lam, limits), case.splits,
+        case.family, degree, shard, thinning, memo, lambda parting: parting,
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def check(case, engine):
     errors, splits = outcome_of(case, engine)
     optimum = case.optimum
     assert (errors + case.lam * sum(case.weights) * splits, splits) == optimum[:2]
-    assert engine.achieved == engine.prices.cost(errors, splits)
+    assert engine.achieved == engine.cost_scale.cost(errors, splits)
 
 
 @settings(deadline=None, max_examples=150)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver.base import Snapshot, Watch
+from solver.base import Monitor, Snapshot
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.problem.problem import Problem
@@ -173,8 +173,8 @@ def test_snapshots_do_not_choose_the_tree() -> None:
     problem = blobs(24, 2, seed=2)
     whole = solver.solve(problem, 0, "proper", THREE, rules="hyperplane")
     seen: list[Snapshot] = []
-    watch = Watch(snapshot=seen.append, interval=0)
-    found = solver.solve(problem, 0, "proper", THREE, watch=watch, rules="hyperplane")
+    monitor = Monitor(snapshot=seen.append, interval=0)
+    found = solver.solve(problem, 0, "proper", THREE, monitor=monitor, rules="hyperplane")
     assert seen
     assert found.tree == whole.tree
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solver.engine.driver import FULL, PROVEN
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.quantbnb import engine as module
 from solver.quantbnb.engine import QuantEngine
 from solver.trees.tree import Shape
@@ -41,8 +41,8 @@ class Rows:
         totals = self.counts.sum(axis=0)
         self.total, self.leaf_errors = int(totals.sum()), int(totals.sum() - totals.max())
 
-    def prices(self, lam: Fraction = Fraction(0)) -> Prices:
-        return Prices.build(lam, self.total, self.leaf_errors, len(self.codes) - 1)
+    def cost_scale(self, lam: Fraction = Fraction(0)) -> CostScale:
+        return CostScale.build(lam, self.total, self.leaf_errors, len(self.codes) - 1)
 
     def engine(
         self,
@@ -51,9 +51,9 @@ class Rows:
         min_leaf: int = 1,
         state: dict[str, NDArray[Any]] | None = None,
     ) -> QuantEngine:
-        scope = Scope(1, depth, min_leaf, 2)
+        constraints = TreeConstraints(1, depth, min_leaf, 2)
         return QuantEngine(
-            self.codes, self.counts, self.arities, self.prices(lam), scope, state=state
+            self.codes, self.counts, self.arities, self.cost_scale(lam), constraints, state=state
         )
 
     def look(self, shape: Shape, rows: Any = None) -> tuple[int, int, int, int]:
@@ -119,13 +119,13 @@ def test_cost_is_that_of_the_plain_search(problem: tuple[Rows, int, Fraction, in
 
 
 def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int) -> None:
-    engine, prices = solved(rows, depth, lam, min_leaf), rows.prices(lam)
+    engine, cost_scale = solved(rows, depth, lam, min_leaf), rows.cost_scale(lam)
     plain = least_numeric_cost(
         rows.x.tolist(), rows.y.tolist(), rows.weights.tolist(), depth,
-        prices.error, prices.split, min_leaf,
+        cost_scale.error, cost_scale.split, min_leaf,
     )  # fmt: skip
     errors, splits, deep, smallest = rows.look(engine.shape())
-    assert engine.achieved == plain == prices.cost(errors, splits)
+    assert engine.achieved == plain == cost_scale.cost(errors, splits)
     assert deep <= depth
     assert splits == 0 or smallest >= min_leaf
 
@@ -139,11 +139,11 @@ def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
     x = np.floor(rng.random((n, 2)) ** 2 * rng.integers(3, 9))
     y = np.where(rng.random(n) < 0.4, rng.integers(0, classes, n), (x.sum(axis=1) * 7) % classes)
     rows = Rows(x, y.astype(np.int64))
-    prices = rows.prices()
-    best = least_of_cuts(rows, 2, prices.error, prices.split, min_leaf)
+    cost_scale = rows.cost_scale()
+    best = least_of_cuts(rows, 2, cost_scale.error, cost_scale.split, min_leaf)
     for times in (1, 50):
         engine = repeated(rows, times, 2, Fraction(0), min_leaf)
-        assert run(engine).achieved // engine.prices.error == best // prices.error * times
+        assert run(engine).achieved // engine.cost_scale.error == best // cost_scale.error * times
 
 
 def least_of_cuts(rows: Rows, depth: int, error: int, split: int, min_leaf: int) -> int:
@@ -175,9 +175,9 @@ def repeated(
     counts = np.repeat(rows.counts, times, axis=0)
     totals = counts.sum(axis=0)
     total, leaf_errors = int(totals.sum()), int(totals.sum() - totals.max())
-    prices = Prices.build(lam, total, leaf_errors, len(codes) - 1)
-    scope = Scope(1, depth, min_leaf * times, 2)
-    return QuantEngine(codes, counts, rows.arities * spread, prices, scope, **more)
+    cost_scale = CostScale.build(lam, total, leaf_errors, len(codes) - 1)
+    constraints = TreeConstraints(1, depth, min_leaf * times, 2)
+    return QuantEngine(codes, counts, rows.arities * spread, cost_scale, constraints, **more)
 
 
 @pytest.mark.slow
@@ -206,8 +206,8 @@ def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
                 saved = {name: array.copy() for name, array in engine.state().items()}
                 engine = repeated(*given, state=saved)
         engine.fold()
-        prices = engine.prices
-        best = least_of_cuts(rows, depth, prices.error * times, prices.split, min_leaf)
+        cost_scale = engine.cost_scale
+        best = least_of_cuts(rows, depth, cost_scale.error * times, cost_scale.split, min_leaf)
         assert engine.proven == engine.achieved == best
 
 
@@ -222,7 +222,7 @@ def test_every_value_is_different(n: int) -> None:
     rows = Rows(x[shuffled], y[shuffled])
     engine = solved(rows, 2)
     assert rows.look(engine.shape())[:2] == (0, 3)
-    assert engine.achieved == rows.prices().cost(0, 3)
+    assert engine.achieved == rows.cost_scale().cost(0, 3)
 
 
 def test_weights_are_repeated_rows() -> None:
@@ -268,7 +268,7 @@ def test_slices_change_nothing(depth: int, min_leaf: int) -> None:
         assert before[0] <= now[0] <= whole.achieved <= now[1] <= before[1]
         if sliced.iterations < 500:
             errors, splits, _, smallest = rows.look(sliced.shape())
-            assert rows.prices().cost(errors, splits) <= now[1]
+            assert rows.cost_scale().cost(errors, splits) <= now[1]
             assert splits == 0 or smallest >= min_leaf
         before = now
     assert sliced.iterations == whole.iterations
@@ -370,7 +370,7 @@ def test_nothing_to_split() -> None:
         for depth in (0, 1, 2, 2**61):
             engine = solved(rows, depth)
             assert engine.shape() == -1
-            assert engine.achieved == rows.prices().error * rows.leaf_errors
+            assert engine.achieved == rows.cost_scale().error * rows.leaf_errors
 
 
 def test_hundreds_of_classes() -> None:
@@ -395,5 +395,5 @@ def test_published_accuracies(shared_data: Path, depth: int) -> None:
         rows = Rows(x, np.unique(table["target"], return_inverse=True)[1])
         engine = solved(rows, depth, slice_=10_000)
         errors, splits, _, _ = rows.look(engine.shape())
-        assert rows.prices().cost(errors, splits) == engine.achieved
+        assert rows.cost_scale().cost(errors, splits) == engine.achieved
         assert round(100 * (1 - errors / rows.total), 1) == accuracy, name

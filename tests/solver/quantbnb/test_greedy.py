@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.quantbnb import greedy
 from solver.quantbnb.greedy import greedy_tree
@@ -33,8 +33,10 @@ def problem(rows: int = 300, spread: int = 1) -> Problem:
 def grown(
     given: Problem, limits: Limits, lam: Fraction, late: Callable[[], bool] = lambda: False
 ) -> Tree:
-    prices = Prices.build(lam, given.total_weight, int(given.leaf_errors), len(given.codes) - 1)
-    return given.grow(greedy_tree(given, prices, Scope.of(given, lam, limits), late))
+    cost_scale = CostScale.build(
+        lam, given.total_weight, int(given.leaf_errors), len(given.codes) - 1
+    )
+    return given.grow(greedy_tree(given, cost_scale, TreeConstraints.of(given, lam, limits), late))
 
 
 @pytest.mark.parametrize("limits", [Limits(depth=1), Limits(depth=4), Limits(min_leaf_size=50)])

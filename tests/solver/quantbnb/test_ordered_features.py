@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from solver import Limits, Problem, solve
-from solver.base import Snapshot, Watch
+from solver.base import Monitor, Snapshot
 from solver.features.node_tests import ThresholdTest
 from solver.quantbnb.ordered_features import Columns
 from solver.verify.scorer import score
@@ -58,9 +58,9 @@ def test_no_features() -> None:
 def test_the_answer_is_in_the_problems_own_tests(frame: pd.DataFrame, encoding: str) -> None:
     problem = Problem.from_table(frame, "target", encoding)
     seen: list[Snapshot] = []
-    watch = Watch(snapshot=seen.append, interval=0.0)
+    monitor = Monitor(snapshot=seen.append, interval=0.0)
     lam, limits = Fraction(1, 200), Limits(depth=3)
-    first = solve(problem, lam, "quantbnb", limits, watch=watch)
+    first = solve(problem, lam, "quantbnb", limits, monitor=monitor)
     again = solve(problem, lam, "quantbnb", limits, start=first.tree)
     assert first.tree == again.tree
     for tree in [first.tree, *(snapshot.tree for snapshot in seen)]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import solver
-from solver import InputError, Limits, Problem, Snapshot, Status, UnsupportedError, Watch
+from solver import InputError, Limits, Monitor, Problem, Snapshot, Status, UnsupportedError
 
 
 def table(rows: int = 60, seed: int = 3) -> pd.DataFrame:
@@ -68,8 +68,8 @@ def test_path_goes_on_from_a_state() -> None:
         assert snapshot.state is not None
         seen.append({name: array.copy() for name, array in snapshot.state().items()})
 
-    watch = Watch(snapshot=keep, interval=0)
-    solver.regularization_path(problem, 0, "quantbnb", Limits(depth=3), watch=watch)
+    monitor = Monitor(snapshot=keep, interval=0)
+    solver.regularization_path(problem, 0, "quantbnb", Limits(depth=3), monitor=monitor)
     for state in seen[:: max(1, len(seen) // 5)]:
         again = solver.regularization_path(problem, 0, "quantbnb", Limits(depth=3), state=state)
         assert [step.tree for step in again.steps] == [step.tree for step in whole.steps]
@@ -81,8 +81,8 @@ def test_goes_on_from_a_state(nodes: int) -> None:
     problem, lam = Problem.from_table(table(200), "loan", "continuous"), Fraction(1, 500)
     whole = solver.solve(problem, lam, "quantbnb", Limits(depth=3))
     seen: list[Snapshot] = []
-    watch = Watch(snapshot=seen.append)
-    part = solver.solve(problem, lam, "quantbnb", Limits(depth=3, nodes=nodes), watch=watch)
+    monitor = Monitor(snapshot=seen.append)
+    part = solver.solve(problem, lam, "quantbnb", Limits(depth=3, nodes=nodes), monitor=monitor)
     assert (part.status, part.nodes) == (Status.NODE_LIMIT, nodes)
     assert part.lower_bound <= whole.objective <= part.objective  # type: ignore[operator]
     state = seen[-1].state

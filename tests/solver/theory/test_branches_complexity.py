@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from solver import InputError
 from solver.theory import branches_complexity
 from tests import naive
-from tests.strategies import prices, random_table
+from tests.strategies import cost_scale, random_table
 
 # (λ, q): BRANCHES by Corollary 4.5, OSDT by Remark C.5; binary features and classes.
 TABLE_1 = {
@@ -161,7 +161,7 @@ def test_plain_branches_is_optimal_and_within_the_bounds(data: st.DataObject) ->
     seed = data.draw(st.integers(0, 2**32 - 1))
     table = random_table(seed, max_rows=20, max_features=3, max_arity=arity, max_classes=3)
     q, weight = len(table.arities), sum(table.weights)
-    lam = data.draw(prices(weight).filter(bool))
+    lam = data.draw(cost_scale(weight).filter(bool))
     best = table.optimum(lam)
     # The bounds are for features of one arity: codes without rows fill the others up.
     effort = naive.branches(table.codes, table.counts, [arity] * q, lam)

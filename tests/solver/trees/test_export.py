@@ -15,7 +15,7 @@ from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.problem.problem import Problem
 from solver.trees.export import export_dot, export_svg, export_text, plot_tree
 from solver.trees.tree import Node, Tree
-from solver.trees.tree_view import fold_terms, in_short, layout, outline
+from solver.trees.tree_view import fold_terms, in_short, layout, tree_view
 
 ODOR = CategoryTest("odor", (("almond",), ("foul",), ("none",), (None,)))
 AGE = ThresholdTest('age <years> & "more" $x$', 30.5)
@@ -105,7 +105,7 @@ def test_drawn_sums_have_all_digits_and_lines_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["length", "length of the petals (mm)", "a" * 70])
 def test_boxes_of_sums_do_not_overlap(name: str) -> None:
-    plan = layout(outline(oblique(name)))
+    plan = layout(tree_view(oblique(name)))
     for i, a in enumerate(plan.boxes):
         assert a.height / 2 <= a.y <= plan.height - a.height / 2
         for b in plan.boxes[i + 1 :]:
@@ -132,7 +132,7 @@ def test_merging_adds_up_leaves_of_the_same_class_under_one_split(tree: Tree) ->
     lines = export_text(tree, merge=True).splitlines()
     assert lines[0] == "odor in {almond, missing}: edible (4 rows)"
     assert len(lines) == 5
-    root = outline(tree, merge=True)
+    root = tree_view(tree, merge=True)
     assert root.children[0].leaves == 2
     assert sum(box.node.leaves for box in layout(root).boxes) == tree.leaves
     assert sum(box.node.wrong for box in layout(root).boxes if not box.node.children) == tree.errors
@@ -174,7 +174,7 @@ def test_long_names_are_cut_but_kept_in_the_tooltip() -> None:
 
 
 def test_boxes_do_not_overlap_and_lie_in_the_picture(tree: Tree) -> None:
-    plan = layout(outline(tree))
+    plan = layout(tree_view(tree))
     for i, a in enumerate(plan.boxes):
         assert 0 <= a.x < a.x + a.width <= plan.width
         assert 0 <= a.y <= plan.height

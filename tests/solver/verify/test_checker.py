@@ -21,7 +21,7 @@ from solver.verify import checker
 from solver.verify.certificate import Claim
 from solver.verify.checker import Refused, check
 from tests import naive
-from tests.strategies import Table, prices, random_table, tables
+from tests.strategies import Table, cost_scale, random_table, tables
 
 NAMES = ("lam", "level", "feature", "code", "bound", "rule")
 
@@ -106,7 +106,7 @@ class Truth:
 
 def drawn_truth(data: st.DataObject) -> Truth:
     table = data.draw(small_tables)
-    return Truth(table, data.draw(prices(sum(table.weights))), data.draw(depths))
+    return Truth(table, data.draw(cost_scale(sum(table.weights))), data.draw(depths))
 
 
 def certificate(table: Table, lams: list[Fraction], depth: int | None) -> list[list[Any]]:
@@ -231,7 +231,7 @@ def test_a_claim_beyond_the_truth_is_refused_at_its_row(data: st.DataObject) -> 
 @given(st.data())
 def test_certificates_of_branches_prove_the_optimum(data: st.DataObject) -> None:
     table = of_problem(data.draw(tables(max_rows=24, max_features=6, max_arity=3)))
-    lams = data.draw(st.lists(prices(sum(table.weights)), min_size=1, max_size=3, unique=True))
+    lams = data.draw(st.lists(cost_scale(sum(table.weights)), min_size=1, max_size=3, unique=True))
     depth = data.draw(st.none() | st.integers(0, 4))
     limits = Limits(depth=depth)
     optima = {lam: table.optimum(lam, limits).objective for lam in lams}
@@ -254,7 +254,7 @@ def strengthen(data: st.DataObject, rows: list[list[Any]], truth: Truth) -> None
     elif kind == "rule":
         row[5] = data.draw(st.sampled_from(["splits", "counts", "known"]))
     elif kind == "lam":
-        row[0] = str(data.draw(prices(truth.weight)))
+        row[0] = str(data.draw(cost_scale(truth.weight)))
     elif kind == "drop":
         del rows[at]
     else:

@@ -15,7 +15,7 @@ from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest
 from solver.verify.scorer import Score, score, score_rows
 from tests import naive
-from tests.strategies import prices, tables
+from tests.strategies import cost_scale, tables
 
 LAM = Fraction(1, 10)
 
@@ -51,7 +51,7 @@ def test_rows_that_stop_get_the_prediction_of_their_node() -> None:
 @given(st.data())
 def test_agrees_with_the_oracle(data: st.DataObject) -> None:
     table = data.draw(tables())
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     problem = table.problem()
     # The oracle sees the problem's own features, so that its shape can be grown.
     codes, counts = problem.codes.tolist(), problem.counts.tolist()

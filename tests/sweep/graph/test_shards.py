@@ -24,6 +24,7 @@ from sweep.store import store as stores
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 from sweep.worker import tasks
+from sweep.worker.run import Run
 
 SPEC = """
 name: shards
@@ -41,7 +42,7 @@ Row = dict[str, Any]
 def divisible() -> Iterator[None]:
     """A solver that says that it can be divided; its parts are made here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Branches, "traits", replace(Branches.traits, shards=True))
+        patch.setattr(Branches, "traits", replace(Branches.capabilities, shards=True))
         yield
 
 
@@ -59,7 +60,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def row(plan: Plan, prepared: tasks.Prepared, rowmaker: Any) -> Row:
     """The row of the first task, not divided."""
-    found: Row = tasks.solve_cell(prepared, rowmaker.cell_of(plan.task(0)), tasks.Run("test"))
+    found: Row = tasks.solve_cell(prepared, rowmaker.cell_of(plan.task(0)), Run("test"))
     assert found["status"] == "optimal"
     return found
 

@@ -47,11 +47,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def look(watch: Overdue, clock: Clock, until: int, work: str, *tasks: Any) -> float | None:
+def look(monitor: Overdue, clock: Clock, until: int, work: str, *tasks: Any) -> float | None:
     """Look once a second until something is overdue."""
     while clock.now < until:
         clock.now += 1
-        ran = watch.check("a", work, tasks)
+        ran = monitor.check("a", work, tasks)
         if ran is not None:
             return ran
     return None
@@ -59,36 +59,36 @@ def look(watch: Overdue, clock: Clock, until: int, work: str, *tasks: Any) -> fl
 
 def test_work_is_overdue_after_its_longest_limit_and_the_grace(clock: Clock) -> None:
     client = Ender()
-    watch = Overdue(client, grace=30)  # type: ignore[arg-type]
-    assert look(watch, clock, 1000, "one", a_task(10), a_task(20)) == 91
+    monitor = Overdue(client, grace=30)  # type: ignore[arg-type]
+    assert look(monitor, clock, 1000, "one", a_task(10), a_task(20)) == 91
     assert client.told.wait(5)
     assert client.ended == ["a"]
-    assert look(watch, clock, 1000, "one", a_task(10), a_task(20)) is None  # it is ended once
+    assert look(monitor, clock, 1000, "one", a_task(10), a_task(20)) is None  # it is ended once
     assert client.ended == ["a"]
 
 
 def test_each_piece_of_work_has_its_own_time(clock: Clock) -> None:
     client = Ender()
-    watch = Overdue(client, grace=30)  # type: ignore[arg-type]
+    monitor = Overdue(client, grace=30)  # type: ignore[arg-type]
     for number in range(20):
-        assert look(watch, clock, 60 * (number + 1), str(number), a_task(20)) is None
-    watch.forget("a")
-    assert look(watch, clock, 60 * 20 + 80, "19", a_task(20)) is None
+        assert look(monitor, clock, 60 * (number + 1), str(number), a_task(20)) is None
+    monitor.forget("a")
+    assert look(monitor, clock, 60 * 20 + 80, "19", a_task(20)) is None
     assert not client.ended
 
 
 def test_without_a_limit_and_with_certificates_nothing_is_overdue(clock: Clock) -> None:
     client = Ender()
-    watch = Overdue(client, grace=30)  # type: ignore[arg-type]
-    assert look(watch, clock, 1000, "one", a_task(1), a_task(None)) is None
-    assert look(watch, clock, 2000, "two", a_task(1), a_task(1, proof=True)) is None
+    monitor = Overdue(client, grace=30)  # type: ignore[arg-type]
+    assert look(monitor, clock, 1000, "one", a_task(1), a_task(None)) is None
+    assert look(monitor, clock, 2000, "two", a_task(1), a_task(1, proof=True)) is None
     assert not client.ended
 
 
 def test_the_time_in_which_the_driver_was_stopped_does_not_count(clock: Clock) -> None:
     client = Ender()
-    watch = Overdue(client, grace=30)  # type: ignore[arg-type]
-    assert look(watch, clock, 10, "one", a_task(20)) is None
+    monitor = Overdue(client, grace=30)  # type: ignore[arg-type]
+    assert look(monitor, clock, 10, "one", a_task(20)) is None
     clock.now += 3600
-    assert look(watch, clock, 3670, "one", a_task(20)) is None
-    assert look(watch, clock, 4000, "one", a_task(20)) is not None
+    assert look(monitor, clock, 3670, "one", a_task(20)) is None
+    assert look(monitor, clock, 4000, "one", a_task(20)) is not None

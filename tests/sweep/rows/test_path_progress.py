@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Watch
+from solver.base import Monitor
 from solver.branches import Branches
 from solver.path.path_search import find_path
 from solver.solution import Solution, Status
@@ -64,7 +64,7 @@ def test_a_path_goes_on_from_where_it_was_stopped(problem: solver.Problem) -> No
     expected = find_path(problem, LAM, series(problem, whole, []))
     first = Counted(problem, most=3)
     begun = series(problem, first, [])
-    stopped = find_path(problem, LAM, begun, watch=Watch(first.is_stopped))
+    stopped = find_path(problem, LAM, begun, monitor=Monitor(first.is_stopped))
     assert stopped.status is Status.STOPPED
     known = parse_solves(begun.dump())
     assert [one.lam for one in known] == first.lams
@@ -92,7 +92,7 @@ def test_a_finished_path_costs_nothing(problem: solver.Problem) -> None:
 
 def test_the_row_of_a_stopped_path_says_the_same(problem: solver.Problem) -> None:
     first = Counted(problem, most=3)
-    path = find_path(problem, LAM, series(problem, first, []), watch=Watch(first.is_stopped))
+    path = find_path(problem, LAM, series(problem, first, []), monitor=Monitor(first.is_stopped))
     text = solves_of(path_columns(path, [{}] * len(path.steps)))
     known = parse_solves(text)
     assert [(one.lam, one.lower_bound) for one in known] == [tuple(p) for p in path.points]
@@ -161,7 +161,7 @@ def test_solves_that_learn_from_each_other_are_done_again(asks: int) -> None:
     problem, lam = tied(), Fraction(1, 300)
     whole = find_path(problem, lam, Branches().series(problem))
     begun, left = carrying(problem, []), iter([False] * asks)
-    stopped = find_path(problem, lam, begun, watch=Watch(lambda: next(left, True)))
+    stopped = find_path(problem, lam, begun, monitor=Monitor(lambda: next(left, True)))
     assert stopped.status is Status.STOPPED
     known = parse_solves(begun.dump())
     found = find_path(problem, lam, carrying(problem, known))

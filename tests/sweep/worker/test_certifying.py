@@ -22,6 +22,7 @@ from sweep.rows.rows import Cell, Checkpoint, checkpoint_of
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
 from sweep.worker import checkpointing, process, tasks
+from sweep.worker.run import Run
 from sweep.worker.transfer_files import Shelf
 
 SPEC = """
@@ -43,7 +44,7 @@ def plan() -> Any:
 
 
 def solved(prepared: tasks.Prepared, cell: Cell, name: str = "test") -> dict[str, Any]:
-    return tasks.solve_cell(prepared, cell, tasks.Run(name))
+    return tasks.solve_cell(prepared, cell, Run(name))
 
 
 def test_a_path_is_one_row_of_its_least_lambda(prepared: tasks.Prepared, cells: list[Cell]) -> None:
@@ -249,7 +250,7 @@ def test_what_is_solved_of_a_path_is_in_its_checkpoints(
     monkeypatch.setattr(checkpointing, "SHELF", Shelf())
     start = Checkpoint(cells[0].key, "{}", "1/2", "1/2", 7.0, 11, path="[]")
     cell = replace(cells[0], solver="slow", start=start)
-    tasks.solve_cell(prepared, cell, tasks.Run("test", checkpoint_seconds=0.0))
+    tasks.solve_cell(prepared, cell, Run("test", checkpoint_seconds=0.0))
     found = [Checkpoint(**m["checkpoint"]) for m in listening.told if m["kind"] == "snapshot"]
     numbers = [len(parse_solves(checkpoint.path)) for checkpoint in found]
     assert numbers == sorted(numbers)

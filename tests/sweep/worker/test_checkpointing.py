@@ -22,9 +22,10 @@ from solver.solution import Solution, Status
 from sweep.graph.state_transfer import Courier, Parcel
 from sweep.rows.rows import Cell, Checkpoint
 from sweep.store.state_file import read_state, write_state
-from sweep.worker import checkpointing, tasks, transfer_files
+from sweep.worker import checkpointing, transfer_files
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.process import give_up
+from sweep.worker.run import Run
 from sweep.worker.transfer_files import Shelf
 
 ADDRESS = "tcp://127.0.0.1:1"
@@ -82,8 +83,8 @@ def solution(at: int, seconds: float, status: Status = Status.TIME_LIMIT) -> Sol
 
 
 def keeper_of(worker: Any, cell: Cell = CELL, **more: Any) -> tuple[Keeper, Callable[..., None]]:
-    keeper = Keeper(tasks.Run("run", 30.0, **more), cell, worker)
-    snapshot = keeper.watch().snapshot
+    keeper = Keeper(Run("run", 30.0, **more), cell, worker)
+    snapshot = keeper.monitor().snapshot
     assert snapshot is not None
     return keeper, snapshot
 
@@ -309,7 +310,7 @@ def test_of_a_shard_only_the_tree_is_told_and_it_ends_with_its_task(worker: Any)
     # A bound of a part is none of the whole, and the others' effort is not known here.
     assert (reached["lower_bound"], reached["seconds"], reached["iterations"]) == ("0", 0.0, 0)
     give_up("run", "another")
-    assert not keeper.watch().stop()
+    assert not keeper.monitor().stop()
     give_up("run", "k")
-    assert keeper.watch().stop()
-    assert not keeper_of(worker, replace(cell, key="third"))[0].watch().stop()
+    assert keeper.monitor().stop()
+    assert not keeper_of(worker, replace(cell, key="third"))[0].monitor().stop()

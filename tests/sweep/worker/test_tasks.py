@@ -25,6 +25,7 @@ from sweep.rows.rows import Cell, Checkpoint, Place
 from sweep.spec.spec import parse_spec
 from sweep.store.state_file import write_state
 from sweep.worker import checkpointing, process, tasks
+from sweep.worker.run import Run
 from sweep.worker.transfer_files import Shelf
 
 SPEC = """
@@ -59,7 +60,7 @@ def test_training_and_test_rows_are_parted(prepared: tasks.Prepared) -> None:
 def test_a_row_has_every_column_and_its_trees_test_accuracy(
     prepared: tasks.Prepared, cells: list[Cell]
 ) -> None:
-    row = tasks.solve_cell(prepared, cells[1], tasks.Run("test"))
+    row = tasks.solve_cell(prepared, cells[1], Run("test"))
     assert list(row) == schema.SCHEMA.names
     assert row["status"] == "optimal"
     tree = solver.Tree.from_json(row["tree"])
@@ -72,22 +73,22 @@ def test_a_row_has_every_column_and_its_trees_test_accuracy(
 def test_a_bundle_ends_after_its_time_but_not_before_its_first_cell(
     prepared: tasks.Prepared, cells: list[Cell]
 ) -> None:
-    hasty = tasks.Run("test", bundle_seconds=0.0)
+    hasty = Run("test", bundle_seconds=0.0)
     assert tasks.solve_bundle(prepared, cells, hasty).keys == [cells[0].key]
-    whole = tasks.solve_bundle(prepared, cells, tasks.Run("test", bundle_seconds=10**6))
+    whole = tasks.solve_bundle(prepared, cells, Run("test", bundle_seconds=10**6))
     assert whole.keys == [cell.key for cell in cells]
     assert whole.rows.schema == schema.SCHEMA
     assert whole.seconds > 0
 
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
-    run = tasks.Run("test-stopped")
+    run = Run("test-stopped")
     process.request_stop(run.name)
     assert len(tasks.solve_bundle(prepared, cells, run)) == 0
 
 
 def test_an_exception_becomes_a_row(prepared: tasks.Prepared, cells: list[Cell]) -> None:
-    row = tasks.solve_cell(prepared, replace(cells[0], options={"mode": "?"}), tasks.Run("test"))
+    row = tasks.solve_cell(prepared, replace(cells[0], options={"mode": "?"}), Run("test"))
     assert row["status"] == "error"
     assert "Traceback" in row["error"]
     assert "mode" in row["error"]
@@ -151,8 +152,8 @@ def test_an_interrupted_run_goes_on_with_its_tree_time_and_bound(
     prepared: tasks.Prepared, honest: solver.Solution, cells: list[Cell]
 ) -> None:
     cell = start_for(cells[0], honest, "1/100")
-    plain = tasks.solve_cell(prepared, cells[0], tasks.Run("test"))
-    row = tasks.solve_cell(prepared, cell, tasks.Run("test"))
+    plain = tasks.solve_cell(prepared, cells[0], Run("test"))
+    row = tasks.solve_cell(prepared, cell, Run("test"))
     assert row["seconds"] > 7
     assert row["iterations"] > 11
     assert row["objective_exact"] == plain["objective_exact"]
@@ -166,7 +167,7 @@ class Picky(Branches):
     """Goes on from the states that it likes."""
 
     name = "picky"
-    traits = replace(Branches.traits, resumes=True)
+    capabilities = replace(Branches.capabilities, resumes=True)
     given: ClassVar[list[bool]] = []
 
     @classmethod
@@ -200,7 +201,7 @@ def test_a_state_that_the_solver_refuses_is_done_without(
     write_state(tmp_path / "given", {"good": np.array([good])}, cell.identity)
     content = (tmp_path / "given").read_bytes()
     shelf.take("t", 0, content, len(content))
-    row = tasks.solve_cell(prepared, cell, tasks.Run("test"))
+    row = tasks.solve_cell(prepared, cell, Run("test"))
     assert (row["status"], row["error"]) == ("optimal", None)
     assert Picky.given == given
     # What the state has counted is not added once more.
@@ -282,7 +283,7 @@ def talk(monkeypatch: pytest.MonkeyPatch, prepared: tasks.Prepared, cells: list[
     def solve(extra: dict[str, Any], **changes: Any) -> dict[str, Any]:
         monkeypatch.setattr(Talker, "extra", extra)
         cell = replace(cells[0], **{"solver": "talker", "options": {}, **changes})
-        return tasks.solve_cell(prepared, cell, tasks.Run("test"))
+        return tasks.solve_cell(prepared, cell, Run("test"))
 
     return solve
 
@@ -326,14 +327,14 @@ def test_a_cell_may_be_a_shard_that_begins_with_anothers_tree(
         asked.append((self.shard, start))
         return solve(self, problem, lam, limits, start, *more)
 
-    monkeypatch.setattr(Branches, "traits", replace(Branches.traits, shards=True))
+    monkeypatch.setattr(Branches, "traits", replace(Branches.capabilities, shards=True))
     monkeypatch.setattr(Branches, "_solve", spy)
     tree = prepared.problem.grow(-1)
     cell = replace(cells[0], shard=Shard(2, 5), incumbent=tree.to_json())
-    assert tasks.solve_cell(prepared, cell, tasks.Run("test"))["status"] == "optimal"
+    assert tasks.solve_cell(prepared, cell, Run("test"))["status"] == "optimal"
     ((shard, start),) = asked
     assert shard == Shard(2, 5)
     assert start is not None
     assert start.to_json() == tree.to_json()
     beyond = replace(cell, shard=Shard(5, 5))
-    assert "no part 5 of 5" in tasks.solve_cell(prepared, beyond, tasks.Run("test"))["error"]
+    assert "no part 5 of 5" in tasks.solve_cell(prepared, beyond, Run("test"))["error"]

@@ -10,11 +10,11 @@ import pytest
 
 from solver.baselines.tao.alternation import LEAF, Alternation, Cut
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
-from solver.objective.exact import Prices
+from solver.objective.exact import CostScale
 
 
 class Floats:
-    """Prices in float64."""
+    """CostScale in float64."""
 
     def __init__(self, split: float) -> None:
         self.split = split
@@ -34,17 +34,17 @@ class Made:
         self.weights = rng.randint(1, 4, self.n_rows)
         lam = Fraction(int(rng.randint(0, 6)), 100)
         self.losses: Losses
-        self.prices: Any
+        self.cost_scale: Any
         if is_regression:
             values = rng.normal(size=(self.n_rows, rng.randint(1, 3))) + self.codes[:, :1]
             self.losses = SquaredErrors(values - values.mean(axis=0), self.weights)
-            self.prices = Floats(float(lam) * self.weights.sum())
+            self.cost_scale = Floats(float(lam) * self.weights.sum())
         else:
             counts = np.zeros((self.n_rows, 3), np.int64)
             labels = (self.codes.sum(axis=1) // 2 + (rng.rand(self.n_rows) < 0.2)) % 3
             counts[np.arange(self.n_rows), labels] = self.weights
             self.losses = Misclassified(counts)
-            self.prices = Prices.plain(lam, int(self.weights.sum()))
+            self.cost_scale = CostScale.plain(lam, int(self.weights.sum()))
         self.rng = rng
 
     def shape(self, depth: int) -> Any:
@@ -56,7 +56,7 @@ class Made:
         return number, (self.shape(depth - 1), self.shape(depth - 1))
 
     def tree(self, shape: Any, smallest: int = 0) -> Alternation:
-        made = Alternation(self.codes, self.arities, self.losses, self.prices, smallest)
+        made = Alternation(self.codes, self.arities, self.losses, self.cost_scale, smallest)
         made.plant(shape, lambda number: Cut(*divmod(number, 100)))
         return made
 
@@ -100,18 +100,18 @@ def best_move(made: Made, node: Any, smallest: int) -> Any:
     """The least cost of all that a split may become, its descendants as they are."""
     _, rows, (left, right) = node
     splits = splits_of(node)
-    found = [made.prices.cost(errors_of(made, node, rows)[0], splits)]
-    found.append(made.prices.cost(made.losses.fit(rows)[1], 0))
+    found = [made.cost_scale.cost(errors_of(made, node, rows)[0], splits)]
+    found.append(made.cost_scale.cost(made.losses.fit(rows)[1], 0))
     for child in (left, right):
         errors, sizes = errors_of(made, child, rows)
         if all(size >= smallest for size in sizes.values()):
-            found.append(made.prices.cost(errors, splits_of(child)))
+            found.append(made.cost_scale.cost(errors, splits_of(child)))
     for feature, arity in enumerate(made.arities.tolist()):
         for code in range(arity - 1):
             other = (100 * feature + code, rows, (left, right))
             errors, sizes = errors_of(made, other, rows)
             if all(size >= smallest for size in sizes.values()):
-                found.append(made.prices.cost(errors, splits))
+                found.append(made.cost_scale.cost(errors, splits))
     return min(found)
 
 
@@ -163,7 +163,7 @@ def test_the_cost_falls_until_no_move_is_left(seed: int, is_regression: bool) ->
         assert len(node[1]) == len(tree.rows[i])
         assert min(len(child[1]) for child in node[2]) > 0
         assert best_move(made, node, 0) >= (
-            made.prices.cost(errors_of(made, node, node[1])[0], splits_of(node))
+            made.cost_scale.cost(errors_of(made, node, node[1])[0], splits_of(node))
             - made.losses.tolerance
         )
 
@@ -174,10 +174,10 @@ def test_in_a_hurry_it_prunes_as_well_as_can_be(seed: int) -> None:
     tree = made.tree(made.shape(4))
 
     def pruned(node: Any) -> Any:
-        leaf = made.prices.cost(made.losses.fit(node[1])[1], 0)
+        leaf = made.cost_scale.cost(made.losses.fit(node[1])[1], 0)
         if node[0] is None:
             return leaf
-        return min(leaf, made.prices.cost(0, 1) + sum(map(pruned, node[2])))
+        return min(leaf, made.cost_scale.cost(0, 1) + sum(map(pruned, node[2])))
 
     least = pruned(grown(made, tree.shape(number_of), np.arange(made.n_rows)))
     tree.improve(stop=lambda: True)
@@ -188,7 +188,7 @@ def test_rows_that_do_not_care_leave_the_cut_in_the_middle() -> None:
     codes = np.array([[0], [1], [8], [9]], np.int32)
     counts = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
     tree = Alternation(
-        codes, np.array([10], np.int32), Misclassified(counts), Prices.plain(Fraction(0), 4)
+        codes, np.array([10], np.int32), Misclassified(counts), CostScale.plain(Fraction(0), 4)
     )
     tree.plant((0, (LEAF, LEAF)), lambda number: Cut(0, number))
     assert tree.cost == 1

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from solver import Limits, Problem, regularization_path, solve
-from solver.base import Watch
+from solver.base import Monitor
 from solver.trees.pruning import prunings
 from solver.verify.scorer import score
 from tests.strategies import random_table
@@ -101,7 +101,7 @@ def test_a_start_may_be_better_than_cart() -> None:
 def test_a_stopped_one_has_pruned() -> None:
     rng = np.random.RandomState(0)
     problem = Problem.from_codes(rng.randint(0, 2, (300, 12)), rng.randint(0, 2, 300))
-    stopped = solve(problem, "0.05", "tao", watch=Watch(stop=lambda: True))
+    stopped = solve(problem, "0.05", "tao", monitor=Monitor(stop=lambda: True))
     leaf = Fraction(problem.leaf_errors, problem.total_weight)
     assert stopped.objective <= leaf
     assert stopped.iterations == 1
@@ -134,7 +134,7 @@ def test_rounding_never_goes_on_without_end() -> None:
         return False
 
     cart = solve(problem, "0.1", "cart")
-    tao = solve(problem, "0.1", "tao", watch=Watch(stop=stop))
+    tao = solve(problem, "0.1", "tao", monitor=Monitor(stop=stop))
     assert tao.objective <= cart.objective
-    path = regularization_path(problem, "0.1", "tao", watch=Watch(stop=stop))
+    path = regularization_path(problem, "0.1", "tao", monitor=Monitor(stop=stop))
     assert all(before.splits > after.splits for before, after in pairwise(path.trees))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from solver.branches.paper.engine import PaperEngine
 from solver.branches.paper.kernels import FULL, PROVEN, RUNNING
 from solver.branches.paper.state import resize
-from solver.engine.tree_constraints import Scope
+from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import Prices, objective
+from solver.objective.exact import CostScale, objective
 from solver.problem.problem import Problem
-from tests.strategies import prices, structural_limits, tables
+from tests.strategies import cost_scale, structural_limits, tables
 
 THOROUGH = settings(
     max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -27,8 +27,8 @@ def make_engine(problem: Problem, lam: Fraction, limits: Limits | None = None) -
     most = max(len(problem.codes) - 1, 0)
     if limits.splits is not None:
         most = min(most, limits.splits)
-    costs = Prices.build(lam, problem.total_weight, problem.leaf_errors, most)
-    return PaperEngine(problem, costs, Scope.of(problem, lam, limits))
+    costs = CostScale.build(lam, problem.total_weight, problem.leaf_errors, most)
+    return PaperEngine(problem, costs, TreeConstraints.of(problem, lam, limits))
 
 
 def finish(engine: PaperEngine, iterations: int = 10_000) -> int:
@@ -54,7 +54,7 @@ def hard() -> Problem:
 @given(tables(), structural_limits(), st.data())
 def test_the_answer_is_that_of_the_oracle(table, limits, data):
     problem = table.problem()
-    lam = data.draw(prices(problem.total_weight))
+    lam = data.draw(cost_scale(problem.total_weight))
     engine = make_engine(problem, lam, limits)
     finish(engine)
     tree = problem.grow(engine.shape())
@@ -70,7 +70,7 @@ def test_the_answer_is_that_of_the_oracle(table, limits, data):
 @given(tables(), structural_limits(), st.data())
 def test_bounds_hold_and_close_in_on_the_way(table, limits, data):
     problem = table.problem()
-    lam = data.draw(prices(problem.total_weight))
+    lam = data.draw(cost_scale(problem.total_weight))
     engine = make_engine(problem, lam, limits)
 
     def cost(errors: int | Fraction, splits: int) -> int | Fraction:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver.errors import InputError
-from solver.objective.exact import Prices, SquaredPrices
+from solver.objective.exact import CostScale, SquaredPrices
 from solver.quantbnb.paper.engine import FULL, PROVEN, RUNNING, PaperEngine
 from solver.quantbnb.paper.layout import BOUNDS, EFFORT, tabulate_classes, tabulate_squares
 from tests import naive
@@ -26,7 +26,7 @@ THOROUGH = settings(
 def prices_for(counts, lam):
     weight = int(counts.sum())
     errors = weight - int(counts.sum(axis=0).max())
-    return Prices.build(Fraction(lam), weight, errors, max(len(counts) - 1, 0))
+    return CostScale.build(Fraction(lam), weight, errors, max(len(counts) - 1, 0))
 
 
 def classifier(codes, counts, arities, lam=0, depth=2, **options) -> PaperEngine:
@@ -88,7 +88,7 @@ def test_the_answer_is_that_of_the_plain_search(problem, classes):
     tree = engine._best
     assert Fraction(tree.loss) / int(counts.sum()) + lam * tree.splits == best.objective
     assert tree.splits == best.splits
-    assert engine.proven == engine.achieved == engine.prices.cost(int(tree.loss), tree.splits)
+    assert engine.proven == engine.achieved == engine.cost_scale.cost(int(tree.loss), tree.splits)
 
 
 def least_squares(codes, values, weights, depth, smallest, price):
@@ -127,8 +127,8 @@ def test_regression_finds_the_least_squared_error(problem, outputs):
     values = rng.integers(-20, 20, (len(codes), outputs))
     weights = rng.integers(1, 4, len(codes))
     table = tabulate_squares(codes, weights, values + 1000.0)
-    prices = SquaredPrices(lam, int(weights.sum()), Fraction(1, 2**30))
-    engine = finish(PaperEngine(table, arities, prices, depth, **options), 7)
+    cost_scale = SquaredPrices(lam, int(weights.sum()), Fraction(1, 2**30))
+    engine = finish(PaperEngine(table, arities, cost_scale, depth, **options), 7)
     smallest = options["min_leaf"]
     best = least_squares(
         codes.tolist(), values.tolist(), weights.tolist(), depth, smallest, lam * weights.sum()
@@ -218,8 +218,8 @@ def test_regression_begins_with_cart():
     codes = np.argsort(rng.random((80, 3)), axis=0).astype(np.int32)
     values = rng.normal(size=(80, 1)) + (codes[:, :1] > 30)
     table = tabulate_squares(codes, np.ones(80, np.int64), values)
-    prices = SquaredPrices(Fraction(0), 80, Fraction(1, 2**30))
-    engine = PaperEngine(table, np.full(3, 80), prices, 3, start=None)
+    cost_scale = SquaredPrices(Fraction(0), 80, Fraction(1, 2**30))
+    engine = PaperEngine(table, np.full(3, 80), cost_scale, 3, start=None)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(codes, values)
     assert engine.achieved == pytest.approx(((values[:, 0] - model.predict(codes)) ** 2).sum())
 

@@ -17,7 +17,7 @@ from solver.quantbnb import QuantBnB
 from solver.quantbnb.paper.layout import BOUNDS
 from solver.verify.scorer import score
 from tests.solver.test_catalogue import check_against_oracle, check_solution
-from tests.strategies import ordered_tables, prices, structural_limits, tables
+from tests.strategies import cost_scale, ordered_tables, structural_limits, tables
 
 QUICK = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -44,7 +44,7 @@ def drawn_limits(data: st.DataObject) -> Limits:
 @given(data=st.data())
 def test_it_agrees_with_the_oracle(bound: str, data: st.DataObject) -> None:
     table = data.draw(st.one_of(ordered_tables(), tables(max_arity=2)))
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     options = {"mode": "paper", "bound": bound}
     check_against_oracle(QuantBnB, options, table, lam, drawn_limits(data))
 
@@ -53,7 +53,7 @@ def test_it_agrees_with_the_oracle(bound: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_it_is_anytime(data: st.DataObject) -> None:
     table = data.draw(ordered_tables())
-    lam = data.draw(prices(sum(table.weights)))
+    lam = data.draw(cost_scale(sum(table.weights)))
     nodes = data.draw(st.sampled_from([0, 1, 2, 5, 11, 40]))
     limits = replace(drawn_limits(data), nodes=nodes)
     problem = table.problem()

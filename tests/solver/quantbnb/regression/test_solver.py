@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import Limits, Problem, Status
-from solver.base import Snapshot, Watch
+from solver.base import Monitor, Snapshot
 from solver.objective.exact import objective
 from solver.verify.scorer import score
 from tests.naive import least_squares_cost
@@ -115,7 +115,9 @@ def test_a_solve_goes_on_from_a_snapshot(lam: str) -> None:
     straight = solver.solve(problem, lam, solver="quantbnb", limits=limits)
     seen: list[Snapshot] = []
     short = Limits(depth=3, nodes=straight.nodes // 2)
-    solver.solve(problem, lam, solver="quantbnb", limits=short, watch=Watch(snapshot=seen.append))
+    solver.solve(
+        problem, lam, solver="quantbnb", limits=short, monitor=Monitor(snapshot=seen.append)
+    )
     told = seen[-1].state
     assert told is not None
     state: dict[str, Any] = {name: array.copy() for name, array in told().items()}

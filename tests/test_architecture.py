@@ -1,0 +1,139 @@
+"""The structure that docs/architecture.md draws: rooms, their order, and how large they may be."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FLOORS = ("solver", "sweep", "pipelines")
+
+LAYERS = (
+    "solver.errors",
+    "solver.features",
+    "solver.objective",
+    "solver.limits",
+    "solver.trees",
+    "solver.encodings",
+    "solver.problem",
+    "solver.solution solver.kernels solver.verify",
+    "solver.shards",
+    "solver.base",
+    "solver.engine solver.path",
+    "solver.baselines",
+    "solver.branches solver.osdt solver.quantbnb solver.proper",
+    "solver.theory",
+    "solver.catalogue",
+    "solver.estimators",
+    "solver",
+    "sweep.storage sweep.datasets",
+    "sweep.spec",
+    "sweep.plan",
+    "sweep.events",
+    "sweep.rows",
+    "sweep.store",
+    "sweep.worker",
+    "sweep.clusters",
+    "sweep.graph",
+    "sweep.verify",
+    "sweep",
+    "pipelines.option_labels pipelines.tables pipelines.progress pipelines.background",
+    "pipelines.reproduce",
+    "pipelines.report.data",
+    "pipelines.report.analysis",
+    "pipelines.report.charts",
+    "pipelines.report.pages",
+    "pipelines.report.write",
+    "pipelines.report.summary",
+    "pipelines.report",
+    "pipelines.cli",
+    "pipelines",
+    "treesweep",
+)
+"""Rooms from the lowest to the highest. Those of a line know nothing of each other."""
+
+MOST_MODULES, MOST_LINES = 20, 600
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the product by its dotted name; a package is its ``__init__``."""
+    found = {"treesweep": ROOT / "treesweep.py"}
+    for floor in FLOORS:
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
+    """What a module imports of the product, in functions and for type checking too."""
+    found = set()
+    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inside & modules().keys() or {node.module}
+    return frozenset(found & modules().keys() - {name})
+
+
+def room_of(name: str) -> str:
+    """The longest entry of LAYERS that a module lies in."""
+    rooms = {room for line in LAYERS for room in line.split()}
+    parts = name.split(".")
+    return next(
+        ".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in rooms
+    )
+
+
+def test_imports_go_down() -> None:
+    height = {room: level for level, line in enumerate(LAYERS) for room in line.split()}
+    up = []
+    for name in modules():
+        here = room_of(name)
+        for other in imports(name):
+            there = room_of(other)
+            if here != there and height[there] >= height[here]:
+                up.append(f"{name} imports {other}")
+    assert up == []
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_room_is_crowded(floor: str) -> None:
+    crowded = {}
+    for folder in {path.parent for path in (ROOT / floor).rglob("*.py")}:
+        count = len([path for path in folder.glob("*.py") if path.name != "__init__.py"])
+        if count > MOST_MODULES:
+            crowded[str(folder.relative_to(ROOT))] = count
+    assert crowded == {}
+
+
+def test_no_module_is_long() -> None:
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
+
+
+def test_every_room_says_what_is_in_it_and_what_is_not() -> None:
+    silent = []
+    for name, path in modules().items():
+        if path.name == "__init__.py":
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            if "Here: " not in text or "Not here: " not in text:
+                silent.append(name)
+    assert silent == []
+
+
+def test_every_test_of_a_module_stands_where_the_module_stands() -> None:
+    """A test file below a room's folder is named after a module there, or after a subject."""
+    floors = [path for floor in FLOORS for path in (ROOT / "tests" / floor).rglob("test_*.py")]
+    astray = [
+        str(path.relative_to(ROOT))
+        for path in floors
+        if not (ROOT / path.parent.relative_to(ROOT / "tests")).is_dir()
+    ]
+    assert astray == []
