@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
+from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Scale
+from solver.features.values import Category
 from solver.objective.squared_error import check_targets
 from solver.problem.target import check_classes
 from solver.trees.tree import Task
@@ -59,6 +61,44 @@ def _arity_of(test: Any) -> int:
     if not isinstance(test, (CategoryTest, ThresholdTest, SurfaceTest, Scale)):
         raise InputError(f"tests has {test!r}, which is no test of solver.features.node_tests")
     return test.arity
+
+
+def read_columns(
+    columns: Mapping[str, ColumnSpec] | None, tests: Sequence[NodeTest | Scale]
+) -> dict[str, ColumnSpec]:
+    """How the columns of tests are read; by default as the tests need it.
+
+    Raises
+    ------
+    InputError
+        If tests that ask for categories and others read a column that is not described.
+    """
+    known = dict(columns or {})
+    asked: dict[str, list[Category]] = {}
+    kinds: dict[str, set[str]] = {}
+    for test in tests:
+        names = (test.column,) if isinstance(test, Scale) else test.columns
+        for name in (name for name in names if name not in known):
+            values = asked.setdefault(name, [])
+            if isinstance(test, CategoryTest):
+                values += [value for group in test.groups for value in group]
+            kinds.setdefault(name, set()).add(_kind_of(test))
+    for name, found in kinds.items():
+        if len(found) > 1:
+            raise InputError(
+                f"tests read the column {name!r} as {' and as '.join(sorted(found))}",
+                "say in columns how it is read",
+            )
+        (kind,) = found
+        spec = ColumnSpec.of_categories(asked[name])
+        known[name] = spec if kind == "category" and spec.values != "mixed" else ColumnSpec(kind)
+    return known
+
+
+def _kind_of(test: NodeTest | Scale) -> str:
+    if isinstance(test, CategoryTest):
+        return "category"
+    return "number" if isinstance(test, SurfaceTest) else test.unit
 
 
 def read_classes(classes: Sequence[Any] | None, labels: NDArray[Any]) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from solver.problem.from_codes import (
     read_arities,
     read_classes,
     read_codes,
+    read_columns,
     read_target,
 )
 from solver.problem.target import read_labels, read_targets
@@ -230,6 +231,8 @@ class Problem:
             Number of codes of each feature; by default that of its test, or the largest code + 1.
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
+        columns : dict, optional
+            How the columns that the tests read are read; by default as the tests need it.
         classes : sequence, optional
             The label that each target code stands for: different texts, numbers or booleans. By
             default the code itself.
@@ -259,6 +262,7 @@ class Problem:
             tests = [default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
             kind = "number" if ordered else "category"
             columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
+        columns = read_columns(columns, tests)
         scales = [isinstance(test, Scale) for test in tests]
         given = _row_weights(weights, n_rows)
         kept, row_weights = given.whole > 0, given.positive.whole
@@ -278,7 +282,7 @@ class Problem:
             classes=known,
             n_rows=n_rows,
             preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
-            columns=dict(columns or {}),
+            columns=columns,
             target=", ".join(names),
             encoding=encoding,
             weight_scale=given.scale,

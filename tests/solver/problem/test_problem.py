@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Tree, export_text, solve
+from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
+from solver.features.oblique_tests import HyperplaneTest
 from tests.strategies import tables
 
 FRAME = pd.DataFrame(
@@ -246,6 +248,31 @@ def test_the_arity_of_a_feature_is_that_of_its_test() -> None:
     test = CategoryTest("a", (("x",), ("y",), ("z",)))
     problem = Problem.from_codes([[0], [1]], [0, 1], tests=[test])
     assert problem.arities.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("test", "values"),
+    [
+        (CategoryTest("a", (("x", None), ("1",))), [None, "1"]),
+        (CategoryTest("a", ((1, "1"), (True, 2.5))), ["1", True]),
+        (ThresholdTest("a", 0.5), [0.25, 1]),
+        (ThresholdTest("a", 86400.0, unit="date"), ["1970-01-01", "1970-01-03"]),
+        (HyperplaneTest.of(("a", "b"), [1.0, 1.0], 2.5), [1, 2]),
+    ],
+)
+def test_tests_say_how_their_columns_are_read(test: Any, values: list[Any]) -> None:
+    problem = Problem.from_codes([[0], [1]], [0, 1], tests=[test])
+    tree = Tree.from_json(problem.grow((0, (-1, -1))).to_json())
+    frame = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": [1, 1]})
+    assert tree.predict(frame).tolist() == [0, 1]
+
+
+def test_tests_that_read_a_column_otherwise_need_its_description() -> None:
+    tests = [CategoryTest("a", ((1,), (2,))), ThresholdTest("a", 0.5)]
+    given: dict[str, Any] = {"codes": [[0, 0], [1, 1]], "target": [0, 1], "tests": tests}
+    with pytest.raises(InputError, match="column 'a' as category and as number; say in columns"):
+        Problem.from_codes(**given)
+    Problem.from_codes(**given, columns={"a": ColumnSpec("number")})
 
 
 @pytest.mark.parametrize("classes", [np.array([5, 6]), np.array(["p", "q"]), [True, 1]])
