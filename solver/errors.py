@@ -8,7 +8,18 @@ class InputError(ValueError):
 
     The message is one line that names the thing and the remedy. The command line prints it
     without a traceback and exits with code 2.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong; or the whole message, where nobody gives another remedy.
+    remedy : str
+        What to do; it follows in the message.
     """
+
+    def __init__(self, what: str = "", remedy: str = "") -> None:
+        super().__init__(f"{what}; {remedy}" if remedy else what)
+        self.what = what
 
 
 class StateError(InputError):

@@ -96,8 +96,8 @@ class ColumnSpec:
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
         """The same for a tree that asks for these categories only, or for missing values."""
-        wanted = {key_of(written(value)) for value in asked if isinstance(value, str)}
-        wanted |= set(map(key_of, gap_texts(self.texts)))
+        kept = (*asked, *gap_texts(self.texts))
+        wanted = {key_of(written(value)) for value in kept if isinstance(value, str)}
         texts = tuple(text for text in self.texts if key_of(written(text)) in wanted)
         return replace(self, texts=texts)
 
@@ -174,8 +174,8 @@ class ColumnSpec:
         types = pd.api.types
         if types.is_datetime64_any_dtype(dtype):
             raise InputError(
-                f"column {column.name!r} cannot be read as numbers: it has dates; "
-                f"{remedy(column.name, 'date')}"
+                f"column {column.name!r} cannot be read as numbers: it has dates",
+                remedy(column.name, "date"),
             )
         if types.is_complex_dtype(dtype):
             raise unreadable(column.name, "complex numbers")
@@ -194,8 +194,8 @@ class ColumnSpec:
             values[np.isin(values, same)] = np.nan
         if np.any(np.isinf(values)):
             raise InputError(
-                f"column {column.name!r} has an infinite value; replace it by a number, or leave "
-                "it empty so that it counts as missing"
+                f"column {column.name!r} has an infinite value",
+                "replace it by a number, or leave it empty so that it counts as missing",
             )
         return np.asarray(values + 0.0)  # no −0
 
@@ -218,20 +218,21 @@ class ColumnSpec:
             if isinstance(number, str):
                 lacking = f"{{kind: number, missing: [{as_yaml(str(value))}]}}"
                 raise InputError(
-                    f"column {name!r} cannot be read as numbers: it has the value {value!r}; "
-                    f"correct it, or {remedy(name, lacking, 'category')}"
+                    f"column {name!r} cannot be read as numbers: it has the value {value!r}",
+                    f"correct it, or {remedy(name, lacking, 'category')}",
                 )
             if not is_exact(number):
                 raise InputError(
                     f"column {name!r} has whole numbers beyond 2^53, which are not exact as "
-                    f"numbers, e.g. {number}; {remedy(name, 'drop', 'category')}"
+                    f"numbers, e.g. {number}",
+                    remedy(name, "drop", "category"),
                 )
             numbers.append(float(number))
             kinds.add(isinstance(number, bool))
         if len(kinds) > 1:
             raise InputError(
-                f"column {name!r} mixes booleans and numbers; make them alike, or "
-                f"{remedy(name, 'category')}"
+                f"column {name!r} mixes booleans and numbers",
+                f"make them alike, or {remedy(name, 'category')}",
             )
         if pair := merged_numbers(zip(raw, numbers, strict=True)):
             raise _merged_numbers(name, pair)
@@ -424,7 +425,7 @@ def is_missing(column: pd.Series[Any]) -> NDArray[np.bool_]:
 
 
 def _signaling(column: pd.Series[Any]) -> InputError:
-    return InputError(f"column {column.name!r} has a signaling NaN; leave the value empty")
+    return InputError(f"column {column.name!r} has a signaling NaN", "leave the value empty")
 
 
 def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> tuple[str | None, Any]:
@@ -490,17 +491,18 @@ def _refuse_merged(name: Any, values: Iterable[tuple[Any, Category]]) -> None:
         return
     if isinstance(pair[0], (int, float, Decimal, np.number)):
         raise _merged_numbers(name, pair)
-    types = [type(value).__name__ for value in pair]
+    types = " and ".join(type(value).__name__ for value in pair)
     raise InputError(
-        f"column {name!r} has two values that both read {str(pair[0])!r}, {types[0]} and "
-        f"{types[1]}; tell them apart in their text, or {remedy(name, 'drop')}"
+        f"column {name!r} has two values that both read {str(pair[0])!r}, {types}",
+        f"tell them apart in their text, or {remedy(name, 'drop')}",
     )
 
 
 def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
     return InputError(
         f"column {name!r} has the numbers {pair[0]} and {pair[1]}, which differ by less than "
-        f"floats can; round them, turn them into text, or {remedy(name, 'drop')}"
+        "floats can",
+        f"round them, turn them into text, or {remedy(name, 'drop')}",
     )
 
 
@@ -552,11 +554,8 @@ def _nature(column: pd.Series[Any]) -> str:
 def _few_whole(values: NDArray[np.float64], few_values: int) -> bool:
     """Whether these are whole numbers of few distinct values."""
     present = values[~np.isnan(values)]
-    return bool(
-        few_values
-        and np.all(present == np.floor(present))
-        and len(pd.unique(present)) <= few_values
-    )
+    whole = few_values and np.all(present == np.floor(present))
+    return bool(whole and len(pd.unique(present)) <= few_values)
 
 
 def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Category]) -> None:
@@ -579,7 +578,7 @@ def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
         narrow = column.astype(np.float64)
         if np.any((narrow != column) & column.notna()):
             raise InputError(
-                f"column {column.name!r} has numbers of more than 64 bits; round them to float64"
+                f"column {column.name!r} has numbers of more than 64 bits", "round them to float64"
             )
         column = narrow
     try:

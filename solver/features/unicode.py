@@ -25,5 +25,6 @@ def check_storable(text: str, what: str) -> None:
     if not is_storable(text):
         raise InputError(
             f"{what} {text!a} holds a lone surrogate, half a character that no file in UTF-8 can "
-            "hold; replace it"
+            "hold",
+            "replace it",
         )

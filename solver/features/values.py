@@ -97,7 +97,9 @@ def as_category(value: Any, name: Any) -> Category:
         if value.is_nan() if isinstance(value, Decimal) else np.isnan(value):
             return None
         if abs(value) == math.inf:
-            raise InputError(f"column {name!r} has an infinite value; replace it or leave it empty")
+            raise InputError(
+                f"column {name!r} has an infinite value", "replace it or leave it empty"
+            )
         if isinstance(value, Decimal):
             if value and value.adjusted() > _LARGEST:
                 raise _too_large(name)
@@ -253,15 +255,15 @@ def lost_number(raw: Any, numbers: NDArray[np.float64]) -> int | None:
 def unreadable(name: Any, what: str) -> InputError:
     """The refusal of values that no test can read."""
     return InputError(
-        f"column {name!r} holds {what}, which no test can read; turn it into text or numbers, or "
-        f"{remedy(name, 'drop')}"
+        f"column {name!r} holds {what}, which no test can read",
+        f"turn it into text or numbers, or {remedy(name, 'drop')}",
     )
 
 
 def _too_large(name: Any) -> InputError:
     return InputError(
-        f"column {name!r} has a number beyond 2^{_BITS}; turn it into text, or "
-        f"{remedy(name, 'drop')}"
+        f"column {name!r} has a number beyond 2^{_BITS}",
+        f"turn it into text, or {remedy(name, 'drop')}",
     )
 
 

@@ -148,5 +148,4 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
 
 def _of_target(error: InputError, remedy: str) -> InputError:
     """The refusal of a column, as that of a target: what it advises is for features."""
-    what = str(error).partition(";")[0].replace("column", "target", 1)
-    return InputError(f"{what}; {remedy}")
+    return InputError(f"target{error.what.removeprefix('column')}", remedy)

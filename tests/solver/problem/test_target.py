@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,3 +99,29 @@ def test_labels_are_found_whatever_their_type(classes, values, found):
 def test_targets_of_regression_do_not_merge():
     with pytest.raises(InputError, match=r"target 'y' has whole numbers beyond 2\^53"):
         read_targets(pd.DataFrame({"y": [2**53, 2**53 + 1]}))
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ([pd.Interval(0, 1), "(0, 1]"], "two values that both read '(0, 1]', Interval and str"),
+        (["a;b\udc80", "c"], r": the value 'a;b\udc80' holds a lone surrogate, half a character "
+                             "that no file in UTF-8 can hold"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_target_is_told_in_full(values, message):
+    column = pd.Series(values, dtype=object, name="a;b")
+    with pytest.raises(InputError) as caught:
+        read_labels(column)
+    told = message if message.startswith(":") else f" has {message}"
+    assert str(caught.value) == f"target 'a;b'{told}; make its labels text"
+
+
+def test_a_semicolon_ends_no_message_of_regression():
+    with pytest.raises(InputError) as caught:
+        read_targets(pd.DataFrame({"a; column": [1, "2; 3"]}, dtype=object))
+    assert str(caught.value) == (
+        "target 'a; column' cannot be read as numbers: it has the value '2; 3'; regression needs "
+        "a finite number in every row"
+    )
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
