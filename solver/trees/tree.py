@@ -86,7 +86,7 @@ class Tree:
         Names of the target columns of regression, in the order of the nodes' values.
     weight_scale : Fraction or None
         What the given weights of the rows were multiplied by to be the whole ones that the nodes
-        count; None if they count rows.
+        count; None if they count rows. Trees that differ in it alone are equal.
     """
 
     nodes: tuple[Node, ...]
@@ -95,7 +95,7 @@ class Tree:
     columns: dict[str, ColumnSpec] = field(default_factory=dict)
     target: str = "target"
     outputs: tuple[str, ...] = ()
-    weight_scale: Fraction | None = None
+    weight_scale: Fraction | None = field(default=None, compare=False)
 
     @property
     def task(self) -> Task:
