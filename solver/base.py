@@ -211,7 +211,7 @@ class Series:
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where another series stood, before the first solve.
+        """Go on where another series ended, before the first solve.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
 class Solver(ABC):
     """Base of all solvers.
 
-    A subclass names itself, declares its traits and options, and implements ``_solve``.
+    A subclass names itself, declares its capabilities and options, and implements ``_solve``.
     """
 
     name: ClassVar[str]
@@ -363,14 +363,14 @@ class Solver(ABC):
             The price of a split.
         limits : Limits, optional
         start : Tree, optional
-            An incumbent to begin with, e.g. from a checkpoint. It may be given beside a state, and
-            be better than the state's own.
+            An incumbent to begin with, e.g. from a checkpoint. It may be given together with a
+            state, and be better than the state's own.
         monitor : Monitor, optional
             How the caller follows and stops the search.
         state : mapping of str to array, optional
             What a :class:`Snapshot` gave of the same search: the same problem, λ, options and
             structural limits, by the same version of the solver. The search goes on exactly where
-            it stood. ``iterations`` and ``nodes`` of the Solution count the whole search,
+            it ended. ``iterations`` and ``nodes`` of the Solution count the whole search,
             ``limits.seconds``, ``seconds`` and the trace this call only.
 
         Raises

@@ -68,7 +68,7 @@ def merge(solutions: Sequence[Solution]) -> Solution:
 
 
 def _sums(solutions: Sequence[Solution]) -> dict[str, int]:
-    """Counts that all parts report beside, added up, but for what each finds anew."""
+    """Counts that all parts report, added up, but for what each finds anew."""
     counts = {name: value for name, value in solutions[0].extra.items() if type(value) is int}
     names = counts.keys() - {RULES}
     every = [n for n in names if all(type(s.extra.get(n)) is int for s in solutions)]

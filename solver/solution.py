@@ -78,7 +78,7 @@ class Solution:
         Objectives that differ by no more are taken for equal: floats of regression are rounded,
         and weights of too many digits. Else 0: what is optimal is so exactly.
     extra : dict
-        What the solver reports beside, by name: plain data as JSON has it, no NaN, no infinity.
+        What else the solver reports, by name: plain data as JSON has it, no NaN, no infinity.
     """
 
     tree: Tree

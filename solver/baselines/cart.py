@@ -29,7 +29,7 @@ class Cart(Solver):
     regression the impurity is the squared error, and the pruned tree the best of all prunings.
 
     Numbers are given to scikit-learn as their ranks, which part the rows as the numbers do, but
-    are not rounded to float32. A threshold stands in the middle of the ranks on both sides.
+    are not rounded to float32. A threshold is the middle of the ranks on both sides.
 
     References
     ----------
@@ -102,7 +102,7 @@ class Cart(Solver):
         limited: dict[str, Any] = {
             "random_state": self.settings["seed"],
             "max_depth": limits.depth,
-            # It takes the memory of so many at once.
+            # It takes the memory of that many at once.
             "max_leaf_nodes": limits.splits and min(limits.splits, len(problem.codes)) + 1,
             "min_weight_fraction_leaf": least / problem.total_weight,
         }

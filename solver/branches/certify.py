@@ -10,13 +10,13 @@ import numpy as np
 
 from solver.base import Monitor
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels.ao_star import FULL, RUNNING
 from solver.branches.kernels.memo import feature_of
 from solver.branches.kernels.state import LEFT, OPENED
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.kernels.bit_table import Ints, Table
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import FULL, RUNNING, Ints
 from solver.kernels.jit import kernel
 from solver.limits import Limits
 from solver.objective.exact import CostScale
@@ -122,7 +122,7 @@ def _prove(
                 raise InputError("the proof does not fit into the memory limit")
             if monitor.stop():
                 raise InputError("the proof was stopped before its end")
-        if engine.proven < goal:
+        if engine.lower_bound < goal:
             raise InputError(
                 f"at λ = {lam} a tree of {count(errors, 'error')} and "
                 f"{count(splits, 'split')} is not optimal: "
@@ -131,7 +131,7 @@ def _prove(
         events = engine.log.events[: int(engine.log.used[0])]
         rows = np.zeros((len(events) + 1, 5), np.int64)
         rows = rows[: script(engine.table, events, rows, np.zeros(len(rows), np.int64))]
-        rows[0, 3] = min(engine.proven, goal)
+        rows[0, 3] = min(engine.lower_bound, goal)
     level, feature, code, bound, rule = rows.T
     return Certificate(
         lam=[str(lam)] * len(rows),

@@ -16,7 +16,6 @@ from solver.branches.kernels.state import (
     DIVING,
     FRAMES,
     HAS_JOINT,
-    INFINITE,
     ITERATIONS,
     JOINT_AT,
     LIMIT,
@@ -35,14 +34,15 @@ from solver.branches.kernels.state import (
     new_scratch,
     new_stack,
 )
-from solver.branches.params import rules_of
+from solver.branches.params import params_of
 from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
 from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
-from solver.kernels.bit_table import Ints, tabulate
+from solver.kernels.bit_table import tabulate
+from solver.kernels.constants import FULL, Ints
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale
+from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
@@ -71,7 +71,8 @@ class ThresholdEngine:
     settings : mapping
         The options of :class:`solver.branches.Branches`.
     state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, prices, scope and settings.
+        What :meth:`state` gave in a search of the same problem, cost scale, constraints and
+        settings.
 
     Attributes
     ----------
@@ -100,39 +101,39 @@ class ThresholdEngine:
         )
         self.table, self.unit = tabulate(problem)
         self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
-        self.rules = rules_of(problem, cost_scale, constraints, settings, self.unit)
+        self.params = params_of(problem, cost_scale, constraints, settings, self.unit)
         self.digest, self.n_classes = problem.digest, problem.n_classes
-        self.memo: Memo = new_memo(self.rules.budgets)
-        self.stack: Stack = new_stack(self.table, self.rules, self.n_classes)
-        self.scratch: Scratch = new_scratch(self.table, self.rules, self.n_classes)
+        self.memo: Memo = new_memo(self.params.budgets)
+        self.stack: Stack = new_stack(self.table, self.params, self.n_classes)
+        self.scratch: Scratch = new_scratch(self.table, self.params, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
         self.archive = Archive()
         self.before = 0, 0
         self._stale = False
         self.compile_seconds = self._compile()
         if state is None:
-            ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+            ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
         else:
             self._restore(state)
 
     def _compile(self) -> float:
-        state = (self.table, self.rules, self.memo, self.stack, self.scratch)
+        state = (self.table, self.params, self.memo, self.stack, self.scratch)
         return (
-            ensure_compiled(ao_star.plant, *state)
+            ensure_compiled(ao_star.init_root, *state)
             + ensure_compiled(ao_star.step, *state, self.log, 0, 0)
-            + ensure_compiled(ao_star.fold, *state)
+            + ensure_compiled(ao_star.propagate_bounds, *state)
             + ensure_compiled(rehash, self.memo)
-            + ensure_compiled(look_for, self.table, self.rules, self.memo, self.scratch, 0, 0)
-            + ensure_compiled(best_small, self.table, self.rules, self.scratch, 0, 0, 0)
+            + ensure_compiled(look_for, self.table, self.params, self.memo, self.scratch, 0, 0)
+            + ensure_compiled(best_small, self.table, self.params, self.scratch, 0, 0, 0)
         )
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """See :func:`solver.branches.kernels.ao_star.step`."""
-        state = (self.table, self.rules, self.memo, self.stack, self.scratch, self.log)
-        return ao_star.step(*state, iterations, enough)
+        state = (self.table, self.params, self.memo, self.stack, self.scratch, self.log)
+        return ao_star.step(*state, iterations, target_cost)
 
     def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
-        """Begin anew at another λ, with what the searches before have proven and found.
+        """Begin anew at another λ, with all bounds and trees of the searches before.
 
         Only without a limit on splits: bounds are then kept for one budget.
         """
@@ -140,11 +141,11 @@ class ThresholdEngine:
         lower, upper, best = self.memo.node_lower, self.memo.node_upper, self.memo.node_best
         self.archive.add(self.cost_scale, self.unit, lower[:n, 0], upper[:n, 0], best[:n, 0])
         self.cost_scale, self.constraints, self.compile_seconds = cost_scale, constraints, 0.0
-        self.rules = rules_of(self.problem, cost_scale, constraints, self.settings, self.unit)
+        self.params = params_of(self.problem, cost_scale, constraints, self.settings, self.unit)
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self._stale = True
         self.before = self.iterations, self.nodes
-        ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
 
     def bytes_repriced(self) -> int:
         """Memory of all arrays, should :meth:`reprice` be called now."""
@@ -155,17 +156,17 @@ class ThresholdEngine:
         self.stack.head[0, LIMIT], self.stack.head[0, DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
-    def fold(self) -> None:
-        """Make :attr:`proven` as good as what is known."""
-        ao_star.fold(self.table, self.rules, self.memo, self.stack, self.scratch)
+    def propagate_bounds(self) -> None:
+        """Make :attr:`lower_bound` as good as what is known."""
+        ao_star.propagate_bounds(self.table, self.params, self.memo, self.stack, self.scratch)
 
     @property
-    def proven(self) -> int:
+    def lower_bound(self) -> int:
         """The lower bound of the root, as an integer cost."""
         return int(self.memo.node_lower[0, -1])
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """The cost of the best tree of the search itself."""
         return int(self.memo.node_upper[0, -1])
 
@@ -197,7 +198,7 @@ class ThresholdEngine:
         lengths = {**self._used(), "used": len(self.memo.used)}
         del arrays["slots"]
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
-        kept["rules"], kept["problem"] = np.array(self.rules, np.int64), np.array(self.digest)
+        kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
         kept[ROOM] = lengths_of(arrays.values())
         if self.inherits:
             kept[_INHERITED] = np.array([*self.before, self._stale], np.int64)
@@ -211,8 +212,8 @@ class ThresholdEngine:
         others = {ROOM}
         if _INHERITED in state:
             others |= {_INHERITED, *(name for name in state if name.startswith(ARCHIVED))}
-        names = {*arrays, "rules", "problem", *(others & set(state))}
-        check_search(state, names, self.digest, self.rules)
+        names = {*arrays, "params", "problem", *(others & set(state))}
+        check_search(state, names, self.digest, self.params)
         if state.get(_INHERITED, np.zeros(3)).shape != (3,):
             raise InputError("the state's arrays do not fit; it is damaged")
         load_arrays(arrays, state, state.get(ROOM), BLOCK)
@@ -289,31 +290,31 @@ class ThresholdEngine:
         return bool(self.archive.records)
 
     def find_again(self, late: Callable[[], bool]) -> None:
-        """Search for a tree of the cost achieved; all bounds on costs stay as they are.
+        """Search for a tree that costs :attr:`upper_bound`; all bounds stay as they are.
 
-        The root may have the cost of a tree found at another λ, of which a part has since made way
-        for one that was better there. With what is proven it is soon found again; where little is
-        proven, the best tree that is found in a while has to do, or until it is too late.
+        The root may have the cost of a tree found at another λ, a part of which has since been
+        replaced by one that was better there. With tight lower bounds that tree is soon found
+        again. With loose ones the best tree found within a limit is taken.
         """
         if not self._stale:
             return
         self._stale = False
-        goal, end = self.achieved, self.iterations + _LONGEST_SEARCH_AGAIN
+        goal, end = self.upper_bound, self.iterations + _LONGEST_SEARCH_AGAIN
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
-        ao_star.plant(self.table, self.rules, self.memo, self.stack, self.scratch)
+        ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
         slice_ = 1
-        while self.achieved > goal and (
-            self.proven >= goal or (self.iterations < end and not late())
+        while self.upper_bound > goal and (
+            self.lower_bound >= goal or (self.iterations < end and not late())
         ):
-            if self.step(slice_, goal) == ao_star.FULL:
+            if self.step(slice_, goal) == FULL:
                 self.grow(None)
             slice_ = min(2 * slice_, _LARGEST_SLICE)
 
     def shape(self) -> Shape:
         """The best tree of the search itself."""
-        parts = [Part(np.arange(len(self.table.labels)), (), 0, self.rules.budgets - 1)]
+        parts = [Part(np.arange(len(self.table.labels)), (), 0, self.params.budgets - 1)]
         splits: list[tuple[int, int]] = []  # feature, and number of its first child
         # A list and no recursion: an optimal tree can be a chain of thousands of splits.
         for part in parts:
@@ -335,7 +336,7 @@ class ThresholdEngine:
             return best
         self.scratch.rows[: len(part.rows)] = part.rows
         return best_small(
-            self.table, self.rules, self.scratch, len(part.rows), len(part.literals), part.budget
+            self.table, self.params, self.scratch, len(part.rows), len(part.literals), part.budget
         )
 
     def _children(self, part: Part, feature: int) -> list[Part]:
@@ -347,7 +348,7 @@ class ThresholdEngine:
         for value, places in enumerate(np.split(order, ends), start=first):
             rows, literals = part.rows[places], (*part.literals, value)
             children.append(Part(rows, literals, self._node(rows, literals), 0))
-        if self.rules.budgets == 1:
+        if self.params.budgets == 1:
             return children
         shares = _share_out([self._costs(child) for child in children], part.budget - 1)
         return [c._replace(budget=s) for c, s in zip(children, shares, strict=True)]
@@ -358,7 +359,7 @@ class ThresholdEngine:
     def _node(self, rows: Ints, literals: tuple[int, ...]) -> int:
         self.scratch.rows[: len(rows)] = rows
         self.scratch.literals[: len(literals)] = literals
-        state = (self.table, self.rules, self.memo, self.scratch)
+        state = (self.table, self.params, self.memo, self.scratch)
         return look_for(*state, len(rows), len(literals))
 
     def _costs(self, child: Part) -> list[int]:
@@ -367,21 +368,21 @@ class ThresholdEngine:
             return [int(cost) for cost in self.memo.node_upper[child.node]]
         counts = np.zeros(self.n_classes, np.int64)
         np.add.at(counts, self.table.labels[child.rows], self.table.weights[child.rows])
-        leaf = self.rules.error * int(counts.sum() - counts.max())
-        split = self._first_split(child._replace(budget=self.rules.budgets - 1))
+        leaf = self.params.error * int(counts.sum() - counts.max())
+        split = self._first_split(child._replace(budget=self.params.budgets - 1))
         if split < 0:
-            return [leaf] * self.rules.budgets
-        cost, codes = self.rules.split, self._codes(child.rows, split)
+            return [leaf] * self.params.budgets
+        cost, codes = self.params.split, self._codes(child.rows, split)
         for code in np.unique(codes):
             rows = child.rows[codes == code]
             counts[:] = 0
             np.add.at(counts, self.table.labels[rows], self.table.weights[rows])
-            cost += self.rules.error * int(counts.sum() - counts.max())
-        return [leaf] + [cost] * (self.rules.budgets - 1)
+            cost += self.params.error * int(counts.sum() - counts.max())
+        return [leaf] + [cost] * (self.params.budgets - 1)
 
 
 def _slots_for(nodes: int) -> int:
-    """Slots that keep the memo of so many nodes at most half full."""
+    """Slots that keep the memo of this many nodes at most half full."""
     return 1 << (4 * nodes - 1).bit_length()
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from solver.base import Option
-from solver.branches.kernels.state import Rules
+from solver.branches.kernels.state import Params
 from solver.engine.tree_constraints import TreeConstraints
 from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
@@ -31,40 +31,42 @@ OPTIONS: Mapping[str, Option] = {
     "pairs": Option(True, "bound children by counts of pairs of features", _YES_NO),
     "support": Option(True, "drop splits that cannot pay, here and below", _YES_NO),
     "class_counts": Option(True, "a tree of s splits predicts few classes", _YES_NO),
-    "similar": Option(True, "move bounds between branches that share most rows", _YES_NO),
-    "children": Option(
+    "similar_support": Option(True, "move bounds between branches that share most rows", _YES_NO),
+    "child_order": Option(
         "lowest-bound",
         "which child first: that of least lower bound, of smallest gap, or (paper) of least "
         "weight classified correctly",
         _CHILD_ORDERS,
     ),
     "duplicates": Option(True, "of features that part a branch alike, keep one", _YES_NO),
-    "equivalent": Option(True, "count errors on rows that no live feature tells apart", _YES_NO),
+    "equivalent_points": Option(
+        True, "count errors on rows that no live feature tells apart", _YES_NO
+    ),
     "incumbent": Option(True, "first descend along the trees that cost least", _YES_NO),
 }
 
 
-def rules_of(
+def params_of(
     problem: Problem,
     cost_scale: CostScale,
     constraints: TreeConstraints,
     settings: Mapping[str, Any],
     unit: int,
-) -> Rules:
-    """The rules of a search.
+) -> Params:
+    """The parameters of a search.
 
     Parameters
     ----------
     settings : mapping
         Values of :data:`OPTIONS`.
     unit : int
-        What a unit of weight of the table stands for.
+        Weight of a unit of the table.
     """
     pairs = settings["pairs"] and _pairs_pay(problem, constraints)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
     # small), and a tree for other rows any: these bounds compare with such trees.
     grows = constraints.min_leaf <= unit or constraints.max_arity == 2
-    return Rules(
+    return Params(
         error=cost_scale.error * unit,
         split=cost_scale.split,
         budgets=constraints.budgets,
@@ -73,16 +75,16 @@ def rules_of(
         max_arity=constraints.max_arity,
         slack=min(int(Fraction(str(settings["slack"])) * cost_scale.split), INFINITE // 2),
         row_memo=settings["memo"] == "rows",
-        child_order=_CHILD_ORDERS.index(settings["children"]),
+        child_order=_CHILD_ORDERS.index(settings["child_order"]),
         pairs=pairs,
         support=settings["support"] and grows,
         class_counts=settings["class_counts"],
-        similar=settings["similar"]
+        similar_support=settings["similar_support"]
         and pairs
         and constraints.min_leaf <= unit
         and _joint_fits(problem, unit),
         duplicates=settings["duplicates"],
-        equivalent=settings["equivalent"],
+        equivalent_points=settings["equivalent_points"],
         incumbent=settings["incumbent"],
     )
 

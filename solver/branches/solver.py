@@ -199,28 +199,28 @@ class _CarryingSeries(Series):
         return self.solver.resumes
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """The engine, and the prices and the scope that it was used with."""
+        """The engine, and the cost scale and the constraints that it was used with."""
         engine = self.solver.last
         if engine is None:
             return super().state()
         cost_scale = engine.cost_scale
         return {
             _LAM: np.array(str(cost_scale.lam)),
-            _PRICES: np.array([cost_scale.tie, cost_scale.error, cost_scale.split], np.int64),
-            _SCOPE: np.array(engine.constraints, np.int64),
+            _COST_SCALE: np.array([cost_scale.tie, cost_scale.error, cost_scale.split], np.int64),
+            _CONSTRAINTS: np.array(engine.constraints, np.int64),
             **engine.state(),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """See :meth:`solver.base.Series.restore`."""
-        if not {_LAM, _PRICES, _SCOPE} <= set(state):
+        if not {_LAM, _COST_SCALE, _CONSTRAINTS} <= set(state):
             super().restore(state)
             return
         own, problem = dict(state), self.problem
         try:
             lam = Fraction(str(own.pop(_LAM)))
-            cost_scale = CostScale(lam, problem.total_weight, *own.pop(_PRICES).tolist())
-            constraints = TreeConstraints(*own.pop(_SCOPE).tolist())
+            cost_scale = CostScale(lam, problem.total_weight, *own.pop(_COST_SCALE).tolist())
+            constraints = TreeConstraints(*own.pop(_CONSTRAINTS).tolist())
             self.solver.last = ThresholdEngine(
                 problem, cost_scale, constraints, self.solver.settings, own
             )
@@ -228,4 +228,4 @@ class _CarryingSeries(Series):
             raise StateError(f"the path cannot go on from its state: {error}") from None
 
 
-_LAM, _PRICES, _SCOPE = "lam", "prices", "scope"
+_LAM, _COST_SCALE, _CONSTRAINTS = "lam", "cost_scale", "constraints"

@@ -1,4 +1,4 @@
-"""What searches at other λ have proven and found of every branch, carried over to a new one."""
+"""Bounds and trees of every branch from searches at other λ, carried over to a new one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.kernels.bit_table import Ints
+from solver.kernels.constants import Ints
 from solver.objective.exact import INFINITE, CostScale
 
 ARCHIVED = "archive."
@@ -32,7 +32,7 @@ class Record(NamedTuple):
     price : Fraction
         Of a split, in units of weight in error.
     lower : (nodes,)
-        What is proven, in these units.
+        Lower bounds, in these units.
     errors, splits : (nodes,)
         Of the best tree known; ``errors`` is INFINITE where none is.
     best : (nodes,)

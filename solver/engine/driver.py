@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from solver.base import Monitor, Snapshot
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL
 from solver.limits import Limits
-from solver.objective.exact import CostScale, SquaredPrices, objective
+from solver.objective.exact import CostScale, SquaredCostScale, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Shape, Tree
-
-RUNNING, PROVEN, FULL = range(3)
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
@@ -29,17 +28,17 @@ class Engine(Protocol):
     """What searches: owns arrays and kernels.
 
     Costs are those of :class:`solver.objective.exact.CostScale`; of regression floats, as in
-    :class:`solver.objective.exact.SquaredPrices`.
+    :class:`solver.objective.exact.SquaredCostScale`.
     """
 
     compile_seconds: float
 
     @property
-    def proven(self) -> float:
+    def lower_bound(self) -> float:
         """The lower bound of the root."""
 
     @property
-    def achieved(self) -> float:
+    def upper_bound(self) -> float:
         """The cost of the best tree of the engine itself."""
 
     @property
@@ -54,12 +53,12 @@ class Engine(Protocol):
     def bytes(self) -> int:
         """Memory of all arrays."""
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """Do some iterations, at most one new node each.
 
         Parameters
         ----------
-        enough : int
+        target_cost : int
             Stop as soon as a tree of at most this cost is known; −1 to go on to the proof.
 
         Returns
@@ -68,14 +67,14 @@ class Engine(Protocol):
             RUNNING, PROVEN, or FULL when :meth:`grow` must be called first.
         """
 
-    def fold(self) -> None:
-        """Make :attr:`proven` as good as what is known; changes nothing in the search."""
+    def propagate_bounds(self) -> None:
+        """Make :attr:`lower_bound` as good as what is known; changes nothing in the search."""
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
 
     def shape(self) -> Shape:
-        """A tree that costs :attr:`achieved`, or less."""
+        """A tree that costs :attr:`upper_bound`, or less."""
 
     @property
     def before(self) -> tuple[int, int]:
@@ -86,7 +85,7 @@ class Engine(Protocol):
         """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
 
     def find_again(self, late: Callable[[], bool]) -> None:
-        """Make :meth:`shape` a tree of the cost achieved, though that is a tree of another λ.
+        """Make :meth:`shape` cost :attr:`upper_bound`, though that is a tree of another λ.
 
         Parameters
         ----------
@@ -106,8 +105,8 @@ class Greedy(NamedTuple):
     compile : callable
         Compiles what it needs, the first time; the seconds it took.
     grow : callable
-        A tree within the scope, from the problem, the prices, the scope, and a function that says
-        when time is up.
+        A tree within the constraints, from the problem, the cost scale, the constraints, and a
+        function that says when time is up.
     at_once : bool
         Whether to grow it before the search where splits are free, and it may be all one needs.
     """
@@ -135,7 +134,7 @@ class Search:
     lam : Fraction
     limits : Limits
     make_engine : callable
-        Makes the engine from the problem, the prices and the scope.
+        Makes the engine from the problem, the cost scale and the constraints.
     greedy : Greedy
 
     Raises
@@ -157,14 +156,16 @@ class Search:
         most = max(len(problem.codes) - 1, 0)
         if limits.splits is not None:
             most = min(most, limits.splits)
-        self.cost_scale = prices_of(problem, lam, most)
+        self.cost_scale = cost_scale_of(problem, lam, most)
         self.constraints = TreeConstraints.of(problem, lam, limits)
         self.engine = make_engine(problem, self.cost_scale, self.constraints)
         # What was done at another λ does not count, what was done before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
         self.compile_seconds = self.engine.compile_seconds + greedy.compile()
         self.began += self.compile_seconds
-        self.enough = self.cost_scale.enough(problem.unavoidable_errors) if lam == 0 else -1
+        self.target_cost = (
+            self.cost_scale.target_cost(problem.unavoidable_errors) if lam == 0 else -1
+        )
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -175,7 +176,7 @@ class Search:
     @property
     def best_cost(self) -> float:
         """The cost of the best tree known."""
-        return min([self.engine.achieved, *(offer.cost for offer in self.offered)])
+        return min([self.engine.upper_bound, *(offer.cost for offer in self.offered)])
 
     def offer(self, tree: Tree, given: bool = True) -> bool:
         """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
@@ -203,7 +204,7 @@ class Search:
         iterations, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
             done, seconds = self.engine.iterations, self._now()
-            outcome = self.engine.step(self._node_budget(iterations), self.enough)
+            outcome = self.engine.step(self._node_budget(iterations), self.target_cost)
             self._record()
             if outcome == FULL and not self._grow():
                 status = Status.MEMORY_LIMIT
@@ -253,12 +254,12 @@ class Search:
     def _offer_found(self) -> None:
         """Offer the engine's own tree if it is better than the engine knows."""
         tree = self._own_tree()
-        if self._cost(tree) < self.engine.achieved:
+        if self._cost(tree) < self.engine.upper_bound:
             self.offer(tree, given=False)
 
     def _ended(self, monitor: Monitor) -> Status | None:
         """Whether to end now, and why."""
-        if self.engine.proven >= self.engine.achieved or self.best_cost <= self.enough:
+        if self.engine.lower_bound >= self.engine.upper_bound or self.best_cost <= self.target_cost:
             return Status.OPTIMAL
         if self._out_of_time():
             return Status.TIME_LIMIT
@@ -284,26 +285,26 @@ class Search:
         return grown
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
-        """Objective of the best tree, and the proven lower bound."""
+        """Objective of the best tree, and the lower bound."""
         best = self._best_offer()
-        achieved = self.cost_scale.reached(self.engine.achieved)  # type: ignore[arg-type]
-        reached = achieved if best is None else best.objective
+        upper_bound = self.cost_scale.reached(self.engine.upper_bound)  # type: ignore[arg-type]
+        reached = upper_bound if best is None else best.objective
         floor = Fraction(self.problem.unavoidable_errors) / self.problem.total_weight
-        bound = max(self.cost_scale.lower_bound(self.engine.proven), floor)  # type: ignore[arg-type]
-        if self.engine.proven >= self.engine.achieved and not self.cost_scale.tolerance:
-            bound = max(bound, achieved)  # where λ's own digits do not fit, this says more
+        bound = max(self.cost_scale.lower_bound(self.engine.lower_bound), floor)  # type: ignore[arg-type]
+        if self.engine.lower_bound >= self.engine.upper_bound and not self.cost_scale.tolerance:
+            bound = max(bound, upper_bound)  # where λ's own digits do not fit, this says more
         return reached, min(bound, reached)
 
-    def _proven(self) -> tuple[Fraction, Fraction]:
-        """Objective of the best tree, and what is proven of the weights as they were given."""
+    def _reported_bounds(self) -> tuple[Fraction, Fraction]:
+        """Objective of the best tree, and the lower bound under the weights as they were given."""
         reached, bound = self._bounds()
         return reached, max(bound - self.problem.rounding, Fraction(0))
 
     def _record(self) -> None:
         """Stop the clock, and add to the trace what changed."""
-        self.engine.fold()
+        self.engine.propagate_bounds()
         self.seconds = self._now()
-        reached, bound = self._proven()
+        reached, bound = self._reported_bounds()
         point = TracePoint(self.seconds, float(reached), float(bound))
         if self.trace and self.trace[-1][1:] == point[1:]:
             return
@@ -327,12 +328,12 @@ class Search:
     def _best_offer(self) -> Offer | None:
         """The best tree from elsewhere, if it beats the search's own."""
         best = min(self.offered, key=lambda offer: (offer.cost, not offer.given), default=None)
-        if best is None or best.cost > self.engine.achieved:
+        if best is None or best.cost > self.engine.upper_bound:
             return None
         # At a tie its own tree, but one that it only knows of may have to be found again. When
         # other trees are offered depends on the clock, which must not choose the answer.
         known = self.engine.inherits and best.given
-        return best if best.cost < self.engine.achieved or known else None
+        return best if best.cost < self.engine.upper_bound or known else None
 
     def snapshot(self) -> Snapshot:
         """What is known now; the search goes on as if it had not been asked."""
@@ -340,7 +341,7 @@ class Search:
         return Snapshot(
             tree=tree,
             objective=self._objective(tree),
-            lower_bound=self._proven()[1],
+            lower_bound=self._reported_bounds()[1],
             seconds=self.seconds,
             iterations=self.engine.iterations - self.iterations_before,
             nodes=self.engine.nodes,
@@ -368,7 +369,7 @@ class Search:
             status=status,
             lam=self.lam,
             objective=reached,
-            lower_bound=min(self._proven()[1], reached),
+            lower_bound=min(self._reported_bounds()[1], reached),
             errors=tree.errors,
             total_weight=self.problem.total_weight,
             seconds=self.seconds,
@@ -383,7 +384,7 @@ class Search:
         )
 
 
-def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale | SquaredPrices:
+def cost_scale_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale | SquaredCostScale:
     """What a search of the problem minimises.
 
     Raises
@@ -394,7 +395,7 @@ def prices_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale | S
     if problem.task == "regression":
         # Beyond the loss of a leaf no split pays, and floats of its price could overflow.
         lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)
-        return SquaredPrices(lam, problem.total_weight, problem.float_tolerance)
+        return SquaredCostScale(lam, problem.total_weight, problem.float_tolerance)
     return CostScale.build(lam, problem.total_weight, problem.leaf_errors, max_splits)
 
 

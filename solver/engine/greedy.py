@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.bit_table import Ints, Table, split_counts, tabulate
+from solver.kernels.bit_table import Table, split_counts, tabulate
+from solver.kernels.constants import Ints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem

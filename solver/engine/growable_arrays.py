@@ -41,7 +41,7 @@ def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def check_search(
-    state: Mapping[str, NDArray[Any]], names: set[str], digest: str, rules: Any
+    state: Mapping[str, NDArray[Any]], names: set[str], digest: str, params: Any
 ) -> None:
     """Refuse the state of another search.
 
@@ -49,10 +49,10 @@ def check_search(
     ----------
     state : mapping of str to array
     names : set of str
-        What it must hold, ``rules`` and ``problem`` among them.
+        What it must hold, ``params`` and ``problem`` among them.
     digest : str
         Of the problem.
-    rules : tuple of numbers
+    params : tuple of numbers
         What the search obeys.
 
     Raises
@@ -61,7 +61,7 @@ def check_search(
     """
     if set(state) != names or str(state["problem"]) != digest:
         raise InputError("the state is that of another problem or of another solver")
-    if state["rules"].tolist() != np.array(rules, np.int64).tolist():
+    if state["params"].tolist() != np.array(params, np.int64).tolist():
         raise InputError(
             "the state is that of a search with other weights or another λ, options or limits"
         )

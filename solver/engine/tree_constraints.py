@@ -33,9 +33,9 @@ class TreeConstraints(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, lam: Fraction, limits: Limits) -> TreeConstraints:
-        """The scope of a search."""
+        """The constraints of a search."""
         splits, depth = limits.splits, limits.depth
-        # No optimal tree has so many splits, so a looser limit is none.
+        # No optimal tree has that many splits, so a looser limit is none.
         bounded = splits is not None and splits < most_splits(problem, lam)
         if splits == 0:
             depth = 0

@@ -85,10 +85,6 @@ class SparseTree(BaseEstimator):
         """The classes, and the class of each row; or no classes, and the numbers that are to be
         predicted, of shape (rows, outputs)."""
 
-    def _surplus(self, lam: Fraction) -> Fraction:
-        """What ``objective_`` is above loss + λ·splits, for every tree."""
-        return Fraction(0)
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the tree.
 
@@ -146,8 +142,8 @@ class SparseTree(BaseEstimator):
             self.solution_ = path.solution_at(lam)
         self.tree_ = self.solution_.tree
         assert self.solution_.lower_bound is not None  # these solvers prove
-        self.objective_ = self.solution_.objective + self._surplus(lam)
-        self.lower_bound_ = self.solution_.lower_bound + self._surplus(lam)
+        self.objective_ = self.solution_.objective
+        self.lower_bound_ = self.solution_.lower_bound
         self.status_ = self.solution_.status
         self._warn_unless_proven()
         return self

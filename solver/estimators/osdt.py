@@ -46,9 +46,6 @@ class OSDTClassifier(SparseTreeClassifier):
         Where the search begins: with the tree without a split, or with CART's tree as the best
         one known. It is the solver's option ``warm_start``; that name is scikit-learn's for
         going on from an earlier fit.
-    penalty : {"splits", "leaves"}, default="splits"
-        What λ is the price of in ``objective_`` and ``lower_bound_``. A binary tree has one leaf
-        more than splits, so the optimal trees are the same.
     bounds : dict, optional
         Bounds of the search that are to be switched, e.g. ``{"lookahead": False,
         "similar_support": True}``; their names are in :data:`solver.osdt.engine.BOUNDS`. All but
@@ -72,7 +69,7 @@ class OSDTClassifier(SparseTreeClassifier):
         Everything the search reports, with λ as the price of a split; ``extra`` tells of trees
         evaluated, of what each bound pruned, and of the queue, see :class:`solver.osdt.Osdt`.
     objective_ : Fraction
-        Training loss + λ·splits, or + λ·leaves.
+        Training loss + λ·splits.
     lower_bound_ : Fraction
         Proven: no tree of these tests and limits has a smaller objective.
 
@@ -85,9 +82,9 @@ class OSDTClassifier(SparseTreeClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from solver import OSDTClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = OSDTClassifier(lam=0.02, penalty="leaves").fit(X, y)
+    >>> model = OSDTClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
-    ('optimal', 4, '2/15')
+    ('optimal', 4, '17/150')
     """
 
     _solver: ClassVar[str] = "osdt"
@@ -104,7 +101,6 @@ class OSDTClassifier(SparseTreeClassifier):
         min_leaf_size: float | None = None,
         policy: str = "curiosity",
         init: str = "none",
-        penalty: str = "splits",
         bounds: Mapping[str, bool] | None = None,
         time_limit: float | None = 60.0,
         memory_limit: int | None = 2**30,
@@ -126,7 +122,6 @@ class OSDTClassifier(SparseTreeClassifier):
         self.max_splits = max_splits
         self.policy = policy
         self.init = init
-        self.penalty = penalty
         self.bounds = bounds
 
     def _options(self) -> dict[str, Any]:
@@ -140,12 +135,4 @@ class OSDTClassifier(SparseTreeClassifier):
             raise InputError(f"there is no bound {unknown[0]!r}; there are: {', '.join(BOUNDS)}")
         if self.init not in ("none", "cart"):
             raise InputError(f"init = {self.init!r} must be one of none, cart")
-        return {
-            "policy": self.policy,
-            "warm_start": self.init,
-            "penalty": self.penalty,
-            **switched,
-        }
-
-    def _surplus(self, lam: Fraction) -> Fraction:
-        return lam if self.penalty == "leaves" else Fraction(0)
+        return {"policy": self.policy, "warm_start": self.init, **switched}

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from solver.kernels.constants import GOLDEN, ONE, SPLITMIX_1, SPLITMIX_2, ZERO, Ints, Words
 from solver.kernels.jit import kernel, outlined, trailing_zeros
 from solver.problem.problem import Problem
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-ONE, ZERO = np.uint64(1), np.uint64(0)
 
 _CODES_AT_A_TIME = 2**22
 
@@ -57,7 +52,7 @@ class Table(NamedTuple):
 
 
 def tabulate(problem: Problem) -> tuple[Table, int]:
-    """The table of a problem, and what a unit of weight stands for."""
+    """The table of a problem, and the weight of a unit."""
     classes, sources = np.nonzero(problem.counts.T)
     weights = problem.counts[sources, classes]
     unit = int(np.gcd.reduce(weights))
@@ -78,7 +73,7 @@ def tabulate(problem: Problem) -> tuple[Table, int]:
                 continue
             rows = np.flatnonzero(codes)
             taken = column + codes[rows].astype(np.int64) - 1
-            bits[rows, taken // 64] |= np.uint64(1) << (taken % 64).astype(np.uint64)
+            bits[rows, taken // 64] |= ONE << (taken % 64).astype(np.uint64)
     planes, scales = _planes(weights)
     table = Table(
         bits=bits,
@@ -116,9 +111,9 @@ def _scrambled(count: int, stream: int) -> Words:
     """Words that look random and are the same everywhere (splitmix64)."""
     with np.errstate(over="ignore"):
         word = np.arange(1, count + 1, dtype=np.uint64) + np.uint64(stream << 40)
-        word *= np.uint64(0x9E3779B97F4A7C15)
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word *= GOLDEN
+        word = (word ^ (word >> np.uint64(30))) * SPLITMIX_1
+        word = (word ^ (word >> np.uint64(27))) * SPLITMIX_2
         return np.asarray(word ^ (word >> np.uint64(31)))
 
 

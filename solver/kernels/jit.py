@@ -30,7 +30,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Counting costs an atomic operation at each access to an array inside a named tuple, which made
     the search 13 times slower.
 
-    The cache on disk looks only at the file a kernel stands in. It would keep machine code whose
+    The cache on disk looks only at the file that a kernel is in. It would keep machine code whose
     helper, or whose state's layout, has changed in another file; hence our own stamp. It is part of
     the version, which numba reads first: the rest of an index may name modules that are gone.
     """

@@ -162,7 +162,7 @@ class CostScale:
         """The integer that the search minimises."""
         return self.error * int(errors) + self.split * splits
 
-    def enough(self, unavoidable: Errors) -> int:
+    def target_cost(self, unavoidable: Errors) -> int:
         """The largest cost at which, with free splits, a tree has only unavoidable errors."""
         return self.error * (int(unavoidable) + 1) - 1 if self.lam == 0 else -1
 
@@ -230,7 +230,7 @@ def neighbours(number: Fraction, largest: int) -> tuple[Fraction, Fraction]:
 
 
 @dataclass(frozen=True)
-class SquaredPrices:
+class SquaredCostScale:
     """CostScale of regression: a search minimises the float ``squared error + split·splits``.
 
     Parameters
@@ -268,7 +268,7 @@ class SquaredPrices:
         """The objective that a proven lower bound on the cost proves, rounded down."""
         return max(Fraction(cost) / self.total_weight - self.tolerance / 2, Fraction(0))
 
-    def enough(self, unavoidable: Errors) -> int:
+    def target_cost(self, unavoidable: Errors) -> int:
         """No cost that ends the search early."""
         return -1
 

@@ -17,11 +17,12 @@ Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), chapter 3.
 from __future__ import annotations
 
 from solver.kernels.jit import inlined
-from solver.osdt.state import INFINITE, Rules
+from solver.objective.exact import INFINITE
+from solver.osdt.state import Params
 
 
 @inlined
-def must_stay(rules: Rules, error: int, floor: int) -> bool:
+def must_stay(params: Params, error: int, floor: int) -> bool:
     """Lower bound on leaf support (Theorem 3): whether a leaf is never worth splitting.
 
     A split sets right at most what the leaf gets wrong, less what every tree gets wrong there
@@ -29,22 +30,22 @@ def must_stay(rules: Rules, error: int, floor: int) -> bool:
     support 2λ, of which a leaf of two classes gets at most a half wrong, and Algorithm 3 of the
     error itself, which is sharper and holds for any number of classes.
     """
-    return rules.support and error - floor <= rules.split
+    return params.support and error - floor <= params.split
 
 
 @inlined
-def gains_too_little(rules: Rules, error: int, left: int, right: int) -> bool:
+def gains_too_little(params: Params, error: int, left: int, right: int) -> bool:
     """Lower bound on incremental classification accuracy (Theorem 4).
 
     A split that sets right no more than its price has to be followed by another below it: not
     both new leaves may stay. The proof merges the two leaves, whatever their labels, so it holds
     for any number of classes.
     """
-    return rules.incremental_accuracy and error - left - right <= rules.split
+    return params.incremental_accuracy and error - left - right <= params.split
 
 
 @inlined
-def is_right_too_rarely(rules: Rules, weight: int, error: int) -> bool:
+def is_right_too_rarely(params: Params, weight: int, error: int) -> bool:
     """Lower bound on classification accuracy (Theorem 5): whether no tree needs this leaf.
 
     If it gets right no more than the price of a split, its rows may go with its sibling's, and a
@@ -52,11 +53,11 @@ def is_right_too_rarely(rules: Rules, weight: int, error: int) -> bool:
     in a part than in the whole: so the feature that made it is of no use here or further down.
     That argument is the same for any number of classes.
     """
-    return rules.accuracy and rules.error * weight - error <= rules.split
+    return params.accuracy and params.error * weight - error <= params.split
 
 
 @inlined
-def floor_of(rules: Rules, minority: int) -> int:
+def floor_of(params: Params, minority: int) -> int:
     """Equivalent points bound (Proposition 8, Theorem 9): a cost that no subtree goes below.
 
     Rows that no feature tells apart get one label; all but the greatest class among them are
@@ -67,23 +68,23 @@ def floor_of(rules: Rules, minority: int) -> int:
     minority : int
         The weight in the leaf that is not of the greatest class among its equals.
     """
-    return rules.error * minority if rules.equivalent_points else 0
+    return params.error * minority if params.equivalent_points else 0
 
 
 @inlined
-def lower_of_split(rules: Rules, floor: int) -> int:
+def lower_of_split(params: Params, floor: int) -> int:
     """What a leaf that is to be split costs at least: with one-step lookahead (Lemma 2) a split."""
-    return floor + rules.split if rules.lookahead else floor
+    return floor + params.split if params.lookahead else floor
 
 
 @inlined
-def too_dear(rules: Rules, bound: int, best: int) -> bool:
+def too_dear(params: Params, bound: int, best: int) -> bool:
     """Hierarchical objective lower bound (Theorem 1): whether no child of a tree can be better.
 
     A tree's bound holds for all its children, since they keep its unchanged leaves and have no
     fewer splits.
     """
-    return rules.hierarchical and bound >= best
+    return params.hierarchical and bound >= best
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The search of OSDT from its first array to its solution, and what it reports beside the tree."""
+"""The search of OSDT from its first array to its solution, and what it reports with the tree."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ class OsdtSearch(Search):
         final = float(found.objective)
         reached = next(point.seconds for point in self.trace if point.objective == final)
         found.extra.update(
-            penalty=self.settings["penalty"],
             objective_splits=str(found.objective),
             objective_leaves=str(found.objective + self.lam),
             trees_evaluated=self.engine.evaluated,

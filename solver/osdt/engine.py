@@ -12,7 +12,7 @@ from solver.engine.growable_arrays import ROOM, check_search, grown_length, leng
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
-from solver.objective.exact import CostScale
+from solver.objective.exact import INFINITE, CostScale
 from solver.osdt import kernels
 from solver.osdt.scheduling import POLICIES
 from solver.osdt.state import (
@@ -32,7 +32,6 @@ from solver.osdt.state import (
     BY_SUPPORT,
     BY_TWO_STEPS,
     EVALUATED,
-    INFINITE,
     KNOWN,
     LEAVES,
     LONGEST,
@@ -43,7 +42,7 @@ from solver.osdt.state import (
     TREES,
     Leaves,
     Options,
-    Rules,
+    Params,
     Scratch,
     Table,
     Trees,
@@ -97,7 +96,7 @@ class OsdtEngine:
     settings : mapping
         The options of :class:`solver.osdt.Osdt`.
     state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, prices, limits and settings.
+        What :meth:`state` gave in a search of the same problem, cost scale, limits and settings.
 
     Raises
     ------
@@ -115,7 +114,7 @@ class OsdtEngine:
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.digest = problem.digest
-        self.rules = _rules(problem, cost_scale, constraints, limits.splits, settings)
+        self.params = _params(problem, cost_scale, constraints, limits.splits, settings)
         self._most_trees = INFINITE if limits.nodes is None else limits.nodes
         self.table: Table = tabulate(problem)
         words, classes = self.table.planes.shape[1], problem.n_classes
@@ -123,36 +122,36 @@ class OsdtEngine:
         self.options: Options = new_options()
         self.trees: Trees = new_trees()
         self.scratch: Scratch = new_scratch(self.table, classes, len(problem.codes))
-        self._proven = 0
+        self._lower_bound = 0
         self.compile_seconds = self._compile()
         if state is None:
-            kernels.plant(self.table, self.rules, self.leaves, self.trees, self.scratch)
+            kernels.init_root(self.table, self.params, self.leaves, self.trees, self.scratch)
         else:
             self._restore(state)
-        self.fold()
+        self.propagate_bounds()
 
     def _compile(self) -> float:
-        table, rules, leaves, _, trees, scratch = self._arguments
+        table, params, leaves, _, trees, scratch = self._arguments
         return (
-            ensure_compiled(kernels.plant, table, rules, leaves, trees, scratch)
+            ensure_compiled(kernels.init_root, table, params, leaves, trees, scratch)
             + ensure_compiled(kernels.step, *self._arguments, 0, 0, 0)
             + ensure_compiled(kernels.rehash_leaves, leaves, trees)
         )
 
     @property
-    def _arguments(self) -> tuple[Table, Rules, Leaves, Options, Trees, Scratch]:
-        return self.table, self.rules, self.leaves, self.options, self.trees, self.scratch
+    def _arguments(self) -> tuple[Table, Params, Leaves, Options, Trees, Scratch]:
+        return self.table, self.params, self.leaves, self.options, self.trees, self.scratch
 
     def hint(self, cost: int) -> None:
         """A tree of this cost is known: search for one that costs no more."""
         used = self.trees.used
         used[KNOWN] = min(int(used[KNOWN]), cost + 1)
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """See :func:`solver.osdt.kernels.step`."""
-        return kernels.step(*self._arguments, iterations, enough, self._most_trees)
+        return kernels.step(*self._arguments, iterations, target_cost, self._most_trees)
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Find the least lower bound in the queue: exactly in a short one, else by its classes.
 
         The search ends when the queue is empty and not before, whatever the bounds in it: when
@@ -160,26 +159,26 @@ class OsdtEngine:
         """
         queued = int(self.trees.used[QUEUE])
         if queued == 0:
-            self._proven = self.achieved
+            self._lower_bound = self.upper_bound
             return
-        if not self.rules.hierarchical:
+        if not self.params.hierarchical:
             bound = 0  # without Theorem 1 nothing is concluded from bounds
         elif queued <= _SHORT_QUEUE:
             bound = int(self.trees.tree_bound[self.trees.queue_tree[:queued]].min())
         else:
             lowest = np.flatnonzero(self.trees.buckets)
-            bound = int(lowest[0]) * self.rules.bucket if len(lowest) else self.achieved
-        self._proven = max(self._proven, min(bound, self.achieved - 1))
+            bound = int(lowest[0]) * self.params.bucket if len(lowest) else self.upper_bound
+        self._lower_bound = max(self._lower_bound, min(bound, self.upper_bound - 1))
 
     @property
-    def proven(self) -> int:
-        """The lower bound; below the best cost until the queue is empty, see :meth:`fold`."""
+    def lower_bound(self) -> int:
+        """The lower bound of the root: below the best cost until the queue is empty."""
         if int(self.trees.used[QUEUE]) > 0:
-            return min(self._proven, self.achieved - 1)
-        return self._proven
+            return min(self._lower_bound, self.upper_bound - 1)
+        return self._lower_bound
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """The cost of the best tree of the search itself."""
         return int(self.trees.used[BEST])
 
@@ -301,7 +300,7 @@ class OsdtEngine:
         }
         return {
             **kept,
-            "rules": np.array(self.rules, np.int64),
+            "params": np.array(self.params, np.int64),
             "problem": np.array(self.digest),
             ROOM: lengths_of(self._kept().values()),
         }
@@ -312,16 +311,16 @@ class OsdtEngine:
             **self._growing(),
             "buckets": self.trees.buckets,
             "used": self.trees.used,
-            "proven": np.array([self._proven], np.int64),
+            "lower_bound": np.array([self._lower_bound], np.int64),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
         arrays = self._kept()
-        names = {*arrays, "rules", "problem", ROOM}
-        check_search(state, names, self.digest, self.rules)
+        names = {*arrays, "params", "problem", ROOM}
+        check_search(state, names, self.digest, self.params)
         load_arrays(arrays, state, state[ROOM])
-        self._proven = int(arrays["proven"][0])
+        self._lower_bound = int(arrays["lower_bound"][0])
         self._make_slots(_slots_for(len(self.leaves.leaf_hash)))
 
     def shape(self) -> Shape:
@@ -352,20 +351,20 @@ class OsdtEngine:
         return int(np.flatnonzero((first <= option) & (option < first + number))[0])
 
 
-def _rules(
+def _params(
     problem: Problem,
     cost_scale: CostScale,
     constraints: TreeConstraints,
     splits: int | None,
     settings: Mapping[str, Any],
-) -> Rules:
+) -> Params:
     switches = {name: bool(settings[name]) for name in BOUNDS}
     # In the place of a similar split leaves may get too small. All pairs of very many features
     # would take longer than a slice may.
     pairs = problem.n_features**2 * len(problem.codes) // 64
     switches["similar_support"] &= constraints.min_leaf <= 1 and pairs <= _MOST_PAIRED_WORDS
     switches["dominance"] &= switches["permutation"]
-    return Rules(
+    return Params(
         error=cost_scale.error,
         split=cost_scale.split,
         depth=constraints.depth,
@@ -378,7 +377,7 @@ def _rules(
 
 
 def _slots_for(entries: int) -> int:
-    """Slots that keep a table of so many entries at most half full."""
+    """Slots that keep a table of this many entries at most half full."""
     return 1 << (2 * entries - 1).bit_length()
 
 

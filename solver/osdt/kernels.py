@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
 from solver.kernels.jit import inlined, kernel, outlined
+from solver.objective.exact import INFINITE
 from solver.osdt.bounds import too_dear
-from solver.osdt.leaf_cache import ZERO, count, expand_leaf, find_leaf, limit_of
+from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of
 from solver.osdt.scheduling import priority
 from solver.osdt.state import (
     BASE,
@@ -19,7 +21,6 @@ from solver.osdt.state import (
     BY_LOOKAHEAD,
     EVALUATED,
     HEADS,
-    INFINITE,
     KNOWN,
     LEAVES,
     LONGEST,
@@ -31,18 +32,16 @@ from solver.osdt.state import (
     TREES,
     Leaves,
     Options,
-    Rules,
+    Params,
     Scratch,
     Table,
     Trees,
 )
 from solver.osdt.tree_cache import admit, bucket_of, enter, leaf_key, pop, push
 
-RUNNING, PROVEN, FULL = range(3)
-
 
 @kernel
-def plant(table: Table, rules: Rules, leaves: Leaves, trees: Trees, scratch: Scratch) -> None:
+def init_root(table: Table, params: Params, leaves: Leaves, trees: Trees, scratch: Scratch) -> None:
     """Begin with the tree of one leaf, which is to be split."""
     used = trees.used
     for w in range(scratch.rows.shape[1]):
@@ -50,30 +49,30 @@ def plant(table: Table, rules: Rules, leaves: Leaves, trees: Trees, scratch: Scr
         for p in range(len(table.times)):  # each row has a weight, so it is in some plane
             scratch.rows[0, w] |= table.planes[p, w]
     count(table, scratch, 0)
-    find_leaf(rules, leaves, trees, scratch, 0, 0)
+    find_leaf(params, leaves, trees, scratch, 0, 0)
     used[BEST], used[KNOWN] = leaves.leaf_error[0], INFINITE
     used[BEST_PARENT] = used[BEST_OPTION] = -1
     used[EVALUATED] = used[BEST_EVALUATED] = 1
     used[LONGEST] = used[HEADS] = used[BASE] = 1
-    if leaves.leaf_lower[0] < INFINITE and rules.splits > 0:
+    if leaves.leaf_lower[0] < INFINITE and params.splits > 0:
         scratch.ids[0] = 0
         trees.tree_splits[0] = trees.tree_closed[0] = trees.tree_weight[0] = 0
         trees.tree_impurity[0] = 0.0
         trees.tree_hash[0], trees.tree_kept_hash[0] = leaf_key(0), ZERO
-        _store(rules, trees, scratch, 1, 0, -1, -1, leaves.leaf_lower[0])
-        _enqueue(rules, trees, 0, leaves.leaf_error[0])
+        _store(params, trees, scratch, 1, 0, -1, -1, leaves.leaf_lower[0])
+        _enqueue(params, trees, 0, leaves.leaf_error[0])
 
 
 @kernel
 def step(
     table: Table,
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
     scratch: Scratch,
     iterations: int,
-    enough: int,
+    target_cost: int,
     most: int,
 ) -> int:
     """Split some trees; come back as soon as a better one is found.
@@ -81,10 +80,10 @@ def step(
     Parameters
     ----------
     iterations : int
-    enough : int
+    target_cost : int
         Stop at a tree of at most this cost.
     most : int
-        Stop at so many trees in the cache.
+        Most trees in the cache: the search stops there.
 
     Returns
     -------
@@ -102,10 +101,10 @@ def step(
         tree = pop(trees)
         bound = trees.tree_bound[tree]
         if bound < INFINITE:
-            trees.buckets[bucket_of(rules, bound)] -= 1
+            trees.buckets[bucket_of(params, bound)] -= 1
             trees.tree_bound[tree] = POPPED_BOUND
-            _split_tree(table, rules, leaves, options, trees, scratch, tree)
-        if used[BEST] < best or used[BEST] <= enough or used[TREES] >= most:
+            _split_tree(table, params, leaves, options, trees, scratch, tree)
+        if used[BEST] < best or used[BEST] <= target_cost or used[TREES] >= most:
             return RUNNING
     return RUNNING
 
@@ -128,7 +127,7 @@ def has_room(table: Table, leaves: Leaves, options: Options, trees: Trees) -> bo
 @outlined
 def _split_tree(
     table: Table,
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
@@ -156,23 +155,23 @@ def _split_tree(
                 return
     if leaves.leaf_first[leaf] < 0:
         if leaves.leaf_lower[leaf] >= INFINITE or too_dear(
-            rules, others + leaves.leaf_lower[leaf], limit_of(trees)
+            params, others + leaves.leaf_lower[leaf], limit_of(trees)
         ):
             return
-        expand_leaf(table, rules, leaves, options, trees, scratch, leaf)
+        expand_leaf(table, params, leaves, options, trees, scratch, leaf)
     end = leaves.leaf_first[leaf] + leaves.leaf_options[leaf]
     for option in range(leaves.leaf_first[leaf], end):
         bound = others + options.option_cost[option]
-        if too_dear(rules, bound, limit_of(trees)):
-            _blame(rules, options, trees, tree, option, end - option)
+        if too_dear(params, bound, limit_of(trees)):
+            _blame(params, options, trees, tree, option, end - option)
             return
         trees.used[EVALUATED] += 1
-        _take(rules, leaves, options, trees, scratch, tree, leaf, option, bound, objective)
+        _take(params, leaves, options, trees, scratch, tree, leaf, option, bound, objective)
 
 
 @inlined
 def _blame(
-    rules: Rules,
+    params: Params,
     options: Options,
     trees: Trees,
     tree: int,
@@ -184,15 +183,15 @@ def _blame(
     best = limit_of(trees)
     if closed >= best:
         trees.used[BY_HIERARCHICAL] += number
-    elif rules.lookahead and closed + rules.split * (trees.tree_open[tree] - 1) >= best:
+    elif params.lookahead and closed + params.split * (trees.tree_open[tree] - 1) >= best:
         trees.used[BY_LOOKAHEAD] += number
     else:
-        trees.used[BY_EQUIVALENT if rules.equivalent_points else BY_HIERARCHICAL] += number
+        trees.used[BY_EQUIVALENT if params.equivalent_points else BY_HIERARCHICAL] += number
 
 
 @inlined
 def _take(
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
@@ -208,13 +207,13 @@ def _take(
     added = (open_ & 1) + (open_ >> 1)
     splits = trees.tree_splits[tree] + 1
     n_open = trees.tree_open[tree] - 1 + added
-    objective += rules.split
+    objective += params.split
     for side in range(2):
         objective += leaves.leaf_error[options.option_child[option, side]]
-    if objective < used[BEST] and splits <= rules.splits:
+    if objective < used[BEST] and splits <= params.splits:
         used[BEST], used[BEST_EVALUATED] = objective, used[EVALUATED]
         used[BEST_PARENT], used[BEST_OPTION] = tree, option
-    if n_open == 0 or n_open > rules.splits - splits:
+    if n_open == 0 or n_open > params.splits - splits:
         return
     open_hash = trees.tree_hash[tree] - leaf_key(leaf)
     kept_hash = trees.tree_kept_hash[tree]
@@ -227,23 +226,23 @@ def _take(
             kept_hash += leaf_key(child)
             weight += leaves.leaf_weight[child]
             impurity += leaves.leaf_impurity[child]
-    n_kept = _list_leaves(rules, options, trees, scratch, tree, leaf, option)
+    n_kept = _list_leaves(params, options, trees, scratch, tree, leaf, option)
     closed = trees.tree_closed[tree] + options.option_closed[option]
-    if rules.permutation and not admit(
-        rules, trees, scratch, n_open, n_kept, splits, closed, open_hash, kept_hash
+    if params.permutation and not admit(
+        params, trees, scratch, n_open, n_kept, splits, closed, open_hash, kept_hash
     ):
         return
     new = used[TREES]
     trees.tree_splits[new], trees.tree_closed[new] = splits, closed
     trees.tree_weight[new], trees.tree_impurity[new] = weight, impurity
     trees.tree_hash[new], trees.tree_kept_hash[new] = open_hash, kept_hash
-    _store(rules, trees, scratch, n_open, n_kept, tree, option, bound)
-    _enqueue(rules, trees, new, objective)
+    _store(params, trees, scratch, n_open, n_kept, tree, option, bound)
+    _enqueue(params, trees, new, objective)
 
 
 @inlined
 def _list_leaves(
-    rules: Rules,
+    params: Params,
     options: Options,
     trees: Trees,
     scratch: Scratch,
@@ -264,7 +263,7 @@ def _list_leaves(
     for side in range(2):
         if open_ & (side + 1):
             n = _insert(scratch, 0, n, options.option_child[option, side])
-    if rules.dominance:
+    if params.dominance:
         return 0
     n_open, begin = n, begin + trees.tree_open[tree]
     for i in range(begin, begin + trees.tree_kept[tree]):
@@ -289,7 +288,7 @@ def _insert(scratch: Scratch, first: int, end: int, leaf: int) -> int:
 
 @inlined
 def _store(
-    rules: Rules,
+    params: Params,
     trees: Trees,
     scratch: Scratch,
     n_open: int,
@@ -309,17 +308,17 @@ def _store(
     trees.tree_at[tree], trees.tree_open[tree], trees.tree_kept[tree] = begin, n_open, n_kept
     trees.tree_parent[tree], trees.tree_option[tree] = parent, option
     trees.tree_bound[tree] = bound
-    if rules.permutation:
-        enter(rules, trees, tree)
+    if params.permutation:
+        enter(params, trees, tree)
 
 
 @inlined
-def _enqueue(rules: Rules, trees: Trees, tree: int, objective: int) -> None:
+def _enqueue(params: Params, trees: Trees, tree: int, objective: int) -> None:
     """Queue a stored tree by the scheduling policy."""
     bound = trees.tree_bound[tree]
-    trees.buckets[bucket_of(rules, bound)] += 1
+    trees.buckets[bucket_of(params, bound)] += 1
     key = priority(
-        rules,
+        params,
         tree,
         trees.tree_splits[tree],
         trees.tree_closed[tree],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import GOLDEN
 from solver.kernels.jit import inlined, outlined, popcount
+from solver.objective.exact import INFINITE
 from solver.osdt.bounds import (
     floor_of,
     gains_too_little,
@@ -22,20 +24,17 @@ from solver.osdt.state import (
     BY_SIMILAR,
     BY_SUPPORT,
     BY_TWO_STEPS,
-    INFINITE,
     KNOWN,
     LEAVES,
     OPTIONS,
     Leaves,
     Options,
-    Rules,
+    Params,
     Scratch,
     Table,
     Trees,
 )
 
-ZERO = np.uint64(0)
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 _MORE = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
 
@@ -76,12 +75,12 @@ def weight_of(scratch: Scratch, side: int) -> int:
 
 
 @inlined
-def error_of(rules: Rules, scratch: Scratch, side: int, weight: int) -> int:
+def error_of(params: Params, scratch: Scratch, side: int, weight: int) -> int:
     """Cost of a leaf with these counts."""
     most = 0
     for c in range(scratch.counts.shape[1] - 1):
         most = max(most, scratch.counts[side, c])
-    return rules.error * (weight - most)
+    return params.error * (weight - most)
 
 
 @inlined
@@ -95,13 +94,13 @@ def has_one_row(scratch: Scratch, side: int) -> bool:
 
 @outlined
 def find_leaf(
-    rules: Rules, leaves: Leaves, trees: Trees, scratch: Scratch, side: int, depth: int
+    params: Params, leaves: Leaves, trees: Trees, scratch: Scratch, side: int, depth: int
 ) -> int:
     """The number of the leaf that captures ``scratch.rows[side]``; a new one if it is not known."""
     words = scratch.rows.shape[1]
-    key = mix(np.uint64(depth + 1) * _ODD)
+    key = mix(np.uint64(depth + 1) * GOLDEN)
     for w in range(words):
-        key = mix(key ^ scratch.rows[side, w]) + _ODD
+        key = mix(key ^ scratch.rows[side, w]) + GOLDEN
     mask = len(leaves.leaf_slots) - 1
     slot = np.int64(key & np.uint64(mask))
     while leaves.leaf_slots[slot] >= 0:
@@ -118,13 +117,13 @@ def find_leaf(
     leaf = int(trees.used[LEAVES])
     trees.used[LEAVES] += 1
     leaves.leaf_slots[slot], leaves.leaf_hash[leaf] = leaf, key
-    _describe(rules, leaves, trees, scratch, side, leaf, depth)
+    _describe(params, leaves, trees, scratch, side, leaf, depth)
     return leaf
 
 
 @inlined
 def _describe(
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     trees: Trees,
     scratch: Scratch,
@@ -139,16 +138,16 @@ def _describe(
     for c in range(classes + 1):
         leaves.leaf_counts[leaf, c] = scratch.counts[side, c]
     weight = weight_of(scratch, side)
-    error = error_of(rules, scratch, side, weight)
-    floor = floor_of(rules, scratch.counts[side, classes])
+    error = error_of(params, scratch, side, weight)
+    floor = floor_of(params, scratch.counts[side, classes])
     leaves.leaf_depth[leaf], leaves.leaf_weight[leaf] = depth, weight
     leaves.leaf_error[leaf], leaves.leaf_first[leaf], leaves.leaf_options[leaf] = error, -1, 0
-    leaves.leaf_impurity[leaf] = impurity_of(rules, scratch.counts, side, classes)
-    lower = lower_of_split(rules, floor)
-    if must_stay(rules, error, floor):
+    leaves.leaf_impurity[leaf] = impurity_of(params, scratch.counts, side, classes)
+    lower = lower_of_split(params, floor)
+    if must_stay(params, error, floor):
         trees.used[BY_SUPPORT] += 1
         lower = INFINITE
-    elif has_one_row(scratch, side) or depth >= rules.depth or weight < 2 * rules.min_leaf:
+    elif has_one_row(scratch, side) or depth >= params.depth or weight < 2 * params.min_leaf:
         lower = INFINITE
     leaves.leaf_lower[leaf] = lower
 
@@ -167,7 +166,7 @@ def part(table: Table, leaves: Leaves, scratch: Scratch, leaf: int, feature: int
 @outlined
 def expand_leaf(
     table: Table,
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
@@ -177,34 +176,34 @@ def expand_leaf(
     """Find all ways to split a leaf that may pay, by their cost."""
     first = trees.used[OPTIONS]
     depth = leaves.leaf_depth[leaf]
-    below = depth + 1 if rules.depth < INFINITE else 0
+    below = depth + 1 if params.depth < INFINITE else 0
     for feature in range(len(table.features)):
         scratch.feature_lower[feature] = -1
         part(table, leaves, scratch, leaf, feature)
         left, right = weight_of(scratch, 0), weight_of(scratch, 1)
-        if left < rules.min_leaf or right < rules.min_leaf:
+        if left < params.min_leaf or right < params.min_leaf:
             continue
-        left_error = error_of(rules, scratch, 0, left)
-        right_error = error_of(rules, scratch, 1, right)
-        if is_right_too_rarely(rules, left, left_error) or is_right_too_rarely(
-            rules, right, right_error
+        left_error = error_of(params, scratch, 0, left)
+        right_error = error_of(params, scratch, 1, right)
+        if is_right_too_rarely(params, left, left_error) or is_right_too_rarely(
+            params, right, right_error
         ):
             trees.used[BY_ACCURACY] += 1
             continue
         children = (
-            find_leaf(rules, leaves, trees, scratch, 0, below),
-            find_leaf(rules, leaves, trees, scratch, 1, below),
+            find_leaf(params, leaves, trees, scratch, 0, below),
+            find_leaf(params, leaves, trees, scratch, 1, below),
         )
-        _add_options(rules, leaves, options, trees, scratch, leaf, feature, children)
-    if rules.similar_support:
-        _raise_similar(table, rules, leaves, options, trees, scratch, leaf, first)
+        _add_options(params, leaves, options, trees, scratch, leaf, feature, children)
+    if params.similar_support:
+        _raise_similar(table, params, leaves, options, trees, scratch, leaf, first)
     _sort(options, first, trees.used[OPTIONS])
-    _cut(rules, leaves, options, trees, leaf, first)
+    _cut(params, leaves, options, trees, leaf, first)
 
 
 @inlined
 def _add_options(
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
@@ -221,10 +220,10 @@ def _add_options(
     # all that is known.
     dear = limit_of(trees)
     scratch.feature_lower[feature] = (
-        rules.split + min(errors[0], lowers[0], dear) + min(errors[1], lowers[1], dear)
+        params.split + min(errors[0], lowers[0], dear) + min(errors[1], lowers[1], dear)
     )
     least = 0
-    if gains_too_little(rules, leaves.leaf_error[leaf], errors[0], errors[1]):
+    if gains_too_little(params, leaves.leaf_error[leaf], errors[0], errors[1]):
         trees.used[BY_INCREMENTAL] += 1
         least = 1
     for choice in range(least, 4):
@@ -232,7 +231,7 @@ def _add_options(
             continue
         at = trees.used[OPTIONS]
         trees.used[OPTIONS] += 1
-        closed, cost = rules.split, rules.split
+        closed, cost = params.split, params.split
         for side in range(2):
             if choice & (side + 1):
                 cost += lowers[side]
@@ -247,7 +246,7 @@ def _add_options(
 @outlined
 def _raise_similar(
     table: Table,
-    rules: Rules,
+    params: Params,
     leaves: Leaves,
     options: Options,
     trees: Trees,
@@ -268,7 +267,7 @@ def _raise_similar(
                 scratch.rows[0, w] = leaves.leaf_rows[leaf, w] & differ
             count(table, scratch, 0)
             apart = weight_of(scratch, 0)
-            bound = lower_of_similar(known, rules.error * min(apart, weight - apart))
+            bound = lower_of_similar(known, params.error * min(apart, weight - apart))
             if bound > cost:
                 cost = bound
                 trees.used[BY_SIMILAR] += 1
@@ -324,16 +323,16 @@ def _sort(options: Options, first: int, end: int) -> None:
 
 @inlined
 def _cut(
-    rules: Rules, leaves: Leaves, options: Options, trees: Trees, leaf: int, first: int
+    params: Params, leaves: Leaves, options: Options, trees: Trees, leaf: int, first: int
 ) -> None:
     """Keep the options that alone cost less than the best tree, and what they say of the leaf."""
     end, best = trees.used[OPTIONS], limit_of(trees)
-    while end > first and too_dear(rules, options.option_cost[end - 1], best):
+    while end > first and too_dear(params, options.option_cost[end - 1], best):
         end -= 1
     trees.used[OPTIONS] = end
     leaves.leaf_first[leaf], leaves.leaf_options[leaf] = first, end - first
     if end == first:
         leaves.leaf_lower[leaf] = INFINITE
-    elif rules.two_steps and options.option_cost[first] > leaves.leaf_lower[leaf]:
+    elif params.two_steps and options.option_cost[first] > leaves.leaf_lower[leaf]:
         leaves.leaf_lower[leaf] = options.option_cost[first]
         trees.used[BY_TWO_STEPS] += 1

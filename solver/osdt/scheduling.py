@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from solver.kernels.constants import Ints
 from solver.kernels.jit import inlined
-from solver.osdt.state import Ints, Rules
+from solver.osdt.state import Params
 
 POLICIES = (
     "curiosity",
@@ -23,7 +24,7 @@ _NOTHING = 0.01  # weight that a tree without an unchanged leaf is taken to have
 
 @inlined
 def priority(
-    rules: Rules,
+    params: Params,
     number: int,
     splits: int,
     closed: int,
@@ -49,24 +50,24 @@ def priority(
     support of the unchanged leaves. ``entropy`` and ``gini`` are the mean impurity of the rows in
     unchanged leaves. ``depth_first`` takes the tree of most splits.
     """
-    if rules.policy == LOWER_BOUND:
+    if params.policy == LOWER_BOUND:
         return float(bound)
-    if rules.policy == OBJECTIVE:
+    if params.policy == OBJECTIVE:
         return float(objective)
-    if rules.policy == BREADTH_FIRST:
+    if params.policy == BREADTH_FIRST:
         return float(number)
-    if rules.policy == DEPTH_FIRST:
+    if params.policy == DEPTH_FIRST:
         return -float(splits)
     support = float(weight) if weight > 0 else _NOTHING
-    if rules.policy == CURIOSITY:
-        return float(closed + rules.split) / support
+    if params.policy == CURIOSITY:
+        return float(closed + params.split) / support
     return impurity / support
 
 
 @inlined
-def impurity_of(rules: Rules, counts: Ints, row: int, classes: int) -> float:
+def impurity_of(params: Params, counts: Ints, row: int, classes: int) -> float:
     """Entropy (in bits) or Gini impurity of a leaf, times its weight; 0 for other policies."""
-    if rules.policy != ENTROPY and rules.policy != GINI:
+    if params.policy != ENTROPY and params.policy != GINI:
         return 0.0
     total = 0
     for c in range(classes):
@@ -74,7 +75,7 @@ def impurity_of(rules: Rules, counts: Ints, row: int, classes: int) -> float:
     result = 0.0
     for c in range(classes):
         share = counts[row, c] / total
-        if rules.policy == GINI:
+        if params.policy == GINI:
             result += share * (1.0 - share)
         elif share > 0.0:
             result -= share * math.log2(share)

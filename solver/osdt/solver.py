@@ -62,9 +62,6 @@ class Osdt(Solver):
         "warm_start": Option(
             "none", "cart: begin with CART's tree as the best one known", ("none", "cart")
         ),
-        "penalty": Option(
-            "splits", "what λ is called the price of in the result", ("splits", "leaves")
-        ),
         "hierarchical": Option(
             True, "prune by lower bounds at all (Theorem 1); without it all trees are seen", _YES_NO
         ),

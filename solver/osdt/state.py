@@ -7,21 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Floats, Ints, Words
 from solver.problem.problem import Problem
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Floats = NDArray[np.float64]
-
-INFINITE = 2**61
-"""No cost reaches it, and two of them do not overflow (see ``solver.objective.exact``)."""
 
 POPPED_BOUND = -1
 """In the place of the bound of a tree that has left the queue."""
 
 
-class Rules(NamedTuple):
-    """The numbers that a search obeys; costs as in :class:`solver.objective.exact.CostScale`.
+class Params(NamedTuple):
+    """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
 
     Parameters
     ----------
@@ -101,7 +95,7 @@ class Leaves(NamedTuple):
 class Options(NamedTuple):
     """Ways to split a leaf: a feature, and which of the two new leaves are to be split again.
 
-    Those of one leaf stand together, by their cost.
+    Those of one leaf are adjacent, by their cost.
     """
 
     option_cost: Ints  # bound on the leaf's cost when it is split so
@@ -136,7 +130,7 @@ class Trees(NamedTuple):
     spread: NDArray[np.int32]
     queue_key: Floats  # a binary heap: least key first, of equal ones the oldest tree
     queue_tree: Ints
-    buckets: Ints  # trees in the queue by lower bound, in classes of ``rules.bucket``
+    buckets: Ints  # trees in the queue by lower bound, in classes of ``params.bucket``
     used: Ints
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import GOLDEN
 from solver.kernels.jit import inlined, outlined
+from solver.objective.exact import INFINITE
 from solver.osdt.leaf_cache import mix
 from solver.osdt.state import (
     BASE,
@@ -12,30 +14,27 @@ from solver.osdt.state import (
     BY_DOMINANCE,
     BY_PERMUTATION,
     HEADS,
-    INFINITE,
     POPPED_BOUND,
     QUEUE,
-    Rules,
+    Params,
     Scratch,
     Trees,
 )
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
 def leaf_key(leaf: int) -> np.uint64:
     """What a leaf adds to the hash of a tree; a sum, so that the order does not matter."""
-    return mix(np.uint64(leaf + 1) * _ODD)
+    return mix(np.uint64(leaf + 1) * GOLDEN)
 
 
 @inlined
-def _key_of(rules: Rules, open_hash: np.uint64, kept_hash: np.uint64, splits: int) -> np.uint64:
+def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: int) -> np.uint64:
     """Where a tree is in the hash table: trees that may take each other's place have one key."""
     key = open_hash
-    if not rules.dominance:
-        key += kept_hash * _ODD
-    elif rules.splits < INFINITE:
+    if not params.dominance:
+        key += kept_hash * GOLDEN
+    elif params.splits < INFINITE:
         key += mix(np.uint64(splits))
     return mix(key)
 
@@ -51,7 +50,7 @@ def _head_of(trees: Trees, key: np.uint64) -> int:
 
 
 @inlined
-def enter(rules: Rules, trees: Trees, tree: int) -> None:
+def enter(params: Params, trees: Trees, tree: int) -> None:
     """Put a tree into the hash table.
 
     That is linear hashing (Litwin 1980): each tree brings a chain of its own and takes what
@@ -66,7 +65,7 @@ def enter(rules: Rules, trees: Trees, tree: int) -> None:
         other = link - 1
         link = trees.tree_next[other]
         key = _key_of(
-            rules, trees.tree_hash[other], trees.tree_kept_hash[other], trees.tree_splits[other]
+            params, trees.tree_hash[other], trees.tree_kept_hash[other], trees.tree_splits[other]
         )
         if np.int64(key & np.uint64(2 * base - 1)) == new:
             trees.tree_next[other], moved = moved, other + 1
@@ -76,7 +75,9 @@ def enter(rules: Rules, trees: Trees, tree: int) -> None:
     used[HEADS] += 1
     if used[HEADS] == 2 * base:
         used[BASE] = 2 * base
-    key = _key_of(rules, trees.tree_hash[tree], trees.tree_kept_hash[tree], trees.tree_splits[tree])
+    key = _key_of(
+        params, trees.tree_hash[tree], trees.tree_kept_hash[tree], trees.tree_splits[tree]
+    )
     head = _head_of(trees, key)
     trees.tree_next[tree], trees.tree_heads[head] = trees.tree_heads[head], tree + 1
 
@@ -92,7 +93,7 @@ def _same_part(trees: Trees, scratch: Scratch, tree: int, skip: int, begin: int,
 
 @outlined
 def admit(
-    rules: Rules,
+    params: Params,
     trees: Trees,
     scratch: Scratch,
     n_open: int,
@@ -108,7 +109,7 @@ def admit(
     ``scratch.ids``. With ``dominance`` those of equal leaves to be split are compared by the cost
     of the rest: what can become of them is the same.
     """
-    head = _head_of(trees, _key_of(rules, open_hash, kept_hash, splits))
+    head = _head_of(trees, _key_of(params, open_hash, kept_hash, splits))
     before, link = -1, trees.tree_heads[head]
     while link > 0:
         tree = link - 1
@@ -117,9 +118,9 @@ def admit(
             and trees.tree_open[tree] == n_open
             and _same_part(trees, scratch, tree, 0, 0, n_open)
         ):
-            if rules.dominance:
-                if rules.splits >= INFINITE or trees.tree_splits[tree] == splits:
-                    return _succeed(rules, trees, head, before, tree, closed, kept_hash)
+            if params.dominance:
+                if params.splits >= INFINITE or trees.tree_splits[tree] == splits:
+                    return _succeed(params, trees, head, before, tree, closed, kept_hash)
             elif trees.tree_kept[tree] == n_kept and _same_part(
                 trees, scratch, tree, n_open, n_open, n_kept
             ):
@@ -131,7 +132,7 @@ def admit(
 
 @inlined
 def _succeed(
-    rules: Rules,
+    params: Params,
     trees: Trees,
     head: int,
     before: int,
@@ -148,7 +149,7 @@ def _succeed(
     if bound != POPPED_BOUND:
         trees.used[BY_DOMINANCE] += 1
         # It stays in the queue until it is popped, but its bound counts no longer.
-        trees.buckets[bucket_of(rules, bound)] -= 1
+        trees.buckets[bucket_of(params, bound)] -= 1
         trees.tree_bound[tree] = INFINITE
     if before < 0:
         trees.tree_heads[head] = trees.tree_next[tree]
@@ -158,9 +159,9 @@ def _succeed(
 
 
 @inlined
-def bucket_of(rules: Rules, bound: int) -> int:
+def bucket_of(params: Params, bound: int) -> int:
     """The class of a lower bound."""
-    return min(bound // rules.bucket, BUCKETS)
+    return min(bound // params.bucket, BUCKETS)
 
 
 @outlined

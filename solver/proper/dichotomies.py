@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.kernels.constants import Ints, Words
 from solver.kernels.jit import ensure_compiled
 from solver.proper import orientation
-from solver.proper.mask_sets import Ints, MaskSet, Words, new_set, rehash, set_bytes
+from solver.proper.mask_sets import MaskSet, new_set, rehash, set_bytes
 from solver.proper.orientation import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
 
 Mask = NDArray[np.bool_]

@@ -8,32 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine import driver as slices
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale
+from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
 from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS
-from solver.proper.mask_sets import Words
 from solver.proper.points import Points
-from solver.proper.separating_tests import Parting
+from solver.proper.separating_tests import Partition
 from solver.proper.state import (
     AT,
     BEST,
     COST,
     DEPTH,
     FLOOR,
-    INFINITE,
     LEFT,
     LIMIT,
     SIZE,
     SPLITS,
     Levels,
     Memo,
+    Params,
     Rows,
-    Rules,
     Scratch,
     levels_bytes,
     memo_bytes,
@@ -91,7 +89,7 @@ class ProperEngine:
         degree: int,
         shard: Shard,
         memo: bool,
-        realise: Callable[[Parting], Shape],
+        realise: Callable[[Partition], Shape],
     ) -> None:
         self.problem, self.cost_scale, self.shard, self.realise = (
             problem,
@@ -102,7 +100,7 @@ class ProperEngine:
         counts = problem.counts
         self.unit = int(np.gcd.reduce(counts, axis=None)) or 1
         self.rows = rows_of(counts // self.unit)
-        self.rules = Rules(
+        self.params = Params(
             error=cost_scale.error * self.unit,
             split=cost_scale.split,
             min_leaf=max(1, -(-constraints.min_leaf // self.unit)),
@@ -120,8 +118,8 @@ class ProperEngine:
         self._walked = 0
         self.levels: Levels | None = None
         least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
-        self._proven = min(self.leaf, least)
-        self._shape: tuple[Parting, Shape] = -1, -1
+        self._lower_bound = min(self.leaf, least)
+        self._shape: tuple[Partition, Shape] = -1, -1
         self._ties = self.leaf > least
         self.compile_seconds = self._compile()
         if self.finder is not None:
@@ -138,7 +136,7 @@ class ProperEngine:
         levels, scratch, memo = self._arrays(1, 1)
         few = np.zeros((0, self.words), np.uint64)
         top = np.zeros(1, np.int64)
-        one = self.rules, self.rows, levels, scratch
+        one = self.params, self.rows, levels, scratch
         return ensure_compiled(kernels.load, *one, few, 0, 1) + ensure_compiled(
             kernels.step, *one, memo, top, 0
         )
@@ -151,7 +149,7 @@ class ProperEngine:
 
     @property
     def _remembered(self) -> int:
-        return _REMEMBERED if self.rules.memo else 1
+        return _REMEMBERED if self.params.memo else 1
 
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
@@ -168,22 +166,22 @@ class ProperEngine:
             if self.levels is not None:
                 self.levels.frame[0, LIMIT] = cost
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
-        if self.proven >= self.achieved:
-            return slices.PROVEN
+        if self.lower_bound >= self.upper_bound:
+            return PROVEN
         if self.finder is not None:
             return self._find_rules(iterations)
         if self.levels is None:
-            return slices.FULL
+            return FULL
         outcome = kernels.step(
-            self.rules, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
+            self.params, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
         )
-        if outcome == kernels.ENDED:
+        if outcome == PROVEN:
             frame = self.levels.frame[0]
-            self._proven, self._ties = int(min(frame[COST], frame[FLOOR])), False
-            return slices.PROVEN
-        return slices.RUNNING
+            self._lower_bound, self._ties = int(min(frame[COST], frame[FLOOR])), False
+            return PROVEN
+        return RUNNING
 
     def _find_rules(self, iterations: int) -> int:
         finder = self.finder
@@ -194,11 +192,11 @@ class ProperEngine:
         room = finder.step(min(max(steps, iterations), 16 * steps))
         self._walked += finder.done - before
         if not room:
-            return slices.FULL
+            return FULL
         if finder.ended:
             self._masks = finder.masks
             self.finder = self._next_stage() if self._stages else None
-        return slices.RUNNING
+        return RUNNING
 
     def grow(self, limit: int | None) -> bool:
         """See :class:`solver.engine.driver.Engine`."""
@@ -218,12 +216,12 @@ class ProperEngine:
         frame[LIMIT] = INFINITE if self.given is None else self.given[0]
         self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
         kernels.load(
-            self.rules, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
+            self.params, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
             self.shard.number,
         )  # fmt: skip
         return True
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Look at the least bound of what is left to do at the root."""
         if self.levels is None:
             return
@@ -232,7 +230,7 @@ class ProperEngine:
         if frame[AT] >= 0:
             left = np.append(left, frame[AT])
         least = int(bound[left].min(initial=INFINITE))
-        self._proven = max(self._proven, min(int(frame[COST]), int(frame[FLOOR]), least))
+        self._lower_bound = max(self._lower_bound, min(int(frame[COST]), int(frame[FLOOR]), least))
         allowed = np.minimum(frame[LIMIT], frame[COST] - (left > frame[BEST]))
         self._ties = bool((bound[left] <= allowed).any())
 
@@ -246,16 +244,16 @@ class ProperEngine:
         return self.leaf if self.levels is None else int(self.levels.frame[0, COST])
 
     @property
-    def proven(self) -> int:
-        """No tree of this part costs less, see :meth:`fold`.
+    def lower_bound(self) -> int:
+        """No tree of this part costs less, see :meth:`propagate_bounds`.
 
         Less than is known by one, as long as a tree of the same cost may be the one to return: that
         of the first rules, whatever was found or given first.
         """
-        return min(self._proven, self.achieved - 1) if self._ties else self._proven
+        return min(self._lower_bound, self.upper_bound - 1) if self._ties else self._lower_bound
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """The cost of the best tree, the given one included."""
         return self._own_cost if self.given is None else min(self._own_cost, self.given[0])
 
@@ -287,7 +285,7 @@ class ProperEngine:
         if self.levels is not None:
             progress = self.scratch.progress.tolist()
             counted["regions"] = progress[REGIONS]
-            if self.rules.memo:
+            if self.params.memo:
                 counted["memo_lookups"] = progress[LOOKUPS]
                 counted["memo_hits"] = progress[HITS]
         return counted
@@ -297,17 +295,17 @@ class ProperEngine:
         if not self.found:
             assert self.given is not None
             return self.given[1]
-        parting = self.parting()
-        if self._shape[0] != parting:
-            self._shape = parting, self.realise(parting)
+        partition = self.partition()
+        if self._shape[0] != partition:
+            self._shape = partition, self.realise(partition)
         return self._shape[1]
 
-    def parting(self) -> Parting:
+    def partition(self) -> Partition:
         """The engine's own best tree."""
         if self.levels is None or self.levels.frame[0, BEST] < 0:
             return -1
         size = int(self.levels.frame[0, SIZE])
-        return _parting(self._masks, self.levels.tree[0, :size].tolist())
+        return _partition(self._masks, self.levels.tree[0, :size].tolist())
 
     def find_again(self, late: Callable[[], bool]) -> None:
         """The engine holds its best tree."""
@@ -317,18 +315,18 @@ class ProperEngine:
         return None
 
 
-def _parting(masks: Words, tree: list[list[int]]) -> Parting:
+def _partition(masks: Words, tree: list[list[int]]) -> Partition:
     """A tree of rules and of the splits above each, in preorder, see :class:`Levels`."""
     if not tree:
         return -1
     rule, size = tree[0]
     mask = int.from_bytes(masks[rule >> 1].tobytes(), "little")
-    above, below = _parting(masks, tree[1 : 1 + size]), _parting(masks, tree[1 + size :])
+    above, below = _partition(masks, tree[1 : 1 + size]), _partition(masks, tree[1 + size :])
     return mask, (above, below) if rule & 1 else (below, above)
 
 
 def least_with_splits(cost_scale: CostScale, weights: NDArray[np.int64], splits: int) -> int:
-    """A cost that no tree with 1 to so many splits is below; that of no tree if there are none.
+    """A cost that no tree of 1 up to N splits is below; that of no tree if there are none.
 
     Each leaf is right about one class at most, so a tree of k splits about k + 1 classes.
     """
@@ -353,7 +351,7 @@ def rows_of(counts: NDArray[np.int64]) -> Rows:
 
 
 def _stages(problem: Problem, family: str, degree: int) -> list[Callable[[Words], Finder]]:
-    """What finds the rules of a family, the simplest first, beside those found before."""
+    """What finds the rules of a family, the simplest first, in addition to those found before."""
     stages: list[Callable[[Words], Finder]] = []
     if family in ("axis", "mixed"):
         stages.append(lambda known: Cuts(problem.codes))

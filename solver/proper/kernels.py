@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import PROVEN, RUNNING, Ints, Words
 from solver.kernels.jit import inlined, kernel, outlined, popcount
-from solver.proper.mask_sets import Ints, Words, hash_of, insert
+from solver.objective.exact import INFINITE
+from solver.proper.mask_sets import hash_of, insert
 from solver.proper.state import (
     ALLOWED,
     ANSWER,
@@ -29,7 +31,6 @@ from solver.proper.state import (
     DEPTH,
     EXACT,
     FLOOR,
-    INFINITE,
     LEAST,
     LEFT,
     LIMIT,
@@ -42,12 +43,10 @@ from solver.proper.state import (
     WEIGHT,
     Levels,
     Memo,
+    Params,
     Rows,
-    Rules,
     Scratch,
 )
-
-ENDED, GOES_ON = range(2)
 
 EVALUATED, LOOKUPS, HITS, REGIONS = range(4)
 
@@ -85,12 +84,12 @@ def _whole(rows: Rows, region: Words, into: Ints) -> None:
 
 @inlined
 def _most_splits(splits: int, depth: int) -> int:
-    """How many of so many splits a tree of a depth has room for."""
+    """How many of the given splits a tree of a depth has room for."""
     return min(splits, (1 << depth) - 1) if depth < 30 else splits
 
 
 @outlined
-def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Find the different dichotomies of a region among those of the region above it.
 
     ``levels.region[at]`` and the limits in its frame are given. What leaves a side too small here
@@ -99,7 +98,7 @@ def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -
     region = levels.region[at]
     _whole(rows, region, scratch.whole)
     weight = _weight(rows, scratch.whole)
-    least = 1 if levels.frame[at, RELAXED] else rules.min_leaf
+    least = 1 if levels.frame[at, RELAXED] else params.min_leaf
     slots, mask = scratch.slots, scratch.mask
     top = len(slots) - 1
     for i in range(len(slots)):
@@ -140,26 +139,26 @@ def enter(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -
             levels.masks[at, number, w] = mask[w]
         levels.rule[at, number] = levels.rule[above, q] ^ flip
         number += 1
-    begin(rules, rows, levels, scratch, at, number, 0, number)
+    begin(params, rows, levels, scratch, at, number, 0, number)
 
 
 @outlined
 def begin(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int, number: int, first: int,
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, number: int, first: int,
     end: int,
 ) -> None:  # fmt: skip
-    """Set the frame of a region with so many dichotomies, of which a range may be at the root."""
+    """Set the frame of a region with N dichotomies, of which a range may be at the root."""
     frame = levels.frame[at]
     _whole(rows, levels.region[at], scratch.whole)
     frame[RULES] = number
     frame[LEFT] = end - first
     frame[WEIGHT] = _weight(rows, scratch.whole)
-    frame[COST] = rules.error * _errors(rows, scratch.whole)
+    frame[COST] = params.error * _errors(rows, scratch.whole)
     frame[BEST], frame[SIZE], frame[AT], frame[EXACT] = -1, 0, -1, 0
     frame[FLOOR] = INFINITE
     for i in range(end - first):
         levels.left[at, i] = first + i
-        levels.bound[at, first + i] = rules.split
+        levels.bound[at, first + i] = params.split
     scratch.progress[REGIONS] += 1
 
 
@@ -171,7 +170,7 @@ def _allowed(frame: Ints, position: int) -> int:
 
 
 @inlined
-def _choose(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> bool:
+def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> bool:
     """Drop the rules that cost too much, and take the one with the least bound, at a tie with the
     fewest errors as a stump; False if none is left."""
     frame = levels.frame[at]
@@ -217,7 +216,7 @@ def _fewer(rows: Rows, zero: int, one: int) -> int:
 
 @outlined
 def _sweep(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
 ) -> None:
     """The best stumps of both sides of a rule, and how many rows it shares with each other one.
 
@@ -237,28 +236,28 @@ def _sweep(
     stump = scratch.stump
     stump[0], stump[1], stump[2], stump[3] = INFINITE, -1, INFINITE, -1
     if planes == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
-        _sweep_pair(rules, rows, levels, scratch, at)
+        _sweep_pair(params, rows, levels, scratch, at)
     else:
-        _sweep_any(rules, rows, levels, scratch, at)
+        _sweep_any(params, rows, levels, scratch, at)
     for side in range(2):
         if stump[2 * side] < INFINITE:
-            stump[2 * side] = rules.split + rules.error * stump[2 * side]
+            stump[2 * side] = params.split + params.error * stump[2 * side]
 
 
 @inlined
-def _least(rules: Rules, frame: Ints) -> int:
+def _least(params: Params, frame: Ints) -> int:
     """The smallest size of a leaf of a side of the rule at hand."""
-    return rules.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
+    return params.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
 
 
 @inlined
-def _sweep_pair(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def _sweep_pair(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """As :func:`_sweep`, of two classes whose rows all have the same weight."""
     masks, inside, side, stump = levels.masks[at], levels.inside[at], scratch.side, scratch.stump
     words, v0, v1 = masks.shape[1], rows.values[0], rows.values[1]
     above0, above1 = scratch.above[0], scratch.above[1]
     below0, below1 = scratch.below[0], scratch.below[1]
-    least = _least(rules, levels.frame[at])
+    least = _least(params, levels.frame[at])
     best_above, best_below = stump[0], stump[2]
     for q in range(levels.frame[at, RULES]):
         a0, a1 = 0, 0
@@ -281,11 +280,11 @@ def _sweep_pair(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: 
 
 
 @inlined
-def _sweep_any(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def _sweep_any(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """As :func:`_sweep`, of any classes and weights."""
     masks, inside, stump = levels.masks[at], levels.inside[at], scratch.stump
     planes, words = scratch.side.shape
-    counts, least = scratch.counts, _least(rules, levels.frame[at])
+    counts, least = scratch.counts, _least(params, levels.frame[at])
     for q in range(levels.frame[at, RULES]):
         for p in range(planes):
             number = 0
@@ -308,16 +307,16 @@ def _sweep_any(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: i
 
 
 @inlined
-def _evaluate(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """What the sides of the rule at hand cost as leaves and as stumps."""
     frame = levels.frame[at]
-    _sweep(rules, rows, levels, scratch, at, frame[AT])
+    _sweep(params, rows, levels, scratch, at, frame[AT])
     depth = frame[DEPTH] - 1
     frame[ALLOWED] = _allowed(frame, frame[AT])
     frame[LEAST], frame[PHASE] = INFINITE, 0
     for side in range(2):
         part = scratch.above if side == 0 else scratch.below
-        cost, size = rules.error * _errors(rows, part), 0
+        cost, size = params.error * _errors(rows, part), 0
         levels.sub_cost[at, side, 0], levels.sub_size[at, side, 0] = cost, 0
         if frame[SPLITS] > 1:
             stump = scratch.stump[2 * side]
@@ -338,7 +337,7 @@ def _copy_tree(source: Ints, size: int, target: Ints, first: int) -> None:
 
 @inlined
 def _descend(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
     splits: int, limit: int,
 ) -> bool:  # fmt: skip
     """Look for the best tree of a side; False if it is known without a search."""
@@ -353,7 +352,7 @@ def _descend(
     below[ANSWER] = 2 * splits + side
     below[RELAXED] = frame[RELAXED] or not frame[EXACT]
     # What a rule with leaves of any size may cost depends on the regions above it, too.
-    if rules.memo and not below[RELAXED]:
+    if params.memo and not below[RELAXED]:
         place = find(memo, region, below)
         scratch.progress[LOOKUPS] += 1
         if place >= 0 and (memo.size[place] >= 0 or memo.cost[place] > limit):
@@ -363,7 +362,7 @@ def _descend(
             size = max(memo.size[place], 0)
             _copy_tree(memo.tree[place], size, levels.sub_tree[at, side, splits], 0)
             return False
-    enter(rules, rows, levels, scratch, at + 1)
+    enter(params, rows, levels, scratch, at + 1)
     return True
 
 
@@ -404,7 +403,7 @@ def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None
 
 
 @inlined
-def _pass_up(rules: Rules, levels: Levels, memo: Memo, at: int) -> None:
+def _pass_up(params: Params, levels: Levels, memo: Memo, at: int) -> None:
     """Tell the level above what the best tree of a region costs."""
     frame = levels.frame[at]
     side, splits = frame[ANSWER] & 1, frame[ANSWER] >> 1
@@ -412,15 +411,15 @@ def _pass_up(rules: Rules, levels: Levels, memo: Memo, at: int) -> None:
     cost, size = min(frame[COST], frame[FLOOR]), frame[SIZE] if known else -1
     levels.sub_cost[at - 1, side, splits], levels.sub_size[at - 1, side, splits] = cost, size
     _copy_tree(levels.tree[at], max(size, 0), levels.sub_tree[at - 1, side, splits], 0)
-    if rules.memo and not frame[RELAXED]:
+    if params.memo and not frame[RELAXED]:
         _remember(memo, levels, at, cost, size if cost <= frame[LIMIT] else -1)
 
 
 @inlined
-def _take_share(rules: Rules, levels: Levels, at: int, above: int, below: int) -> None:
+def _take_share(params: Params, levels: Levels, at: int, above: int, below: int) -> None:
     """Compare a way to share out the splits with the best one of the rule at hand."""
     frame = levels.frame[at]
-    cost = rules.split + levels.sub_cost[at, 0, above] + levels.sub_cost[at, 1, below]
+    cost = params.split + levels.sub_cost[at, 0, above] + levels.sub_cost[at, 1, below]
     if cost >= frame[LEAST]:
         return
     frame[LEAST] = cost
@@ -434,7 +433,7 @@ def _take_share(rules: Rules, levels: Levels, at: int, above: int, below: int) -
 
 
 @outlined
-def _bound_near(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
+def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Bound the rules that are left by what the rule at hand costs."""
     frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
     chosen, least = frame[AT], frame[NEAR]
@@ -443,17 +442,17 @@ def _bound_near(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, at: 
         q = levels.left[at, i]
         moved = weight + _weight(rows, inside[q]) - 2 * levels.shared[q]
         moved = min(moved, frame[WEIGHT] - moved)
-        bound[q] = max(bound[q], least - rules.error * moved)
+        bound[q] = max(bound[q], least - params.error * moved)
 
 
 @outlined
 def _share_out(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
 ) -> bool:
     """Go on with the rule at hand; False if the level below has to look for a tree first."""
     frame = levels.frame[at]
     splits, depth = frame[SPLITS], frame[DEPTH] - 1
-    limit = frame[ALLOWED] + rules.surplus
+    limit = frame[ALLOWED] + params.surplus
     while frame[PHASE] < 3 * splits:
         share, phase = frame[PHASE] // 3, frame[PHASE] % 3
         above = _most_splits(share, depth)
@@ -461,21 +460,21 @@ def _share_out(
         frame[PHASE] += 1
         if phase == 0 and above >= 2:
             rest = levels.sub_cost[at, 1, below] if below < 2 else 0
-            to_spend = limit - rules.split - rest
-            if _descend(rules, rows, levels, scratch, memo, at, 0, above, to_spend):
+            to_spend = limit - params.split - rest
+            if _descend(params, rows, levels, scratch, memo, at, 0, above, to_spend):
                 return False
         if phase == 1 and below >= 2:
-            to_spend = limit - rules.split - levels.sub_cost[at, 0, above]
-            if _descend(rules, rows, levels, scratch, memo, at, 1, below, to_spend):
+            to_spend = limit - params.split - levels.sub_cost[at, 0, above]
+            if _descend(params, rows, levels, scratch, memo, at, 1, below, to_spend):
                 return False
         if phase == 2:
-            _take_share(rules, levels, at, above, below)
+            _take_share(params, levels, at, above, below)
     return True
 
 
 @kernel
 def step(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, top: Ints, steps: int
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, top: Ints, steps: int
 ) -> int:
     """Evaluate some rules.
 
@@ -487,56 +486,56 @@ def step(
     Returns
     -------
     int
-        ENDED or GOES_ON.
+        PROVEN or RUNNING.
     """
     until = scratch.progress[EVALUATED] + steps
     while scratch.progress[EVALUATED] < until:
         at = top[0]
         frame = levels.frame[at]
         if frame[SPLITS] == 1:
-            _best_stump(rules, rows, levels, scratch)
+            _best_stump(params, rows, levels, scratch)
             scratch.progress[EVALUATED] += 1
-            return ENDED
+            return PROVEN
         if frame[AT] < 0:
-            if not _choose(rules, rows, levels, scratch, at):
+            if not _choose(params, rows, levels, scratch, at):
                 if at == 0:
-                    return ENDED
-                _pass_up(rules, levels, memo, at)
+                    return PROVEN
+                _pass_up(params, levels, memo, at)
                 top[0] = at - 1
                 continue
             # Of leaves of any size the relaxed cost is the cost.
-            frame[EXACT] = rules.min_leaf == 1 or frame[RELAXED]
+            frame[EXACT] = params.min_leaf == 1 or frame[RELAXED]
             frame[NEAR] = -1
-            _evaluate(rules, rows, levels, scratch, at)
+            _evaluate(params, rows, levels, scratch, at)
             scratch.progress[EVALUATED] += 1
-        if not _share_out(rules, rows, levels, scratch, memo, at):
+        if not _share_out(params, rows, levels, scratch, memo, at):
             top[0] = at + 1
             continue
         if frame[NEAR] < 0:
             frame[NEAR] = frame[LEAST]
         if not frame[EXACT] and frame[LEAST] <= frame[ALLOWED]:
             frame[EXACT] = 1
-            _evaluate(rules, rows, levels, scratch, at)
+            _evaluate(params, rows, levels, scratch, at)
             scratch.progress[EVALUATED] += 1
             continue
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
         if frame[SPLITS] > 2:  # the levels below have used the same place
             _share_again(rows, levels, scratch, at)
-        _bound_near(rules, rows, levels, scratch, at)
+        _bound_near(params, rows, levels, scratch, at)
         frame[AT] = -1
-    return GOES_ON
+    return RUNNING
 
 
 @outlined
-def _best_stump(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch) -> None:
+def _best_stump(params: Params, rows: Rows, levels: Levels, scratch: Scratch) -> None:
     """The best tree of one split of all rows."""
     frame = levels.frame[0]
     _whole(rows, levels.region[0], scratch.whole)
     for i in range(frame[LEFT]):
         q = levels.left[0, i]
         errors = _stump_errors(rows, scratch, levels.inside[0, q])
-        cost = rules.split + rules.error * errors
+        cost = params.split + params.error * errors
         if cost < frame[COST]:
             frame[COST], frame[BEST], frame[SIZE] = cost, q, 1
             levels.tree[0, 0, 0], levels.tree[0, 0, 1] = levels.rule[0, q], 0
@@ -545,7 +544,7 @@ def _best_stump(rules: Rules, rows: Rows, levels: Levels, scratch: Scratch) -> N
 
 @kernel
 def load(
-    rules: Rules, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
+    params: Params, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
     number: int,
 ) -> None:  # fmt: skip
     """Take the dichotomies of all rows, but for those with too small a side.
@@ -562,14 +561,14 @@ def load(
         inside = levels.inside[0, taken]
         _whole(rows, masks[rule], inside)
         part = _weight(rows, inside)
-        if part < rules.min_leaf or weight - part < rules.min_leaf:
+        if part < params.min_leaf or weight - part < params.min_leaf:
             continue
         for w in range(len(region)):
             levels.masks[0, taken, w] = masks[rule, w]
         levels.rule[0, taken] = 2 * rule
         taken += 1
     first, end = taken * index // number, taken * (index + 1) // number
-    begin(rules, rows, levels, scratch, 0, taken, first, end)
+    begin(params, rows, levels, scratch, 0, taken, first, end)
 
 
 @inlined

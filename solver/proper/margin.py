@@ -33,7 +33,7 @@ _TOLERANCE = 1e-9
 """How far floats may be from the widest margin, relative to it."""
 
 _ROUNDS = 2000
-"""After so many the best of the normals so far will do, on floats."""
+"""Steps after which the best normal so far is taken, on floats."""
 
 _DEPENDENT = 1e-26
 """What a squared norm has shrunk to when nothing but rounding is left of it."""

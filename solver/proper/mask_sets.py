@@ -7,12 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
 from solver.kernels.jit import inlined, kernel
-
-Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class MaskSet(NamedTuple):
@@ -48,11 +44,11 @@ def set_bytes(words: int, room: int) -> int:
 @inlined
 def hash_of(mask: Words) -> np.uint64:
     """A number that depends on all bits of a mask."""
-    key = np.uint64(0)
+    key = ZERO
     for word in mask:
-        key = (key ^ word) * _ODD
+        key = (key ^ word) * GOLDEN
         key ^= key >> np.uint64(29)
-    key *= _ODD
+    key *= GOLDEN
     return key ^ (key >> np.uint64(32))
 
 

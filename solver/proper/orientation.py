@@ -26,8 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Ints, Words
 from solver.kernels.jit import inlined, kernel, outlined
-from solver.proper.mask_sets import Ints, MaskSet, Words, insert
+from solver.proper.mask_sets import MaskSet, insert
 
 MOST_DIMENSIONS = 14
 ENDED, GOES_ON, FULL, UNSURE, DEGENERATE = range(5)
@@ -36,8 +37,8 @@ FRESH, DONE, KNOWN = range(3)
 number of sets of points so far, and whether the sides of the present one are given."""
 
 MOST_TURNS = 2**24
-"""Beyond so many sets of d − 1 points a dichotomy is taken from each of its corners: to walk over
-so many sets of d points takes days anyway."""
+"""Sets of d − 1 points beyond which a dichotomy is taken from each of its corners: to walk over
+that many sets of d points takes days anyway."""
 
 _SURE = 2.0**61
 

@@ -1,6 +1,6 @@
 """Mode ``paper``: the published algorithm, over all choices of K rules (Theorem 1.1).
 
-The search space is that of mode ``search``, all trees of at most so many splits in which every
+The search space is that of mode ``search``, all trees of at most K splits in which every
 split is a dichotomy of what reaches it. That the proper trees of the rules of
 :func:`solver.proper.framework.rules.gen_rules` are these:
 
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine import driver as slices
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.proper.framework.ancestry import splits
@@ -31,7 +31,7 @@ from solver.proper.framework.geometry import Point, members
 from solver.proper.framework.rules import Rule, Undominated, find_rules, put
 from solver.proper.points import Points
 from solver.proper.recursion import Memo
-from solver.proper.separating_tests import Parting
+from solver.proper.separating_tests import Partition
 from solver.shards import Shard
 from solver.trees.tree import Shape
 
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
     cost: int
     depth: int
-    tree: Parting
+    tree: Partition
 
 
 class Places(NamedTuple):
@@ -133,7 +133,7 @@ class PaperEngine:
         shard: Shard,
         thinning: bool,
         memo: bool,
-        realise: Callable[[Parting], Shape],
+        realise: Callable[[Partition], Shape],
     ) -> None:
         self.cost_scale, self.shard, self.realise, self.thinning = (
             cost_scale,
@@ -172,7 +172,7 @@ class PaperEngine:
     @property
     def found(self) -> bool:
         """Whether the best tree is the engine's own."""
-        return self.given is None or self.achieved <= self.given
+        return self.given is None or self.upper_bound <= self.given
 
     # -- what a leaf is --------------------------------------------------------------------------
 
@@ -241,12 +241,12 @@ class PaperEngine:
 
     # -- odt_K -----------------------------------------------------------------------------------
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`: an iteration finds or combines rules."""
-        if self.proven >= self.achieved or self.achieved <= enough:
-            return slices.PROVEN
+        if self.lower_bound >= self.upper_bound or self.upper_bound <= target_cost:
+            return PROVEN
         if self._choices is None and not self._find_rules(iterations):
-            return slices.FULL if self.bytes > self._room else slices.RUNNING
+            return FULL if self.bytes > self._room else RUNNING
         for _ in range(iterations):
             chosen = next(self._choices, None) if self._choices is not None else None
             if chosen is None:
@@ -259,8 +259,8 @@ class PaperEngine:
             if found:
                 self.with_a_tree += 1
                 self._best = min(self._best, *found, key=_cost)
-        ended = self.proven >= self.achieved or self.achieved <= enough
-        return slices.PROVEN if ended else slices.RUNNING
+        ended = self.lower_bound >= self.upper_bound or self.upper_bound <= target_cost
+        return PROVEN if ended else RUNNING
 
     def _find_rules(self, iterations: int) -> bool:
         """Find some more; whether all are found."""
@@ -317,14 +317,14 @@ class PaperEngine:
     # -- what is known ---------------------------------------------------------------------------
 
     @property
-    def proven(self) -> int:
+    def lower_bound(self) -> int:
         """All trees that are left have at least as many splits as the combinations at hand."""
         if self.size > self.most:
-            return self.achieved
-        return min(self.achieved, self.cost_scale.cost(self._unavoidable, self.size))
+            return self.upper_bound
+        return min(self.upper_bound, self.cost_scale.cost(self._unavoidable, self.size))
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """The cost of the best tree found."""
         return self._best.cost
 
@@ -360,7 +360,7 @@ class PaperEngine:
             counted[f"memo_hits_{size}"] = memo.hits
         return counted
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Nothing: what is proven is known at once."""
 
     def grow(self, limit: int | None) -> bool:
@@ -374,15 +374,15 @@ class PaperEngine:
 
     def shape(self) -> Shape:
         """The best tree."""
-        if self._shape[0] != self.achieved:
-            self._shape = self.achieved, self.realise(self.parting())
+        if self._shape[0] != self.upper_bound:
+            self._shape = self.upper_bound, self.realise(self.partition())
         return self._shape[1]
 
-    def parting(self) -> Parting:
+    def partition(self) -> Partition:
         """The best tree, as the rows it parts."""
         return self._of_rows(self._best.tree)
 
-    def _of_rows(self, tree: Parting) -> Parting:
+    def _of_rows(self, tree: Partition) -> Partition:
         if isinstance(tree, int):
             return tree
         points, (below, above) = tree

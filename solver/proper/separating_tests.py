@@ -25,7 +25,7 @@ from solver.proper.margin import widest_margin
 from solver.proper.points import Points
 from solver.trees.tree import Shape
 
-Parting: TypeAlias = "int | tuple[int, tuple[Parting, Parting]]"
+Partition: TypeAlias = "int | tuple[int, tuple[Partition, Partition]]"
 """A leaf, −1, or the rows that take branch 1, as the bits of an int, and what is done with the rows
 of branch 0 and of branch 1. Only the bits of rows that get there count."""
 
@@ -39,14 +39,16 @@ _DIGITS = range(3, 18)
 _HUGE = Fraction(10) ** 290
 
 
-def shape_of_parting(problem: Problem, parting: Parting, rules: str, degree: int = 2) -> Shape:
+def shape_of_partition(
+    problem: Problem, partition: Partition, rules: str, degree: int = 2
+) -> Shape:
     """The shape of a tree whose tests part the rows as they are to be parted.
 
     Parameters
     ----------
     problem : Problem
-    parting : int or nested tuple
-        See :data:`Parting`.
+    partition : int or nested tuple
+        See :data:`Partition`.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}
         ``mixed`` takes the simplest test that does it: a cut, then a hyperplane, then a polynomial
         of the lowest degree.
@@ -67,7 +69,7 @@ def shape_of_parting(problem: Problem, parting: Parting, rules: str, degree: int
         If no rule of the family parts the rows of a node, or one of its sides is empty.
     """
     tests = _Tests(problem, rules, degree)
-    return tests.shape(parting, np.arange(len(problem.codes)))
+    return tests.shape(partition, np.arange(len(problem.codes)))
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,11 @@ class _Tests:
     rules: str
     degree: int
 
-    def shape(self, parting: Parting, rows: NDArray[np.int64]) -> Shape:
+    def shape(self, partition: Partition, rows: NDArray[np.int64]) -> Shape:
         """The shape of the part of a tree that some rows reach."""
-        if not isinstance(parting, tuple):
+        if not isinstance(partition, tuple):
             return -1
-        mask, children = parting
+        mask, children = partition
         sides = _bits(mask, len(self.problem.codes))[rows]
         if sides.all() or not sides.any():
             raise ValueError("a side of a split has no rows")

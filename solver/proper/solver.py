@@ -19,7 +19,7 @@ from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
 from solver.proper.paper_search import PaperEngine
-from solver.proper.separating_tests import Parting, shape_of_parting
+from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import Shape, Tree, shape_of
@@ -31,15 +31,15 @@ class Proper(Solver):
     """Optimal trees of a given size for axis-parallel, hyperplane, polynomial or mixed splits.
 
     A split parts the rows that reach it in one of the ways that a rule of the family can: a cut of
-    one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of at
-    most so many splits has a smaller objective. A stored split is one of the many rules
+    one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of
+    at most N splits, the limit, has a smaller objective. A stored split is one of the many rules
     that part the training rows alike: of hyperplanes and surfaces one in the middle between both
     sides, of cuts the middle one.
 
     It needs a limit on splits: time and memory grow steeply with it.
 
-    The search enumerates the different partings of all rows by exact arithmetic, and then goes
-    down by regions: a root, the other splits shared out between its two sides, the partings of a
+    The search enumerates the different partitions of all rows by exact arithmetic, and then goes
+    down by regions: a root, the other splits shared out between its two sides, the partitions of a
     side among those of all rows. Numbers stand for their shortest decimals.
 
     Among optimal trees it returns one of the fewest splits; which of these is settled by the order
@@ -56,7 +56,7 @@ class Proper(Solver):
     and of ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are choices
     of rules, and ``extra`` tells the ``combinations`` and how many of them make a proper tree.
 
-    There are about n^G partings of n rows, G = 1 for cuts, D for hyperplanes in D columns and
+    There are about n^G partitions of n rows, G = 1 for cuts, D for hyperplanes in D columns and
     C(D + M, D) − 1 for surfaces of degree M, and the memory is that many masks of n bits for every
     two splits. Without a limit of bytes they take at most half of the machine's memory.
 
@@ -143,15 +143,15 @@ class Proper(Solver):
             )
             memo = self.settings["memo"]
 
-            def realise(parting: Parting) -> Shape:
-                return shape_of_parting(problem, parting, family, degree)
+            def realise(partition: Partition) -> Shape:
+                return shape_of_partition(problem, partition, family, degree)
 
             if self.settings["mode"] == "paper":
                 return PaperEngine(*common, self.settings["thinning"], memo, realise)
             return ProperEngine(*common, memo, realise)
 
         search = Search(problem, lam, limits, make, _NO_GREEDY)
-        search.enough = -1  # a tree without errors is not yet one of the fewest splits
+        search.target_cost = -1  # a tree without errors is not yet one of the fewest splits
         engine = search.engine
         assert isinstance(engine, ProperEngine | PaperEngine)
         greedy = problem.grow(self._cart.grow(problem, lam, limits))

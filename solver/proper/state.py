@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.proper.mask_sets import Ints, MaskSet, Words, new_set, set_bytes
+from solver.kernels.constants import Ints, Words
+from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 
-INFINITE = 2**61
 
-
-class Rules(NamedTuple):
+class Params(NamedTuple):
     """What the search obeys.
 
     Parameters
@@ -43,7 +42,7 @@ class Rows(NamedTuple):
     planes : (planes, words)
         The planes of class 0 first, then those of class 1, and so on.
     values : (planes,)
-        The weight that a plane stands for, a power of two.
+        The weight of a plane, a power of two.
     starts : (classes + 1,)
         Where the planes of a class begin.
     """
@@ -78,7 +77,7 @@ class Levels(NamedTuple):
     tree : (levels, splits, 2)
         The best tree of the region in preorder: rule, and splits of the subtree above.
     sub_cost : (levels, 2, splits)
-        Of the rule at hand, what the best tree of at most so many splits of either side costs,
+        Of the rule at hand, what the best tree of at most N splits of either side costs,
         or a bound.
     sub_size : (levels, 2, splits)
         The splits of these trees, −1 for a bound.
@@ -193,7 +192,7 @@ def memo_bytes(room: int, words: int, splits: int) -> int:
 
 
 def new_levels(number: int, room: int, words: int, planes: int, splits: int) -> Levels:
-    """Arrays for so many levels."""
+    """Arrays for this many levels."""
     return Levels(
         np.zeros((number, room, words), np.uint64),
         np.zeros((number, room), np.int32),

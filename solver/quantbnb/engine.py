@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine import driver as slices
 from solver.engine.growable_arrays import check_search
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
 from solver.quantbnb import kernels, sorted_table
@@ -27,10 +27,9 @@ from solver.quantbnb.state import (
     QUEUED,
     RELAX,
     START,
-    Ints,
     Levels,
+    Params,
     Part,
-    Rules,
     Sweep,
     Table,
     grown,
@@ -49,11 +48,6 @@ DEEPEST = 16
 _POINTS = 64
 _FILLED = 2**21  # ranks that are gathered in a slice
 _ROWS = 2**12  # that are looked at together
-_OUTCOMES = {
-    kernels.GOES_ON: slices.RUNNING,
-    kernels.ENDED: slices.PROVEN,
-    kernels.FULL: slices.FULL,
-}
 
 
 class QuantEngine:
@@ -75,7 +69,7 @@ class QuantEngine:
     digest : str
         Names the problem in a state.
     state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, prices and scope.
+        What :meth:`state` gave in a search of the same problem, cost scale and constraints.
 
     Raises
     ------
@@ -103,7 +97,7 @@ class QuantEngine:
         self.unit = int(np.gcd.reduce(weights))  # binary digits of weights cost time
         self.weights = weights // self.unit
         unit_leaf = -(-constraints.min_leaf // self.unit)
-        self.rules = Rules(cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1))
+        self.params = Params(cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1))
         totals = counts.sum(axis=0)
         leaf = cost_scale.error * int(totals.sum() - totals.max())
         # More splits than these are of no use, or cost more than a leaf.
@@ -131,7 +125,7 @@ class QuantEngine:
         self.compile_seconds = 0.0 if depth == 0 else self._compile()
         if state is not None:
             self._restore(state)
-        self.fold()
+        self.propagate_bounds()
 
     @property
     def _floors(self) -> int:
@@ -142,7 +136,7 @@ class QuantEngine:
         levels = new_levels(len(self.arities), number, points)
         levels.tries[:] = -1
         levels.tree[:] = -1
-        frame = START, self.depth, self.leaf, self.leaf, self.rules.min_leaf
+        frame = START, self.depth, self.leaf, self.leaf, self.params.min_leaf
         levels.frame[0, [PHASE, DEPTH, LIMIT, LEAF, RELAX]] = frame
         return levels
 
@@ -153,29 +147,29 @@ class QuantEngine:
         parts, one = new_parts(small, 1), Part(*(array[0] for array in new_parts(small, 1)))
         scratch, levels = new_sweep(small), new_levels(1, 1, 1)
         codes, order = np.zeros((1, 1), mine.ranks.dtype), np.zeros(1, np.int32)
-        arguments = mine, self.rules, parts, scratch, levels, self.top
+        arguments = mine, self.params, parts, scratch, levels, self.top
         return (
             ensure_compiled(self._fill, mine, one, codes, order, self.classes, self.weights, 0)
             + ensure_compiled(self._step, *arguments, 0, 0)
             + ensure_compiled(self._divide, mine, parts, levels, self.top)
         )
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """See :class:`solver.engine.driver.Engine`; an iteration evaluates a threshold."""
         if self._ended:
-            return slices.PROVEN
+            return PROVEN
         if self.table is None:
-            return slices.FULL
+            return FULL
         if self._filled < len(self.arities):
             self._fill_some()
-            return slices.RUNNING
+            return RUNNING
         outcome = self._step(
-            self.table, self.rules, self.parts, self.scratch, self.levels, self.top,
-            iterations, enough,
+            self.table, self.params, self.parts, self.scratch, self.levels, self.top,
+            iterations, target_cost,
         )  # fmt: skip
         self._progress[:3] = self.scratch.evaluations
-        self._progress[4] = outcome == kernels.ENDED
-        return _OUTCOMES[outcome]
+        self._progress[4] = outcome == PROVEN
+        return outcome
 
     def _fill_some(self) -> None:
         """Sort some rows, as many as a slice has time for."""
@@ -194,9 +188,9 @@ class QuantEngine:
             del self._columns
             self._divide(self.table, self.parts, self.levels, self.top)
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Look at the least bound of what is left to do at the root."""
-        frame, bound = self.levels.frame[0], self.achieved
+        frame, bound = self.levels.frame[0], self.upper_bound
         if not self._ended:
             if frame[PHASE] in (START, OPENING):
                 bound = 0
@@ -211,8 +205,8 @@ class QuantEngine:
         return bool(self._progress[4])
 
     @property
-    def proven(self) -> int:
-        """No tree costs less, see :meth:`fold`."""
+    def lower_bound(self) -> int:
+        """No tree costs less, see :meth:`propagate_bounds`."""
         return int(self._progress[3])
 
     @property
@@ -224,7 +218,7 @@ class QuantEngine:
         return int(self.levels.frame[: level + 1, LIMIT].argmin())
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """Cost of the best tree so far."""
         return int(self.levels.frame[self._best_level, LIMIT])
 
@@ -272,7 +266,7 @@ class QuantEngine:
         return True
 
     def _level_bytes(self, points: int) -> int:
-        """Memory of new levels with room for so many thresholds, or none."""
+        """Memory of new levels with room for this many thresholds, or none."""
         shapes = level_shapes(len(self.arities), self._floors, points)
         return sum(8 * math.prod(shape) for shape in shapes) if points else 0
 
@@ -293,13 +287,13 @@ class QuantEngine:
             **self.levels._asdict(),
             "top": self.top,
             "progress": self._progress,
-            "rules": np.array(self.rules, np.int64),
+            "params": np.array(self.params, np.int64),
             "problem": np.array(self.digest),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
-        check_search(state, set(self.state()), self.digest, self.rules)
+        check_search(state, set(self.state()), self.digest, self.params)
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
         # One that has not begun has but a leaf.
@@ -346,7 +340,7 @@ class QuantEngine:
     def _best_code(self, codes: NDArray[np.int32], rows: Ints) -> int:
         """The first code from which on a stump's right leaf makes it best."""
         order = np.argsort(codes, kind="stable")
-        ordered, smallest = codes[order], self.rules.min_leaf * self.unit
+        ordered, smallest = codes[order], self.params.min_leaf * self.unit
         before, best, most = np.zeros(self.counts.shape[1], np.int64), int(ordered[0]), -1
         totals = self.counts[rows].sum(axis=0)
         for begin in range(0, len(rows) - 1, _ROWS):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import Ints
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
-from solver.quantbnb.state import Ints
 from solver.trees.tree import Shape
 
 _SPARSE = 8  # as many codes a row make it worth while to leave out those that are not there

@@ -27,6 +27,7 @@ interval weighs (:attr:`Levels.relax`), while only trees with leaves of m count 
 
 from __future__ import annotations
 
+from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import inlined, kernel, outlined
 from solver.objective.exact import INFINITE
 from solver.quantbnb.state import (
@@ -53,17 +54,15 @@ from solver.quantbnb.state import (
     TURN,
     A,
     B,
-    Ints,
     Level,
     Levels,
+    Params,
     Part,
-    Rules,
     Sweep,
     Table,
 )
 from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
 
-GOES_ON, ENDED, FULL = range(3)
 POINT, EMPTY, NOTHING = range(3)
 
 
@@ -127,9 +126,9 @@ def _pass(s: Level, feature: int, bound: int) -> None:
 
 
 @inlined
-def _enqueue(rules: Rules, s: Level, feature: int, a: int, b: int, bound: int) -> None:
+def _enqueue(params: Params, s: Level, feature: int, a: int, b: int, bound: int) -> None:
     """Queue an interval, unless it cannot hold anything better."""
-    bound = max(bound, rules.split + s.least[a, 0] + s.least[b, 1])
+    bound = max(bound, params.split + s.least[a, 0] + s.least[b, 1])
     if bound < s.frame[LIMIT]:
         _add_interval(s, feature, a, b, bound)
     else:
@@ -137,24 +136,26 @@ def _enqueue(rules: Rules, s: Level, feature: int, a: int, b: int, bound: int) -
 
 
 @outlined
-def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: int, b: int) -> int:
+def _choose(
+    table: Table, params: Params, part: Part, s: Level, feature: int, a: int, b: int
+) -> int:
     """The middle of the thresholds of an interval that can cost less than the limit; −1: none."""
     limit = s.frame[LIMIT]
     near_a, near_b = s.cost[a] - limit, s.cost[b] - limit
     if near_a >= 0 or near_b >= 0:
         _pass(s, feature, limit)
-    low = s.below[a] + max(1, near_a // rules.error + 1)
-    high = s.below[b] - max(1, near_b // rules.error + 1)
+    low = s.below[a] + max(1, near_a // params.error + 1)
+    high = s.below[b] - max(1, near_b // params.error + 1)
     if low > high:
         return -1
     relax = s.frame[RELAX]
     low, high = max(low, relax), min(high, s.below[1] - relax)
     if low > high:
         return -1
-    low, high = max(low, rules.min_leaf), min(high, s.below[1] - rules.min_leaf)
+    low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
     if low > high:
         # None is allowed, but what they cost counts for parts of more rows, where one may be.
-        _pass(s, feature, max(s.frame[BOUND], rules.split + s.least[a, 0] + s.least[b, 1]))
+        _pass(s, feature, max(s.frame[BOUND], params.split + s.least[a, 0] + s.least[b, 1]))
         return -1
     first = code_holding(table, part, feature, low) + 1
     last = code_holding(table, part, feature, high + 1)
@@ -166,7 +167,7 @@ def _choose(table: Table, rules: Rules, part: Part, s: Level, feature: int, a: i
 
 @inlined
 def _new_point(
-    table: Table, rules: Rules, part: Part, s: Level, feature: int, code: int, a: int, b: int
+    table: Table, params: Params, part: Part, s: Level, feature: int, code: int, a: int, b: int
 ) -> int:
     """A threshold, with all that its neighbours say about it."""
     at: int = s.frame[POINTS]
@@ -174,8 +175,8 @@ def _new_point(
     below = weight_below(table, part, feature, code)
     s.code[at] = code
     s.below[at] = below
-    since = rules.error * (below - s.below[a])
-    until = rules.error * (s.below[b] - below)
+    since = params.error * (below - s.below[a])
+    until = params.error * (s.below[b] - below)
     s.relax[at, 0] = max(1, s.frame[RELAX] - (s.below[b] - below))
     s.relax[at, 1] = max(1, s.frame[RELAX] - (below - s.below[a]))
     if s.relax[b, 0] > s.relax[at, 0]:
@@ -196,7 +197,7 @@ def _new_point(
 
 
 @inlined
-def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
+def _outermost(table: Table, params: Params, part: Part, s: Level) -> None:
     """Begin with the threshold that leaves all rows on the right."""
     s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED], s.frame[TRIED] = 1, 0, 0, 0
     s.frame[FOUND], s.frame[FOUND_CODE] = -1, 0
@@ -216,7 +217,7 @@ def _outermost(table: Table, rules: Rules, part: Part, s: Level) -> None:
         weight += part.totals[k]
         most = max(most, part.totals[k])
     s.below[1] = weight
-    s.frame[LEAF] = rules.error * (weight - most)
+    s.frame[LEAF] = params.error * (weight - most)
     s.frame[LIMIT] = min(s.frame[LIMIT], s.frame[LEAF])
 
 
@@ -251,7 +252,7 @@ def _keep_tree(s: Level, feature: int, code: int) -> None:
 
 
 @inlined
-def _begin(table: Table, rules: Rules, s: Level) -> None:
+def _begin(table: Table, params: Params, s: Level) -> None:
     """Both outermost thresholds, which cost what a tree of less depth does, and all intervals."""
     p = table.sizes[0]
     shallow = s.least[0, 1]
@@ -262,7 +263,7 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
         s.guess[1, 1, j] = -1
     for g in range(p):
         s.each[1, 0, g], s.each[1, 1, g] = s.each[0, 1, g], 0
-        s.passed[g] = rules.split + shallow
+        s.passed[g] = params.split + shallow
     if s.paid[0, 1] < s.frame[LIMIT]:
         s.frame[LIMIT] = s.paid[0, 1]
         if s.frame[DEPTH] <= 2:
@@ -274,28 +275,28 @@ def _begin(table: Table, rules: Rules, s: Level) -> None:
     s.frame[POINTS] = 2
     for g in range(p):
         if s.frame[DEPTH] > 1 and s.tries[0, 0] != g and s.tries[1, 0] != g:
-            _enqueue(rules, s, g, 0, 1, s.lower[g])
+            _enqueue(params, s, g, 0, 1, s.lower[g])
 
 
 @inlined
-def _finish_point(rules: Rules, s: Level) -> None:
+def _finish_point(params: Params, s: Level) -> None:
     """Take note of an evaluated threshold, and cut its interval there."""
     at, feature = s.frame[AT], s.frame[FEATURE]
-    cost = rules.split + s.least[at, 0] + s.least[at, 1]
+    cost = params.split + s.least[at, 0] + s.least[at, 1]
     s.cost[at] = cost
     _pass(s, feature, cost)
-    cost = rules.split + s.paid[at, 0] + s.paid[at, 1]
+    cost = params.split + s.paid[at, 0] + s.paid[at, 1]
     if cost < s.frame[LIMIT]:
         s.frame[LIMIT], s.frame[FOUND], s.frame[FOUND_CODE] = cost, feature, s.code[at]
         if s.frame[DEPTH] <= 2:
             _keep_stumps(s)
         _keep_tree(s, feature, s.code[at])
-    _enqueue(rules, s, feature, s.frame[A], at, s.frame[BOUND])
-    _enqueue(rules, s, feature, at, s.frame[B], s.frame[BOUND])
+    _enqueue(params, s, feature, s.frame[A], at, s.frame[BOUND])
+    _enqueue(params, s, feature, at, s.frame[B], s.frame[BOUND])
 
 
 @inlined
-def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
+def _next_point(table: Table, params: Params, part: Part, s: Level) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     if s.frame[TRIED] < 2:
         i = s.frame[TRIED]
@@ -307,11 +308,11 @@ def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
             _pass(s, feature, s.lower[feature])
             return EMPTY
         below = weight_below(table, part, feature, s.tries[i, 1])
-        if below < rules.min_leaf or s.below[1] - below < rules.min_leaf:
-            _enqueue(rules, s, feature, 0, 1, s.lower[feature])
+        if below < params.min_leaf or s.below[1] - below < params.min_leaf:
+            _enqueue(params, s, feature, 0, 1, s.lower[feature])
             return EMPTY
         s.frame[BOUND] = s.lower[feature]
-        _new_point(table, rules, part, s, feature, s.tries[i, 1], 0, 1)
+        _new_point(table, params, part, s, feature, s.tries[i, 1], 0, 1)
         return POINT
     if s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.frame[LIMIT]:
         return NOTHING
@@ -319,10 +320,10 @@ def _next_point(table: Table, rules: Rules, part: Part, s: Level) -> int:
     feature = s.feature[interval]
     a, b = s.ends[interval, 0], s.ends[interval, 1]
     s.frame[BOUND] = s.bound[interval]
-    code = _choose(table, rules, part, s, feature, a, b)
+    code = _choose(table, params, part, s, feature, a, b)
     if code < 0:
         return EMPTY
-    _new_point(table, rules, part, s, feature, code, a, b)
+    _new_point(table, params, part, s, feature, code, a, b)
     return POINT
 
 
@@ -337,16 +338,16 @@ def _end(table: Table, s: Level) -> None:
 
 
 @inlined
-def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) -> None:
+def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Level) -> None:
     """Evaluate a threshold whose parts are split once more at most."""
     at = s.frame[AT]
     limit = s.frame[LIMIT]
     if s.frame[PHASE] != OPENING:
-        limit -= rules.split
+        limit -= params.split
     for side in range(2):
         s.caps[side] = limit - s.least[at, 1 - side]
     evaluate(
-        table, rules, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
+        table, params, part, scratch, s.frame[FEATURE], s.code[at], s.each[at], s.caps, s.relaxed,
         s.relax[at], s.guess[at],
     )  # fmt: skip
     for side in range(2):
@@ -355,7 +356,7 @@ def _stumps(table: Table, rules: Rules, part: Part, scratch: Sweep, s: Level) ->
 
 
 @inlined
-def _descend(table: Table, rules: Rules, s: Level) -> bool:
+def _descend(table: Table, params: Params, s: Level) -> bool:
     """Choose the next part of the current threshold, and its cap; False: both are done.
 
     SIDE is −1 if the part is of no interest.
@@ -372,7 +373,7 @@ def _descend(table: Table, rules: Rules, s: Level) -> bool:
         side = 1 - side
         # A bound on this part that prunes the interval on its other side is worth having.
         other = s.least[s.frame[B] if side == 0 else s.frame[A], 1 - side]
-    cap = s.frame[LIMIT] - rules.split - other
+    cap = s.frame[LIMIT] - params.split - other
     s.frame[CAP] = cap
     s.frame[SIDE] = -1 if s.least[at, side] >= cap else side
     return bool(turn < 2)
@@ -398,7 +399,7 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
 
 
 @inlined
-def _ascend(table: Table, rules: Rules, s: Level, child: Level) -> None:
+def _ascend(table: Table, params: Params, s: Level, child: Level) -> None:
     """What the search of a part has found."""
     at, side = s.frame[AT], s.frame[SIDE]
     s.paid[at, side] = max(s.paid[at, side], child.frame[LIMIT])
@@ -406,7 +407,7 @@ def _ascend(table: Table, rules: Rules, s: Level, child: Level) -> None:
     for g in range(table.sizes[0]):
         relaxed = min(relaxed, child.lower[g])
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
-    if rules.min_leaf <= 1:
+    if params.min_leaf <= 1:
         relaxed = child.frame[LIMIT]
     s.least[at, side] = max(s.least[at, side], relaxed)
     _keep_half(s, side, child.tree)
@@ -425,66 +426,66 @@ def _best_level(levels: Levels, top: Ints) -> int:
 
 def _step(
     table: Table,
-    rules: Rules,
+    params: Params,
     parts: Part,
     scratch: Sweep,
     levels: Levels,
     top: Ints,
     budget: int,
-    enough: int,
+    target_cost: int,
 ) -> int:
-    """Go on until so many splits have been evaluated.
+    """Go on until this many splits have been evaluated.
 
     Parameters
     ----------
     top : (1,)
         The level that is being worked on.
-    enough : int
+    target_cost : int
         Stop at a tree of at most this cost.
     """
     end = scratch.evaluations[0] + budget
     while scratch.evaluations[0] < end:
         at = top[0]
         s, part = _view(levels, at), _part(parts, at)
-        if s.frame[LIMIT] <= enough and _best_level(levels, top) == at:
-            return GOES_ON
+        if s.frame[LIMIT] <= target_cost and _best_level(levels, top) == at:
+            return RUNNING
         phase, last = s.frame[PHASE], s.frame[DEPTH] <= 2
         if phase == START:
-            _outermost(table, rules, part, s)
+            _outermost(table, params, part, s)
             s.frame[PHASE] = OPENING
             if last:
-                _stumps(table, rules, part, scratch, s)
-                _begin(table, rules, s)
+                _stumps(table, params, part, scratch, s)
+                _begin(table, params, s)
                 s.frame[PHASE] = PICK
         elif phase == PICK:
             if s.frame[POINTS] >= len(s.code):
                 return FULL
-            found = _next_point(table, rules, part, s)
+            found = _next_point(table, params, part, s)
             if found == POINT and last:
-                _stumps(table, rules, part, scratch, s)
-                _finish_point(rules, s)
+                _stumps(table, params, part, scratch, s)
+                _finish_point(params, s)
             elif found == POINT:
                 s.frame[PHASE] = CHILD
             elif found == NOTHING:
                 _end(table, s)
                 if at == 0:
-                    return ENDED
-                _ascend(table, rules, _view(levels, at - 1), s)
+                    return PROVEN
+                _ascend(table, params, _view(levels, at - 1), s)
                 top[0] = at - 1
         else:
             below, child = _part(parts, at + 1), _view(levels, at + 1)
-            if not _descend(table, rules, s):
+            if not _descend(table, params, s):
                 if phase == OPENING:
-                    _begin(table, rules, s)
+                    _begin(table, params, s)
                 else:
-                    _finish_point(rules, s)
+                    _finish_point(params, s)
                 s.frame[PHASE] = PICK
             elif s.frame[SIDE] >= 0:
                 code, side = s.code[s.frame[AT]], s.frame[SIDE]
                 divide(table, part, s.frame[FEATURE], code, side, below)
                 _hand_down(table, s, child)
                 top[0] = at + 1
-    return GOES_ON
+    return RUNNING
 
 
 step = kernel(_step)

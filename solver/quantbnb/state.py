@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Ints, Words
 from solver.quantbnb.simd import BLOCK, GROUP
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 class Table(NamedTuple):
@@ -81,7 +79,7 @@ class Sweep(NamedTuple):
     evaluations: Ints  # (3,): splits evaluated, features swept, blocks looked into
 
 
-class Rules(NamedTuple):
+class Params(NamedTuple):
     """What the search minimises: ``error · errors + split · splits``.
 
     ``min_leaf`` is the least weight of a leaf, at least 1. A tree is *allowed* if all its leaves
@@ -201,7 +199,7 @@ def level_shapes(features: int, levels: int, points: int) -> list[tuple[int, ...
 
 
 def new_levels(features: int, levels: int, points: int) -> Levels:
-    """Room for so many thresholds on every level."""
+    """Room for this many thresholds on every level."""
     shapes = level_shapes(features, levels, points)
     return Levels(*(np.zeros(shape, np.int64) for shape in shapes))
 

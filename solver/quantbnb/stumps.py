@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
 from solver.quantbnb.simd import BLOCK, GROUP, refine, sweep, word_below
-from solver.quantbnb.state import Ints, Part, Rules, Sweep, Table
+from solver.quantbnb.state import Params, Part, Sweep, Table
 
-ONE = np.uint64(1)
-ZERO = np.uint64(0)
 ALL = np.uint64(2**64 - 1)
 LOW = np.uint64(63)
 
@@ -65,7 +64,7 @@ def weight_below(table: Table, part: Part, feature: int, code: int) -> int:
 
 @inlined
 def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
-    """Code of the first row in the order of a feature up to which rows weigh so much."""
+    """Code of the first row in the order of a feature up to which rows have this weight."""
     low, high = 0, part.below.shape[1] - 1
     while low < high:
         middle = (low + high) // 2
@@ -196,7 +195,7 @@ def _cheapest(known: Ints) -> int:
 @inlined
 def _seek(
     table: Table,
-    rules: Rules,
+    params: Params,
     part: Part,
     scratch: Sweep,
     g: int,
@@ -215,19 +214,19 @@ def _seek(
     blocks = table.sizes[1] // BLOCK
     # What a block's end is known to give need not be looked for inside.
     best = scratch.best[side]
-    if rules.min_leaf <= 1 and scratch.out[side] > best:
+    if params.min_leaf <= 1 and scratch.out[side] > best:
         best = scratch.out[side]
         guess[side, 0] = g
     unseen = max(scratch.out[side], scratch.out[2 + side])
     if unseen > best:
         unseen = scratch.out[side]
-        if rules.min_leaf > 1:
+        if params.min_leaf > 1:
             unseen = most
         for b in range(blocks):
             bound = scratch.bounds[side * blocks + b]
             if bound > best:
                 scratch.evaluations[2] += 1
-                allowed = _allowed(table, rules.min_leaf, part, scratch, g, side, b)
+                allowed = _allowed(table, params.min_leaf, part, scratch, g, side, b)
                 wider = allowed
                 if allowed != ALL:
                     wider = _allowed(table, relax, part, scratch, g, side, b)
@@ -247,7 +246,7 @@ def _seek(
 
 @inlined
 def _settle(
-    rules: Rules,
+    params: Params,
     scratch: Sweep,
     side: int,
     leaf: int,
@@ -259,11 +258,11 @@ def _settle(
 ) -> None:
     """What a part costs, by all its stumps and as a leaf."""
     if guess[side, 0] >= 0:
-        caps[side] = rules.split + rules.error * (weight - scratch.best[side])
+        caps[side] = params.split + params.error * (weight - scratch.best[side])
     else:
         caps[side] = min(leaf, caps[side])
     relaxed[side] = caps[side]
-    if rules.min_leaf > 1:
+    if params.min_leaf > 1:
         relaxed[side] = leaf
         for g in range(known.shape[1]):
             relaxed[side] = min(relaxed[side], known[side, g])
@@ -272,7 +271,7 @@ def _settle(
 @outlined
 def evaluate(
     table: Table,
-    rules: Rules,
+    params: Params,
     part: Part,
     scratch: Sweep,
     feature: int,
@@ -311,8 +310,8 @@ def evaluate(
         most = (max(most[0], a), max(most[1], b))
     for side in range(2):
         # A stump is of interest if it gets fewer errors than this, and if it is better than a leaf.
-        errors = (caps[side] - rules.split + rules.error - 1) // rules.error
-        gain = rules.split // rules.error
+        errors = (caps[side] - params.split + params.error - 1) // params.error
+        gain = params.split // params.error
         scratch.best[side] = max(weights[side] - errors, most[side] + gain)
         guess[side, 0] = -1
     first = _cheapest(known)
@@ -322,8 +321,8 @@ def evaluate(
             g = first
         elif step <= first:
             g = step - 1
-        open0 = known[0, g] < rules.split + rules.error * (weights[0] - scratch.best[0])
-        open1 = known[1, g] < rules.split + rules.error * (weights[1] - scratch.best[1])
+        open0 = known[0, g] < params.split + params.error * (weights[0] - scratch.best[0])
+        open1 = known[1, g] < params.split + params.error * (weights[1] - scratch.best[1])
         if not (open0 or open1):
             continue
         scratch.evaluations[1] += 1
@@ -352,10 +351,10 @@ def evaluate(
             scratch.out,
         )
         for side in range(2):
-            unseen = _seek(table, rules, part, scratch, g, side, most[side], relax[side], guess)
+            unseen = _seek(table, params, part, scratch, g, side, most[side], relax[side], guess)
             known[side, g] = max(
-                known[side, g], rules.split + rules.error * (weights[side] - unseen)
+                known[side, g], params.split + params.error * (weights[side] - unseen)
             )
     for side in range(2):
-        leaf = rules.error * (weights[side] - most[side])
-        _settle(rules, scratch, side, leaf, weights[side], known, caps, relaxed, guess)
+        leaf = params.error * (weights[side] - most[side])
+        _settle(params, scratch, side, leaf, weights[side], known, caps, relaxed, guess)

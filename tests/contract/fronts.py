@@ -176,11 +176,9 @@ def ask_estimator(
             model.fit(features, table.labels, sample_weight=weights)
     except Exception as error:
         raise _refused(error) from error
-    # Where leaves have the price, every tree costs one λ more.
-    surplus = lam if question.options.get("penalty") == "leaves" else Fraction(0)
     yield claim_of(
         model.solution_, model.tree_, features, lam, predict=model.predict, status=model.status_,
-        objective=model.objective_ - surplus, lower_bound=model.lower_bound_ - surplus,
+        objective=model.objective_, lower_bound=model.lower_bound_,
     )  # fmt: skip
     if least:
         yield from claims_of_path(model.lam_path_.path, features, lam / 3, oracle)

@@ -510,10 +510,10 @@ def _slow_down(seconds: float) -> None:
     if step.__name__ == "slowly":
         return  # Dask loads this file more than once
 
-    def slowly(engine: ThresholdEngine, iterations: int, enough: int) -> int:
+    def slowly(engine: ThresholdEngine, iterations: int, target_cost: int) -> int:
         _mark("waited")
         time.sleep(seconds)
-        return step(engine, iterations, enough)
+        return step(engine, iterations, target_cost)
 
     ThresholdEngine.step = slowly  # type: ignore[method-assign]
     driver._next_budget = lambda done, seconds: 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -221,9 +220,3 @@ def failure_groups(rows: pd.DataFrame) -> list[dict[str, Any]]:
             for cell, lams in entry["cells"].items()
         ]
     return sorted(found.values(), key=lambda e: -e["count"])
-
-
-def options_in_words(text: Any) -> str:
-    """Limits or options as ``key = value`` pairs."""
-    data = json.loads(text) if isinstance(text, str) and text else {}
-    return ", ".join(f"{key} = {value}" for key, value in (data or {}).items())

@@ -77,7 +77,7 @@ class Alternation:
         self._columns = np.ascontiguousarray(codes.T)
         self._arities = arities.tolist()
         self._is_binary = bool(np.all(arities == 2))
-        self._losses, self._prices, self._smallest = losses, cost_scale, min_leaf_size
+        self._losses, self._cost_scale, self._smallest = losses, cost_scale, min_leaf_size
         # Of each node; a node that was cut off is left where it is.
         self.feature: list[int] = []
         self.cut: list[int] = []
@@ -87,7 +87,7 @@ class Alternation:
         self.errors: list[Any] = []
         self.splits: list[int] = []
 
-    def plant(self, shape: Any, cut_of: Callable[[int], Cut]) -> None:
+    def set_shape(self, shape: Any, cut_of: Callable[[int], Cut]) -> None:
         """Begin with a tree.
 
         Parameters
@@ -122,7 +122,7 @@ class Alternation:
     @property
     def cost(self) -> Any:
         """What the tree costs."""
-        return self._prices.cost(self.errors[0], self.splits[0])
+        return self._cost_scale.cost(self.errors[0], self.splits[0])
 
     def improve(self, stop: Callable[[], bool] = lambda: False) -> bool:
         """One pass over all nodes, from the deepest level up.
@@ -149,7 +149,7 @@ class Alternation:
         """What a split may become: as it is, a leaf, a subtree of its own, or the best cut."""
         rows, (left, right) = self.rows[i], self.children[i]
         splits = 1 + self.splits[left] + self.splits[right]
-        price, total = self._prices.cost, self._losses.total
+        price, total = self._cost_scale.cost, self._losses.total
         left_ends, left_costs = self._walk(left, rows)
         right_ends, right_costs = self._walk(right, rows)
         goes_left = self._columns[self.feature[i]][rows] <= self.cut[i]
@@ -175,9 +175,11 @@ class Alternation:
         self.splits[i] = 1 + self.splits[left] + self.splits[right]
         self.errors[i] = self.errors[left] + self.errors[right]
         if is_hurried:
-            now = Move(self._prices.cost(self.errors[i], self.splits[i]), self.splits[i], "stay")
+            now = Move(
+                self._cost_scale.cost(self.errors[i], self.splits[i]), self.splits[i], "stay"
+            )
             leaf = self._losses.fit(self.rows[i])[1]
-            moves = iter([now, Move(self._prices.cost(leaf, 0), 0, "leaf")])
+            moves = iter([now, Move(self._cost_scale.cost(leaf, 0), 0, "leaf")])
         else:
             moves = self.moves(i)
         now = best = next(moves)

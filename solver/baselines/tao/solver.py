@@ -144,7 +144,7 @@ def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alt
         cost_scale = _FloatPrices(math.ldexp(float(lam * problem.total_weight), 2 * k))
     smallest = int(limits.min_leaf_size or 0)
     tree = Alternation(problem.codes, problem.arities, losses, cost_scale, smallest)
-    tree.plant(shape, lambda number: Cut(*problem.locate_cut(number)))
+    tree.set_shape(shape, lambda number: Cut(*problem.locate_cut(number)))
     return tree
 
 

@@ -29,7 +29,6 @@ from solver.branches.kernels.state import (
     DIVING,
     FRAMES,
     HAS_JOINT,
-    INFINITE,
     ITERATIONS,
     JOINT_AT,
     LEAST_GAIN,
@@ -51,14 +50,14 @@ from solver.branches.kernels.state import (
     WORDS_AT,
     Log,
     Memo,
-    Rules,
+    Params,
     Scratch,
     Stack,
 )
 from solver.kernels.bit_table import Table
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import inlined, kernel, outlined
-
-RUNNING, PROVEN, FULL = range(3)
+from solver.objective.exact import INFINITE
 
 
 @inlined
@@ -88,10 +87,10 @@ def note(log: Log, what: int, bound: int) -> None:
 
 
 @inlined
-def merge(rules: Rules, memo: Memo, stack: Stack, d: int, value: int) -> None:
+def merge(params: Params, memo: Memo, stack: Stack, d: int, value: int) -> None:
     """Let a child in its frame and its node in the memo know the same."""
     node = stack.child_node[d, value]
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         low = max(stack.child_lower[d, value, b], memo.node_lower[node, b])
         stack.child_lower[d, value, b] = low
         memo.node_lower[node, b] = low
@@ -113,19 +112,19 @@ def write_literals(stack: Stack, scratch: Scratch, d: int, value: int) -> None:
 
 @inlined
 def hash_child(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
 ) -> tuple[int, np.uint64]:
     """Number of rows of a child and its hash."""
-    if not rules.row_memo:
+    if not params.row_memo:
         write_literals(stack, scratch, d, table.values[feature] + code)
     n, row_key = child_key(table, stack, d, feature, code)
-    return n, branch_hash(table, rules, scratch, row_key, d + 1)
+    return n, branch_hash(table, params, scratch, row_key, d + 1)
 
 
 @inlined
-def tells_more(rules: Rules, memo: Memo, stack: Stack, d: int, value: int, node: int) -> bool:
+def tells_more(params: Params, memo: Memo, stack: Stack, d: int, value: int, node: int) -> bool:
     """Whether the bounds of a node are better than those of a child in its frame."""
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if memo.node_lower[node, b] > stack.child_lower[d, value, b]:
             return True
         if memo.node_upper[node, b] < stack.child_upper[d, value, b]:
@@ -136,7 +135,7 @@ def tells_more(rules: Rules, memo: Memo, stack: Stack, d: int, value: int, node:
 @inlined
 def consult(
     table: Table,
-    rules: Rules,
+    params: Params,
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
@@ -145,21 +144,21 @@ def consult(
     code: int,
 ) -> None:
     """Let a child know what the memo knows of it."""
-    n, key = hash_child(table, rules, stack, scratch, d, feature, code)
+    n, key = hash_child(table, params, stack, scratch, d, feature, code)
     value, last = table.values[feature] + code, len(memo.slots) - 1
     slot, collected = np.int64(key & np.uint64(last)), False
     while memo.slots[slot] >= 0:
         node = memo.slots[slot]
         # Only bounds that would be used need the proof that they are this branch's.
-        if same_hash(rules, memo, n, d + 1, key, node) and tells_more(
-            rules, memo, stack, d, value, node
+        if same_hash(params, memo, n, d + 1, key, node) and tells_more(
+            params, memo, stack, d, value, node
         ):
             if not collected:
                 collect_child(table, stack, scratch, d, feature, code)
                 collected = True
-            if same_branch(table, rules, memo, scratch, node, n):
+            if same_branch(table, params, memo, scratch, node, n):
                 stack.child_node[d, value] = node
-                merge(rules, memo, stack, d, value)
+                merge(params, memo, stack, d, value)
                 return
         slot = (slot + 1) & last
 
@@ -167,7 +166,7 @@ def consult(
 @inlined
 def enter(
     table: Table,
-    rules: Rules,
+    params: Params,
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
@@ -177,22 +176,22 @@ def enter(
     """Find or make the node of a child and collect its rows; their number."""
     feature = feature_of(table, value)
     code = value - table.values[feature]
-    n, key = hash_child(table, rules, stack, scratch, d, feature, code)
+    n, key = hash_child(table, params, stack, scratch, d, feature, code)
     collect_child(table, stack, scratch, d, feature, code)
     if stack.child_node[d, value] < 0:
-        node = find(table, rules, memo, scratch, n, d + 1, key)
+        node = find(table, params, memo, scratch, n, d + 1, key)
         if node < 0:
             write_literals(stack, scratch, d, value)
-            node = add(rules, memo, scratch, n, d + 1, key)
+            node = add(params, memo, scratch, n, d + 1, key)
         stack.child_node[d, value] = node
-        merge(rules, memo, stack, d, value)
+        merge(params, memo, stack, d, value)
     return n
 
 
 @inlined
-def is_open(rules: Rules, stack: Stack, d: int, value: int) -> bool:
+def is_open(params: Params, stack: Stack, d: int, value: int) -> bool:
     """Whether anything is left to find out about a child."""
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if stack.child_lower[d, value, b] < stack.child_upper[d, value, b]:
             return True
     return False
@@ -200,47 +199,49 @@ def is_open(rules: Rules, stack: Stack, d: int, value: int) -> bool:
 
 @inlined
 def look_up(
-    table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
+    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> bool:
     """Ask the memo for all children of a split; whether the branch has a better tree now."""
     stack.looked[d, feature] = 1
     for value in range(table.values[feature], table.values[feature + 1]):
-        if is_open(rules, stack, d, value):
+        if is_open(params, stack, d, value):
             code = value - table.values[feature]
-            consult(table, rules, memo, stack, scratch, d, feature, code)
-            if rules.similar and stack.child_node[d, value] >= 0:
-                share_bound(table, rules, stack, scratch, d, feature, code)
-    return refresh_split(table, rules, memo, stack, scratch, d, feature)
+            consult(table, params, memo, stack, scratch, d, feature, code)
+            if params.similar_support and stack.child_node[d, value] >= 0:
+                share_bound(table, params, stack, scratch, d, feature, code)
+    return refresh_split(table, params, memo, stack, scratch, d, feature)
 
 
 @inlined
-def is_better(rules: Rules, memo: Memo, stack: Stack, d: int) -> bool:
+def is_better(params: Params, memo: Memo, stack: Stack, d: int) -> bool:
     """Whether the branch of frame ``d`` has a better tree than the frame below knows of."""
     node, value = stack.head[d, NODE], stack.head[d - 1, CHILD]
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if memo.node_upper[node, b] < stack.child_upper[d - 1, value, b]:
             return True
     return False
 
 
 @outlined
-def lift(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
+def lift(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
     """Tell the frames below of a better tree of frame ``d``."""
     while d > 0:
         value = stack.head[d - 1, CHILD]
-        merge(rules, memo, stack, d - 1, value)
-        if not refresh_split(table, rules, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT]):
+        merge(params, memo, stack, d - 1, value)
+        if not refresh_split(
+            table, params, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT]
+        ):
             return
         d -= 1
 
 
 @inlined
-def inherit(table: Table, rules: Rules, stack: Stack, d: int) -> None:
+def inherit(table: Table, params: Params, stack: Stack, d: int) -> None:
     """Live features of frame ``d`` from those of the frame below."""
     n = 0
     for i in range(stack.head[d - 1, N_LIVE]):
         feature = stack.live[d - 1, i]
-        if not rules.support or supported(table, rules, stack, d - 1, feature):
+        if not params.support or supported(table, params, stack, d - 1, feature):
             stack.live[d, n] = feature
             n += 1
     stack.head[d, N_LIVE] = n
@@ -249,7 +250,7 @@ def inherit(table: Table, rules: Rules, stack: Stack, d: int) -> None:
 @inlined
 def push(
     table: Table,
-    rules: Rules,
+    params: Params,
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
@@ -260,7 +261,7 @@ def push(
 ) -> bool:
     """Put a child of the top frame on the stack; False if the memo has made that needless."""
     d = memo.used[FRAMES] - 1
-    n = enter(table, rules, memo, stack, scratch, d, value)
+    n = enter(table, params, memo, stack, scratch, d, value)
     low, high = stack.child_lower[d, value, budget], stack.child_upper[d, value, budget]
     if low >= min(limit, high):
         note(log, value, low)
@@ -278,31 +279,31 @@ def push(
     joint = columns * columns if stack.head[d, HAS_JOINT] else 0
     stack.head[e, JOINT_AT] = stack.head[d, JOINT_AT] + joint
     lay_rows(table, stack, scratch, e, n)
-    inherit(table, rules, stack, e)
+    inherit(table, params, stack, e)
     stack.head[e, N_CANDIDATES] = -1
     memo.used[FRAMES] += 1
     return True
 
 
 @inlined
-def pop(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
+def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
     """Leave the top frame and tell the one below what was found."""
     d = memo.used[FRAMES] - 1
-    settle(rules, memo, stack, d)
+    settle(params, memo, stack, d)
     note(log, LEFT, memo.node_lower[stack.head[d, NODE], stack.head[d, BUDGET]])
     memo.used[FRAMES] -= 1
     if d == 0:
         return
     value, feature = stack.head[d - 1, CHILD], stack.head[d - 1, CURRENT]
-    merge(rules, memo, stack, d - 1, value)
-    if refresh_split(table, rules, memo, stack, scratch, d - 1, feature):
-        lift(table, rules, memo, stack, scratch, d - 1)
-    if rules.similar:
-        share_bound(table, rules, stack, scratch, d - 1, feature, value - table.values[feature])
+    merge(params, memo, stack, d - 1, value)
+    if refresh_split(table, params, memo, stack, scratch, d - 1, feature):
+        lift(table, params, memo, stack, scratch, d - 1)
+    if params.similar_support:
+        share_bound(table, params, stack, scratch, d - 1, feature, value - table.values[feature])
 
 
 @inlined
-def follow(rules: Rules, memo: Memo, stack: Stack, d: int) -> int:
+def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
     """The split to go on with; −1 if the frame is done."""
     node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
     high = memo.node_upper[node, budget]
@@ -323,13 +324,13 @@ def follow(rules: Rules, memo: Memo, stack: Stack, d: int) -> int:
             second = low
     stack.head[d, N_CANDIDATES] = n
     stack.head[d, CURRENT] = best
-    stack.head[d, TURN] = max(least + 1, min(bound, second + rules.slack))
+    stack.head[d, TURN] = max(least + 1, min(bound, second + params.slack))
     return best
 
 
 @inlined
 def choose_child(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> int:
     """The open child to walk into, by value.
 
@@ -344,10 +345,10 @@ def choose_child(
         if low >= high:
             continue
         measure = low
-        if rules.child_order == SMALLEST_GAP:
+        if params.child_order == SMALLEST_GAP:
             measure = high - low
-        elif rules.child_order == LEAST_GAIN:
-            measure = stack.child_weight[d, value] * rules.error - high
+        elif params.child_order == LEAST_GAIN:
+            measure = stack.child_weight[d, value] * params.error - high
         if chosen < 0 or measure < least:
             chosen, least = value, measure
     return chosen
@@ -355,7 +356,7 @@ def choose_child(
 
 @inlined
 def dive(
-    table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int
+    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int
 ) -> tuple[int, int]:
     """The next child of the first descent, and its budget; −1 if the frame has had all of them.
 
@@ -366,7 +367,7 @@ def dive(
         best, least = -1, memo.node_upper[node, budget] + 1
         for i in range(stack.head[d, N_CANDIDATES]):
             feature = stack.candidates[d, i]
-            convolve(table, rules, scratch, stack.child_upper[d], feature, scratch.upper)
+            convolve(table, params, scratch, stack.child_upper[d], feature, scratch.upper)
             if scratch.upper[budget] < least:
                 best, least = feature, scratch.upper[budget]
         if best < 0:
@@ -374,7 +375,7 @@ def dive(
         stack.head[d, CURRENT] = best
         stack.head[d, NEXT] = table.values[best]
     feature = stack.head[d, CURRENT]
-    share_out(table, rules, scratch, stack.child_upper[d], feature, budget)
+    share_out(table, params, scratch, stack.child_upper[d], feature, budget)
     while stack.head[d, NEXT] < table.values[feature + 1]:
         value = stack.head[d, NEXT]
         stack.head[d, NEXT] += 1
@@ -385,7 +386,7 @@ def dive(
 
 
 @kernel
-def plant(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch) -> None:
+def init_root(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch) -> None:
     """Put the root on the stack; it is the first node of the memo."""
     for feature in range(len(table.values) - 1):
         stack.live[0, feature] = feature
@@ -403,19 +404,19 @@ def plant(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch
         most = max(most, scratch.counts[k])
     errors = weight - most
     if memo.used[NODES] == 0:
-        key = branch_hash(table, rules, scratch, stack.row_key[0], 0)
-        add(rules, memo, scratch, len(table.labels), 0, key)
-    floor = 0 if rules.depth > 0 else errors
-    first_bounds(rules, scratch, len(scratch.counts), weight, errors, floor, scratch.lower)
-    for b in range(rules.budgets):
+        key = branch_hash(table, params, scratch, stack.row_key[0], 0)
+        add(params, memo, scratch, len(table.labels), 0, key)
+    floor = 0 if params.depth > 0 else errors
+    first_bounds(params, scratch, len(scratch.counts), weight, errors, floor, scratch.lower)
+    for b in range(params.budgets):
         memo.node_lower[0, b] = max(memo.node_lower[0, b], scratch.lower[b])
-        if errors * rules.error < memo.node_upper[0, b]:
-            memo.node_upper[0, b] = errors * rules.error
+        if errors * params.error < memo.node_upper[0, b]:
+            memo.node_upper[0, b] = errors * params.error
             memo.node_best[0, b] = SMALL
     stack.head[0, NODE] = 0
-    stack.head[0, BUDGET] = rules.budgets - 1
+    stack.head[0, BUDGET] = params.budgets - 1
     stack.head[0, LIMIT] = INFINITE
-    stack.head[0, DIVING] = 1 if rules.incumbent else 0
+    stack.head[0, DIVING] = 1 if params.incumbent else 0
     stack.head[0, N_CANDIDATES] = -1
     memo.used[FRAMES] = 1
 
@@ -423,19 +424,19 @@ def plant(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch
 @kernel
 def step(
     table: Table,
-    rules: Rules,
+    params: Params,
     memo: Memo,
     stack: Stack,
     scratch: Scratch,
     log: Log,
     budget: int,
-    enough: int,
+    target_cost: int,
 ) -> int:
     """Open at most ``budget`` frames.
 
     Parameters
     ----------
-    enough : int
+    target_cost : int
         Stop as soon as a tree of at most this cost is known (λ = 0 only; else −1).
 
     Returns
@@ -444,63 +445,65 @@ def step(
         RUNNING, PROVEN, or FULL when an array must grow first.
     """
     end, root = memo.used[ITERATIONS] + budget, stack.head[0, NODE]
-    last = rules.budgets - 1
+    last = params.budgets - 1
     while memo.used[ITERATIONS] < end:
         if memo.node_lower[root, last] >= memo.node_upper[root, last]:
             return PROVEN
-        if memo.node_upper[root, last] <= enough:
+        if memo.node_upper[root, last] <= target_cost:
             return PROVEN
         d = memo.used[FRAMES] - 1
         if stack.head[d, N_CANDIDATES] < 0:
             memo.used[ITERATIONS] += 1
-            expand(table, rules, memo, stack, scratch, d)
-            settle(rules, memo, stack, d)
-            if d > 0 and is_better(rules, memo, stack, d):
-                lift(table, rules, memo, stack, scratch, d)
+            expand(table, params, memo, stack, scratch, d)
+            settle(params, memo, stack, d)
+            if d > 0 and is_better(params, memo, stack, d):
+                lift(table, params, memo, stack, scratch, d)
             continue
         if not has_room(table, memo, stack, log, d):
             return FULL
         if stack.head[d, DIVING]:
-            value, share = dive(table, rules, memo, stack, scratch, d)
+            value, share = dive(table, params, memo, stack, scratch, d)
             if value >= 0:
-                push(table, rules, memo, stack, scratch, log, value, share, INFINITE)
+                push(table, params, memo, stack, scratch, log, value, share, INFINITE)
             elif d > 0:
-                pop(table, rules, memo, stack, scratch, log)
+                pop(table, params, memo, stack, scratch, log)
             else:
                 stack.head[d, DIVING] = 0
                 stack.head[d, CURRENT] = -1
             continue
-        feature = follow(rules, memo, stack, d)
+        feature = follow(params, memo, stack, d)
         if feature < 0:
-            settle(rules, memo, stack, d)
+            settle(params, memo, stack, d)
             if d == 0:
                 return PROVEN
-            pop(table, rules, memo, stack, scratch, log)
+            pop(table, params, memo, stack, scratch, log)
             continue
         if stack.looked[d, feature] == 0:
-            if look_up(table, rules, memo, stack, scratch, d, feature):
-                lift(table, rules, memo, stack, scratch, d)
+            if look_up(table, params, memo, stack, scratch, d, feature):
+                lift(table, params, memo, stack, scratch, d)
             continue
-        share_out(table, rules, scratch, stack.child_lower[d], feature, stack.head[d, BUDGET])
-        value = choose_child(table, rules, stack, scratch, d, feature)
+        share_out(table, params, scratch, stack.child_lower[d], feature, stack.head[d, BUDGET])
+        value = choose_child(table, params, stack, scratch, d, feature)
         share = scratch.shares[value - table.values[feature]]
         limit = stack.child_lower[d, value, share] + (
             stack.head[d, TURN] - stack.split_lower[d, feature]
         )
-        if not push(table, rules, memo, stack, scratch, log, value, share, limit):
-            if refresh_split(table, rules, memo, stack, scratch, d, feature):
-                lift(table, rules, memo, stack, scratch, d)
+        if not push(table, params, memo, stack, scratch, log, value, share, limit):
+            if refresh_split(table, params, memo, stack, scratch, d, feature):
+                lift(table, params, memo, stack, scratch, d)
     return RUNNING
 
 
 @kernel
-def fold(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch) -> None:
+def propagate_bounds(
+    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch
+) -> None:
     """Bring the bounds of all frames down to the root, without leaving any."""
     top = memo.used[FRAMES] - 1
     if stack.head[top, N_CANDIDATES] < 0:
         return
     for d in range(top, 0, -1):
-        settle(rules, memo, stack, d)
-        merge(rules, memo, stack, d - 1, stack.head[d - 1, CHILD])
-        refresh_split(table, rules, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT])
-    settle(rules, memo, stack, 0)
+        settle(params, memo, stack, d)
+        merge(params, memo, stack, d - 1, stack.head[d - 1, CHILD])
+        refresh_split(table, params, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT])
+    settle(params, memo, stack, 0)

@@ -1,25 +1,18 @@
 """Bounds: on a branch from its class counts, and on a split from its children.
 
 Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
-is here a lower bound on what it costs; the upper bounds kept beside are costs of known trees and
+is here a lower bound on what it costs; the upper bounds kept with it are costs of known trees and
 make the search anytime. With a limit on splits every bound is a row over split budgets and the
 sum over children becomes a (min, +) convolution.
 """
 
 from __future__ import annotations
 
-from solver.branches.kernels.state import (
-    BUDGET,
-    INFINITE,
-    N_CANDIDATES,
-    NODE,
-    Memo,
-    Rules,
-    Scratch,
-    Stack,
-)
-from solver.kernels.bit_table import Ints, Table
+from solver.branches.kernels.state import BUDGET, N_CANDIDATES, NODE, Memo, Params, Scratch, Stack
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import Ints
 from solver.kernels.jit import inlined, outlined
+from solver.objective.exact import INFINITE
 
 
 @inlined
@@ -40,7 +33,7 @@ def rank(scratch: Scratch, n_classes: int) -> int:
 
 @inlined
 def first_bounds(
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     n_classes: int,
     weight: int,
@@ -54,28 +47,28 @@ def first_bounds(
     equivalent points (``floor``) stay, and a tree of ``s`` splits with at most ``A`` children
     each has at most ``s·(A − 1) + 1`` leaves and so predicts no more classes than that.
     """
-    leaf = errors * rules.error
-    for b in range(rules.budgets):
+    leaf = errors * params.error
+    for b in range(params.budgets):
         lower[b] = leaf
-    if weight < 2 * rules.min_leaf or errors <= floor:
+    if weight < 2 * params.min_leaf or errors <= floor:
         return
-    if not rules.class_counts:
-        for b in range(rules.budgets):
-            if b > 0 or rules.budgets == 1:
-                lower[b] = min(leaf, rules.split + rules.error * floor)
+    if not params.class_counts:
+        for b in range(params.budgets):
+            if b > 0 or params.budgets == 1:
+                lower[b] = min(leaf, params.split + params.error * floor)
         return
     n = rank(scratch, n_classes)
     kept, covered, splits, best = 0, 0, 0, leaf
     while True:
         splits += 1
-        if rules.budgets > 1 and splits >= rules.budgets:
+        if params.budgets > 1 and splits >= params.budgets:
             break
-        most = min(n, splits * (rules.max_arity - 1) + 1)
+        most = min(n, splits * (params.max_arity - 1) + 1)
         while covered < most:
             kept += scratch.ranked[covered]
             covered += 1
-        best = min(best, splits * rules.split + rules.error * max(floor, weight - kept))
-        if rules.budgets > 1:
+        best = min(best, splits * params.split + params.error * max(floor, weight - kept))
+        if params.budgets > 1:
             lower[splits] = best
         elif covered == n:
             lower[0] = best
@@ -105,33 +98,33 @@ def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: in
 
 @inlined
 def convolve(
-    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, out: Ints
+    table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, out: Ints
 ) -> None:
     """Sum the bounds of the children of a split, budgets shared out at best; add the split."""
     first, end = table.values[feature], table.values[feature + 1]
-    if rules.budgets == 1:
-        total = rules.split
+    if params.budgets == 1:
+        total = params.split
         for value in range(first, end):
             total += bounds[value, 0]
         out[0] = total
         return
-    convolve_budgets(rules.budgets, scratch.sums, bounds, first, end)
+    convolve_budgets(params.budgets, scratch.sums, bounds, first, end)
     out[0] = INFINITE
-    for b in range(1, rules.budgets):
-        out[b] = rules.split + scratch.sums[end - first, b - 1]
+    for b in range(1, params.budgets):
+        out[b] = params.split + scratch.sums[end - first, b - 1]
 
 
 @inlined
 def share_out(
-    table: Table, rules: Rules, scratch: Scratch, bounds: Ints, feature: int, budget: int
+    table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, budget: int
 ) -> None:
     """The budgets of the children at which :func:`convolve` finds its sum."""
     first, left = table.values[feature], budget - 1
     for c in range(table.values[feature + 1] - first):
         scratch.shares[c] = 0
-    if rules.budgets == 1:
+    if params.budgets == 1:
         return
-    convolve(table, rules, scratch, bounds, feature, scratch.lower)
+    convolve(table, params, scratch, bounds, feature, scratch.lower)
     for c in range(table.values[feature + 1] - first - 1, -1, -1):
         for share in range(left + 1):
             cost = bounds[first + c, share]
@@ -142,7 +135,7 @@ def share_out(
 
 
 @inlined
-def supported(table: Table, rules: Rules, stack: Stack, d: int, feature: int) -> bool:
+def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) -> bool:
     """Whether a split can pay against one of its subtrees serving all rows (support bound).
 
     Without the split, the subtree of child ``j`` errs at worst on all rows of the others. So a
@@ -153,35 +146,35 @@ def supported(table: Table, rules: Rules, stack: Stack, d: int, feature: int) ->
     total, largest = 0, 0
     for value in range(table.values[feature], table.values[feature + 1]):
         gain = (
-            stack.child_weight[d, value] * rules.error
-            - stack.child_lower[d, value, rules.budgets - 1]
+            stack.child_weight[d, value] * params.error
+            - stack.child_lower[d, value, params.budgets - 1]
         )
         total += gain
         largest = max(largest, gain)
-    return total - largest > rules.split
+    return total - largest > params.split
 
 
 @inlined
 def raise_split(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, feature: int
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> None:
     """Bring the lower bound of a split up to date with those of its children."""
-    convolve(table, rules, scratch, stack.child_lower[d], feature, scratch.lower)
+    convolve(table, params, scratch, stack.child_lower[d], feature, scratch.lower)
     low = scratch.lower[stack.head[d, BUDGET]]
-    if rules.support and not supported(table, rules, stack, d, feature):
+    if params.support and not supported(table, params, stack, d, feature):
         low = INFINITE
     stack.split_lower[d, feature] = max(stack.split_lower[d, feature], low)
 
 
 @inlined
 def refresh_split(
-    table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
+    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> bool:
     """Bring all bounds of a split up to date; whether the branch has a better tree now."""
-    raise_split(table, rules, stack, scratch, d, feature)
-    convolve(table, rules, scratch, stack.child_upper[d], feature, scratch.upper)
+    raise_split(table, params, stack, scratch, d, feature)
+    convolve(table, params, scratch, stack.child_upper[d], feature, scratch.upper)
     node, improved = stack.head[d, NODE], False
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if scratch.upper[b] < memo.node_upper[node, b]:
             memo.node_upper[node, b] = scratch.upper[b]
             memo.node_best[node, b] = feature
@@ -190,7 +183,7 @@ def refresh_split(
 
 
 @inlined
-def settle(rules: Rules, memo: Memo, stack: Stack, d: int) -> None:
+def settle(params: Params, memo: Memo, stack: Stack, d: int) -> None:
     """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
     node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
     low = memo.node_upper[node, budget]
@@ -199,7 +192,7 @@ def settle(rules: Rules, memo: Memo, stack: Stack, d: int) -> None:
     # What fewer splits reach costs no less; what they reach, more splits reach as well.
     for b in range(budget + 1):
         memo.node_lower[node, b] = max(memo.node_lower[node, b], low)
-    for b in range(1, rules.budgets):
+    for b in range(1, params.budgets):
         if memo.node_upper[node, b - 1] < memo.node_upper[node, b]:
             memo.node_upper[node, b] = memo.node_upper[node, b - 1]
             memo.node_best[node, b] = memo.node_best[node, b - 1]

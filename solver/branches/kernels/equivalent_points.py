@@ -16,7 +16,8 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import ONE, ZERO, Table
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import GOLDEN, ONE, ZERO
 from solver.kernels.jit import inlined, outlined
 
 ROW, LABEL, RUN, MOST, MOST_LABEL = range(5)
@@ -36,7 +37,7 @@ def find_group(table: Table, scratch: Scratch, row: int, last: int) -> int:
     """The slot of a row's group; a free one if it is the first of its group."""
     value = ZERO
     for w in range(len(scratch.mask)):
-        value = (value ^ (table.bits[row, w] & scratch.mask[w])) * np.uint64(0x9E3779B97F4A7C15)
+        value = (value ^ (table.bits[row, w] & scratch.mask[w])) * GOLDEN
         value ^= value >> np.uint64(29)
     slot = int(value >> np.uint64(20)) & last
     while scratch.groups[ROW, slot] >= 0:

@@ -21,7 +21,7 @@ from solver.branches.kernels.state import (
     UNAVOIDABLE,
     WORDS_AT,
     Memo,
-    Rules,
+    Params,
     Scratch,
     Stack,
 )
@@ -67,7 +67,7 @@ def class_weights(
 
 
 @inlined
-def bound_children(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int) -> int:
+def bound_children(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> int:
     """First bounds of all children, and the splits that can pay: the others are not live.
 
     Returns the number of features that are constant in this branch.
@@ -82,20 +82,20 @@ def bound_children(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d
             weight, most = class_weights(table, stack, scratch, d, feature, code)
             errors = weight - most
             occupied += weight > 0
-            allowed &= weight == 0 or weight >= rules.min_leaf
+            allowed &= weight == 0 or weight >= params.min_leaf
             floor = scratch.floors[value]
-            if d + 1 >= rules.depth:
+            if d + 1 >= params.depth:
                 floor = errors
-            scratch.leaf[value] = errors * rules.error
+            scratch.leaf[value] = errors * params.error
             stack.child_weight[d, value] = weight
             lower = stack.child_lower[d, value]
-            first_bounds(rules, scratch, n_classes, weight, errors, floor, lower)
+            first_bounds(params, scratch, n_classes, weight, errors, floor, lower)
         # A leaf that is too small here may be empty, and so allowed, in a branch below; but with
         # two codes a split with an empty part is no split.
         n_constant += occupied < 2
-        live = occupied >= 2 and (allowed or rules.max_arity > 2)
-        if live and rules.support:
-            live = supported(table, rules, stack, d, feature)
+        live = occupied >= 2 and (allowed or params.max_arity > 2)
+        if live and params.support:
+            live = supported(table, params, stack, d, feature)
         if live:
             scratch.allowed[feature] = allowed
             stack.live[d, n_live] = feature
@@ -107,27 +107,27 @@ def bound_children(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d
 
 
 @inlined
-def start_children(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int) -> None:
-    """As leaves, and nobody has looked for them in the memo."""
+def start_children(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
+    """Reset all children to leaves that have not been looked up in the memo."""
     for i in range(stack.head[d, N_LIVE]):
         feature = stack.live[d, i]
         stack.looked[d, feature] = 0
         scratch.duplicate[feature] = 0
         for value in range(table.values[feature], table.values[feature + 1]):
             stack.child_node[d, value] = -1
-            for b in range(rules.budgets):
+            for b in range(params.budgets):
                 stack.child_upper[d, value, b] = scratch.leaf[value]
 
 
 @inlined
-def bound_by_pairs(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int) -> None:
+def bound_by_pairs(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
     """Bound every child by what one more split, or more, could make of it."""
-    deep, last = d + 2 < rules.depth, len(scratch.column_of)
-    binary = rules.max_arity == 2
+    deep, last = d + 2 < params.depth, len(scratch.column_of)
+    binary = params.max_arity == 2
     if binary:
-        pair_binary(table, rules, stack, scratch, d, deep)
+        pair_binary(table, params, stack, scratch, d, deep)
     else:
-        pair_multiway(table, rules, stack, scratch, d, deep)
+        pair_multiway(table, params, stack, scratch, d, deep)
     for i in range(stack.head[d, N_LIVE]):
         feature = stack.live[d, i]
         for value in range(table.values[feature], table.values[feature + 1]):
@@ -136,8 +136,8 @@ def bound_by_pairs(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d
                 at = i + last * (value - table.values[feature])
             leaf = scratch.leaf[value]
             stump, bound = min(leaf, scratch.stump[at]), min(leaf, scratch.pair_lower[at])
-            for b in range(rules.budgets):
-                if b == 0 and rules.budgets > 1:
+            for b in range(params.budgets):
+                if b == 0 and params.budgets > 1:
                     continue
                 stack.child_upper[d, value, b] = stump
                 low = stump if b == 1 else bound
@@ -145,14 +145,14 @@ def bound_by_pairs(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d
 
 
 @inlined
-def drop_duplicates(table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int) -> None:
+def drop_duplicates(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
     """Drop what the pairs have shown to be useless: duplicates, and splits that cannot pay."""
     n = 0
     for i in range(stack.head[d, N_LIVE]):
         feature = stack.live[d, i]
         useless = scratch.duplicate[feature] != 0
-        if rules.support and not useless:
-            useless = not supported(table, rules, stack, d, feature)
+        if params.support and not useless:
+            useless = not supported(table, params, stack, d, feature)
         if useless:
             # Its columns stay in this frame, but no child inherits it.
             stack.first[d, feature] = -1
@@ -178,26 +178,28 @@ def must_group(stack: Stack, d: int, n_constant: int) -> bool:
 
 
 @inlined
-def expand(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
+def expand(
+    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int
+) -> None:
     """Fill a frame whose rows, live features and node are set."""
     pack_columns(table, stack, scratch, d)
     count_singles(table, stack, scratch, d)
     for value in range(len(scratch.floors)):
         scratch.floors[value] = 0
     for attempt in range(2):
-        n_constant = bound_children(table, rules, stack, scratch, d)
+        n_constant = bound_children(table, params, stack, scratch, d)
         drop_columns(table, stack, scratch, d)
-        if attempt == 1 or not rules.equivalent or not must_group(stack, d, n_constant):
+        if attempt == 1 or not params.equivalent_points or not must_group(stack, d, n_constant):
             break
         find_floors(table, stack, scratch, d)
         if stack.head[d, UNAVOIDABLE] == 0:
             break
-    start_children(table, rules, stack, scratch, d)
+    start_children(table, params, stack, scratch, d)
     stack.head[d, HAS_JOINT] = 0
-    if rules.pairs and d + 2 <= rules.depth:
-        stack.head[d, HAS_JOINT] = rules.similar
-        bound_by_pairs(table, rules, stack, scratch, d)
-        drop_duplicates(table, rules, stack, scratch, d)
+    if params.pairs and d + 2 <= params.depth:
+        stack.head[d, HAS_JOINT] = params.similar_support
+        bound_by_pairs(table, params, stack, scratch, d)
+        drop_duplicates(table, params, stack, scratch, d)
     stack.head[d, CURRENT] = -1
     stack.head[d, TURN] = 0
     n = 0
@@ -205,7 +207,7 @@ def expand(table: Table, rules: Rules, memo: Memo, stack: Stack, scratch: Scratc
         feature = stack.live[d, i]
         stack.split_lower[d, feature] = 0
         if scratch.allowed[feature]:
-            refresh_split(table, rules, memo, stack, scratch, d, feature)
+            refresh_split(table, params, memo, stack, scratch, d, feature)
             stack.candidates[d, n] = feature
             n += 1
     stack.head[d, N_CANDIDATES] = n

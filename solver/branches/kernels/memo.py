@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels.state import INFINITE, LITERALS, NODES, SMALL, Memo, Rules, Scratch
-from solver.kernels.bit_table import ONE, ZERO, Table
+from solver.branches.kernels.state import LITERALS, NODES, SMALL, Memo, Params, Scratch
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import GOLDEN, ONE, ZERO
 from solver.kernels.jit import inlined, kernel, outlined
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+from solver.objective.exact import INFINITE
 
 
 @inlined
 def branch_hash(
-    table: Table, rules: Rules, scratch: Scratch, row_key: np.uint64, depth: int
+    table: Table, params: Params, scratch: Scratch, row_key: np.uint64, depth: int
 ) -> np.uint64:
     """Hash of a branch: of its rows, and its depth if that is limited; or of its literals.
 
@@ -23,10 +23,10 @@ def branch_hash(
         Sum of the keys of its rows.
     """
     value = ZERO
-    if rules.row_memo:
+    if params.row_memo:
         value = row_key
-        if rules.depth < INFINITE:
-            value += np.uint64(depth + 1) * _STEP
+        if params.depth < INFINITE:
+            value += np.uint64(depth + 1) * GOLDEN
     else:
         for i in range(depth):
             value += table.literal_keys[scratch.literals[i]]
@@ -68,17 +68,17 @@ def spell_literals(table: Table, memo: Memo, scratch: Scratch, node: int) -> Non
 
 @inlined
 def same_hash(
-    rules: Rules, memo: Memo, n_rows: int, depth: int, value: np.uint64, node: int
+    params: Params, memo: Memo, n_rows: int, depth: int, value: np.uint64, node: int
 ) -> bool:
     """Whether a node may be the branch."""
     if memo.node_hash[node] != value or memo.node_rows[node] != n_rows:
         return False
-    return (rules.row_memo and rules.depth >= INFINITE) or memo.node_literals[node, 1] == depth
+    return (params.row_memo and params.depth >= INFINITE) or memo.node_literals[node, 1] == depth
 
 
 @inlined
 def same_branch(
-    table: Table, rules: Rules, memo: Memo, scratch: Scratch, node: int, n_rows: int
+    table: Table, params: Params, memo: Memo, scratch: Scratch, node: int, n_rows: int
 ) -> bool:
     """Whether a node of equal hash, with as many rows, is the branch: a hash is not a proof.
 
@@ -87,7 +87,7 @@ def same_branch(
     equally many splits may follow, so with a depth limit their depths must agree (the trap of
     Appendix B.1). A limit on splits needs no key: bounds are kept for every budget.
     """
-    if rules.row_memo:
+    if params.row_memo:
         spell_literals(table, memo, scratch, node)
         for i in range(n_rows):
             for w in range(len(scratch.care)):
@@ -107,7 +107,7 @@ def same_branch(
 @outlined
 def find(
     table: Table,
-    rules: Rules,
+    params: Params,
     memo: Memo,
     scratch: Scratch,
     n_rows: int,
@@ -125,8 +125,8 @@ def find(
     slot = np.int64(value & np.uint64(last))
     while memo.slots[slot] >= 0:
         node = memo.slots[slot]
-        if same_hash(rules, memo, n_rows, depth, value, node) and same_branch(
-            table, rules, memo, scratch, node, n_rows
+        if same_hash(params, memo, n_rows, depth, value, node) and same_branch(
+            table, params, memo, scratch, node, n_rows
         ):
             return int(node)
         slot = (slot + 1) & last
@@ -135,7 +135,7 @@ def find(
 
 @inlined
 def add(
-    rules: Rules, memo: Memo, scratch: Scratch, n_rows: int, depth: int, value: np.uint64
+    params: Params, memo: Memo, scratch: Scratch, n_rows: int, depth: int, value: np.uint64
 ) -> int:
     """Make a node of a branch that is not known; its bounds are for the caller to set."""
     node = memo.used[NODES]
@@ -153,7 +153,7 @@ def add(
     for i in range(depth):
         memo.literals[start + i] = scratch.literals[i]
     memo.used[LITERALS] += depth
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         memo.node_lower[node, b] = 0
         memo.node_upper[node, b] = INFINITE
         memo.node_best[node, b] = SMALL
@@ -173,11 +173,11 @@ def rehash(memo: Memo) -> None:
 
 @kernel
 def look_for(
-    table: Table, rules: Rules, memo: Memo, scratch: Scratch, n_rows: int, depth: int
+    table: Table, params: Params, memo: Memo, scratch: Scratch, n_rows: int, depth: int
 ) -> int:
     """As :func:`find`, for the caller outside of the search."""
     row_key = ZERO
     for i in range(n_rows):
         row_key += table.keys[scratch.rows[i]]
-    value = branch_hash(table, rules, scratch, row_key, depth)
-    return find(table, rules, memo, scratch, n_rows, depth, value)
+    value = branch_hash(table, params, scratch, row_key, depth)
+    return find(table, params, memo, scratch, n_rows, depth, value)

@@ -10,17 +10,18 @@ from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import (
     BLOCK,
     HAS_JOINT,
-    INFINITE,
     JOINT_AT,
     N_CLASSES,
     N_COLUMNS,
     N_LIVE,
-    Rules,
+    Params,
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import ZERO, Table
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import ZERO
 from solver.kernels.jit import inlined, outlined
+from solver.objective.exact import INFINITE
 
 
 @outlined
@@ -77,7 +78,7 @@ def code_count(table: Table, f: int) -> int:
 
 
 @outlined
-def sum_cells(rules: Rules, scratch: Scratch, n_classes: int, codes_f: int, codes_g: int) -> None:
+def sum_cells(params: Params, scratch: Scratch, n_classes: int, codes_f: int, codes_g: int) -> None:
     """Weight and errors of every cell, and the errors that one more split would leave."""
     for v in range(codes_f):
         for u in range(codes_g):
@@ -87,7 +88,7 @@ def sum_cells(rules: Rules, scratch: Scratch, n_classes: int, codes_f: int, code
                 weight += scratch.counts[k]
             n = rank(scratch, n_classes)
             second = weight
-            for i in range(min(n, rules.max_arity)):
+            for i in range(min(n, params.max_arity)):
                 second -= scratch.ranked[i]
             scratch.cell[0, v, u] = weight
             scratch.cell[1, v, u] = weight - (scratch.ranked[0] if n > 0 else 0)
@@ -96,10 +97,10 @@ def sum_cells(rules: Rules, scratch: Scratch, n_classes: int, codes_f: int, code
 
 @outlined
 def bound_by(
-    rules: Rules, scratch: Scratch, value: int, at: int, n_cells: int, across: bool, deep: bool
+    params: Params, scratch: Scratch, value: int, at: int, n_cells: int, across: bool, deep: bool
 ) -> None:
     """Bound a child by a split of it: cells ``(at, ·)``, or ``(·, at)`` if ``across``."""
-    error, split, floor = rules.error, rules.split, scratch.floors[value]
+    error, split, floor = params.error, params.split, scratch.floors[value]
     more = 0 if deep else INFINITE // 2
     occupied, allowed = 0, True
     errors, spared, lows, gains, largest = 0, 0, 0, 0, 0
@@ -111,7 +112,7 @@ def bound_by(
             scratch.cell[2, v, u],
         )
         occupied += weight > 0
-        allowed &= weight == 0 or weight >= rules.min_leaf
+        allowed &= weight == 0 or weight >= params.min_leaf
         low = min(error * first, split + more + min(error * second, split))
         errors += first
         spared = max(spared, first - second)
@@ -119,7 +120,7 @@ def bound_by(
         gain = error * weight - low
         gains += gain
         largest = max(largest, gain)
-    if occupied < 2 or not allowed or (rules.support and gains - largest <= split):
+    if occupied < 2 or not allowed or (params.support and gains - largest <= split):
         return
     stump = split + error * errors
     one = 2 * split + error * max(floor, errors - spared) + more
@@ -149,7 +150,7 @@ def same_partition(scratch: Scratch, codes_f: int, codes_g: int) -> bool:
 
 @outlined
 def pair_multiway(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, deep: bool
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, deep: bool
 ) -> None:
     """Bound all children by pairs; results in ``scratch.pair_lower`` and ``scratch.stump``."""
     n_live = stack.head[d, N_LIVE]
@@ -166,10 +167,10 @@ def pair_multiway(
             g = stack.live[d, other]
             codes_g = code_count(table, g)
             fill_cells(table, stack, scratch, d, f, g)
-            sum_cells(rules, scratch, stack.head[d, N_CLASSES], codes_f, codes_g)
-            if rules.duplicates and same_partition(scratch, codes_f, codes_g):
+            sum_cells(params, scratch, stack.head[d, N_CLASSES], codes_f, codes_g)
+            if params.duplicates and same_partition(scratch, codes_f, codes_g):
                 scratch.duplicate[g] = 1
             for v in range(codes_f):
-                bound_by(rules, scratch, table.values[f] + v, v, codes_g, False, deep)
+                bound_by(params, scratch, table.values[f] + v, v, codes_g, False, deep)
             for u in range(codes_g):
-                bound_by(rules, scratch, table.values[g] + u, u, codes_f, True, deep)
+                bound_by(params, scratch, table.values[g] + u, u, codes_f, True, deep)

@@ -14,16 +14,16 @@ from solver.branches.kernels.row_bitsets import add_weights, columns_at
 from solver.branches.kernels.state import (
     BLOCK,
     HAS_JOINT,
-    INFINITE,
     JOINT_AT,
     MOST_KEPT_COLUMNS,
     N_CLASSES,
     N_COLUMNS,
-    Rules,
+    Params,
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import ZERO, Table
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import ZERO
 from solver.kernels.jit import inlined
 from solver.kernels.simd import (
     lanes_add,
@@ -35,6 +35,7 @@ from solver.kernels.simd import (
     lanes_narrow,
     lanes_sub,
 )
+from solver.objective.exact import INFINITE
 
 # Rows of ``scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
 # compiler prove that they do not overlap, and so use vector instructions.
@@ -92,17 +93,17 @@ def column_word(table: Table, stack: Stack, d: int, i: int, w: int) -> np.uint64
 
 @inlined
 def bound_cell(
-    rules: Rules, scratch: Scratch, deep: bool, i: int, begin: int, code_f: int, code_g: int
+    params: Params, scratch: Scratch, deep: bool, i: int, begin: int, code_f: int, code_g: int
 ) -> None:
     """Bound the subtree of a cell; INFINITE where no split should make such a cell.
 
     One split more leaves in a cell at least the errors beyond its two largest classes. It leaves
     no less than the best single split of the child that the cell is part of, but for the rows
-    that the child has beside the cell: that split would serve the child as well.
+    that the child has outside the cell: that split would serve the child as well.
     """
-    work, error, split = scratch.work, rules.error, rules.split
+    work, error, split = scratch.work, params.error, params.split
     more = 0 if deep else INFINITE // 2
-    least = split if rules.support else -INFINITE
+    least = split if params.support else -INFINITE
     cell = 2 * (1 - code_f) + 1 - code_g
     beside_f, beside_g = 2 * (1 - code_f) + code_g, 2 * code_f + 1 - code_g
     of_f = scratch.single_errors[code_f, i]
@@ -114,20 +115,20 @@ def bound_cell(
         second = max(second, of_f - work[WEIGHT + beside_f * BLOCK + j])
         second = max(second, work[SPARE + j] - work[WEIGHT + beside_g * BLOCK + j])
         low = min(error * errors, split + more + min(error * second, split))
-        pays = (weight >= rules.min_leaf) & (error * weight - low > least)
+        pays = (weight >= params.min_leaf) & (error * weight - low > least)
         work[LOW + cell * BLOCK + j] = low if pays else INFINITE
         work[ERRORS + cell * BLOCK + j] = errors
         work[SECOND + cell * BLOCK + j] = min(second, errors)
 
 
 @inlined
-def bound_child(rules: Rules, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
+def bound_child(params: Params, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
     """Bound a child by each split of it into the cells ``a`` and ``b``.
 
     Its tree has one split, or one more in one of the cells, or at least two more: both in one
     cell, the other being a leaf; or one in each; or at least three.
     """
-    work, error, split = scratch.work, rules.error, rules.split
+    work, error, split = scratch.work, params.error, params.split
     more = 0 if deep else INFINITE // 2
     for j in range(BLOCK):
         low_a, low_b = work[LOW + a * BLOCK + j], work[LOW + b * BLOCK + j]
@@ -183,7 +184,7 @@ def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) 
 @inlined
 def count_block(
     table: Table,
-    rules: Rules,
+    params: Params,
     stack: Stack,
     scratch: Scratch,
     d: int,
@@ -200,7 +201,7 @@ def count_block(
         # What is written beyond the last column is overwritten by the next row.
         joint_at = stack.head[d, JOINT_AT] + i * stack.head[d, N_COLUMNS] + begin
         lanes_narrow(stack.joint, joint_at, work, WEIGHT)
-    if rules.duplicates:
+    if params.duplicates:
         note_duplicates(stack, scratch, d, begin, n)
     if refined:
         note_single_errors(scratch, i, begin, n)
@@ -210,24 +211,24 @@ def count_block(
 
 @inlined
 def bound_block(
-    rules: Rules, scratch: Scratch, i: int, begin: int, n: int, at: int, deep: bool
+    params: Params, scratch: Scratch, i: int, begin: int, n: int, at: int, deep: bool
 ) -> None:
     """Let column ``i`` and each of a block of columns split each other's children."""
     last, work = len(scratch.column_of), scratch.work
     for row in range(0, KEPT, BLOCK):
         lanes_copy(work, WEIGHT + row, scratch.kept, at + row)
-    bound_cell(rules, scratch, deep, i, begin, 1, 1)
-    bound_cell(rules, scratch, deep, i, begin, 1, 0)
-    bound_cell(rules, scratch, deep, i, begin, 0, 1)
-    bound_cell(rules, scratch, deep, i, begin, 0, 0)
+    bound_cell(params, scratch, deep, i, begin, 1, 1)
+    bound_cell(params, scratch, deep, i, begin, 1, 0)
+    bound_cell(params, scratch, deep, i, begin, 0, 1)
+    bound_cell(params, scratch, deep, i, begin, 0, 0)
     lanes_fill(work, FLOOR, scratch.floors_by_code[1, i])
-    bound_child(rules, scratch, deep, 0, 1, 0)
+    bound_child(params, scratch, deep, 0, 1, 0)
     lanes_fill(work, FLOOR, scratch.floors_by_code[0, i])
-    bound_child(rules, scratch, deep, 2, 3, 1)
+    bound_child(params, scratch, deep, 2, 3, 1)
     lanes_copy(work, FLOOR, scratch.floors_by_code[1], begin)
-    bound_child(rules, scratch, deep, 0, 2, 2)
+    bound_child(params, scratch, deep, 0, 2, 2)
     lanes_copy(work, FLOOR, scratch.floors_by_code[0], begin)
-    bound_child(rules, scratch, deep, 1, 3, 3)
+    bound_child(params, scratch, deep, 1, 3, 3)
     for row in range(VALUE, STUMPS + 4 * BLOCK, BLOCK):
         for j in range(n, BLOCK):
             work[row + j] = INFINITE
@@ -242,7 +243,7 @@ def bound_block(
 
 @inlined
 def pair_binary(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, deep: bool
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, deep: bool
 ) -> None:
     """Bound all children by pairs, where every feature has two codes.
 
@@ -257,22 +258,22 @@ def pair_binary(
             scratch.pair_lower[code * last + j] = INFINITE
             scratch.stump[code * last + j] = INFINITE
             scratch.floors_by_code[code, j] = scratch.floors[value]
-            scratch.single_errors[code, j] = scratch.leaf[value] // rules.error if refined else -1
+            scratch.single_errors[code, j] = scratch.leaf[value] // params.error if refined else -1
     # Two passes, for the single splits of all children must be known; one where there is no room
     # to keep the counts of all pairs.
     at = 0
     for i in range(n_columns):
         for begin in range(i + 1, n_columns, BLOCK):
             n = min(n_columns - begin, BLOCK)
-            count_block(table, rules, stack, scratch, d, i, begin, n, at, refined)
+            count_block(table, params, stack, scratch, d, i, begin, n, at, refined)
             if refined:
                 at += KEPT
             else:
-                bound_block(rules, scratch, i, begin, n, at, deep)
+                bound_block(params, scratch, i, begin, n, at, deep)
     if not refined:
         return
     at = 0
     for i in range(n_columns):
         for begin in range(i + 1, n_columns, BLOCK):
-            bound_block(rules, scratch, i, begin, min(n_columns - begin, BLOCK), at, deep)
+            bound_block(params, scratch, i, begin, min(n_columns - begin, BLOCK), at, deep)
             at += KEPT

@@ -15,7 +15,8 @@ from solver.branches.kernels.state import (
     Scratch,
     Stack,
 )
-from solver.kernels.bit_table import ONE, ZERO, Ints, Table
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
 from solver.kernels.simd import add_popcounts, sum_marked
 

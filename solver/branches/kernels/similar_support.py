@@ -8,7 +8,7 @@ from solver.branches.kernels.state import (
     JOINT_AT,
     N_CANDIDATES,
     N_COLUMNS,
-    Rules,
+    Params,
     Scratch,
     Stack,
 )
@@ -47,9 +47,9 @@ def shared_weight(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u:
 
 
 @inlined
-def may_gain(rules: Rules, stack: Stack, d: int, source: int, value: int) -> bool:
+def may_gain(params: Params, stack: Stack, d: int, source: int, value: int) -> bool:
     """Whether one child's bounds exceed another's at all."""
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if stack.child_lower[d, source, b] > stack.child_lower[d, value, b]:
             return True
     return False
@@ -57,7 +57,7 @@ def may_gain(rules: Rules, stack: Stack, d: int, source: int, value: int) -> boo
 
 @inlined
 def share_bound(
-    table: Table, rules: Rules, stack: Stack, scratch: Scratch, d: int, f: int, v: int
+    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, f: int, v: int
 ) -> None:
     """Move the bounds of a child to the other children of the frame.
 
@@ -73,15 +73,15 @@ def share_bound(
             continue
         changed = False
         for value in range(table.values[g], table.values[g + 1]):
-            if not may_gain(rules, stack, d, source, value):
+            if not may_gain(params, stack, d, source, value):
                 continue
             outside = stack.child_weight[d, source] - shared_weight(
                 table, stack, d, f, v, g, value - table.values[g]
             )
-            for b in range(rules.budgets):
-                low = stack.child_lower[d, source, b] - rules.error * outside
+            for b in range(params.budgets):
+                low = stack.child_lower[d, source, b] - params.error * outside
                 if low > stack.child_lower[d, value, b]:
                     stack.child_lower[d, value, b] = low
                     changed = True
         if changed:
-            raise_split(table, rules, stack, scratch, d, g)
+            raise_split(table, params, stack, scratch, d, g)

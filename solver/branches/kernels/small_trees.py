@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from solver.branches.kernels.state import Rules, Scratch
+from solver.branches.kernels.state import Params, Scratch
 from solver.kernels.bit_table import Table, count_rows
 from solver.kernels.jit import kernel
 
 
 @kernel
 def best_small(
-    table: Table, rules: Rules, scratch: Scratch, n: int, depth: int, budget: int
+    table: Table, params: Params, scratch: Scratch, n: int, depth: int, budget: int
 ) -> int:
     """The first split of the least tree of at most one split of ``scratch.rows``; −1: a leaf.
 
@@ -30,12 +30,12 @@ def best_small(
     for k in range(len(scratch.totals)):
         total += scratch.totals[k]
         most = max(most, scratch.totals[k])
-    best, least = -1, rules.error * (total - most)
-    if least <= rules.split or depth >= rules.depth or (rules.budgets > 1 and budget == 0):
+    best, least = -1, params.error * (total - most)
+    if least <= params.split or depth >= params.depth or (params.budgets > 1 and budget == 0):
         return -1
     count_rows(table, scratch.rows, n, scratch.totals, scratch.singles)
     for feature in range(len(table.values) - 1):
-        occupied, allowed, cost = 0, True, rules.split
+        occupied, allowed, cost = 0, True, params.split
         for code in range(table.values[feature + 1] - table.values[feature]):
             weight, most = 0, 0
             for k in range(len(scratch.totals)):
@@ -48,8 +48,8 @@ def best_small(
                 weight += count
                 most = max(most, count)
             occupied += weight > 0
-            allowed &= weight == 0 or weight >= rules.min_leaf
-            cost += rules.error * (weight - most)
+            allowed &= weight == 0 or weight >= params.min_leaf
+            cost += params.error * (weight - most)
         if allowed and occupied >= 2 and cost < least:
             best, least = feature, cost
     return best

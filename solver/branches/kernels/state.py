@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.kernels.bit_table import Ints, Table, Words
+from solver.kernels.bit_table import Table
+from solver.kernels.constants import Ints, Words
 from solver.kernels.simd import LANES
-from solver.objective.exact import INFINITE as INFINITE
 
 
-class Rules(NamedTuple):
-    """The numbers that a search obeys; costs as in :class:`solver.objective.exact.CostScale`.
+class Params(NamedTuple):
+    """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Rules(NamedTuple):
         Branches of equal rows are one node; else branches of equal literals.
     child_order : int
         LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN: which open child of a split is entered.
-    pairs, support, class_counts, similar, duplicates, equivalent, incumbent : bool
-        The ideas of the search, one switch each.
+    pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent : bool
+        The bounds of the search, one switch each.
     """
 
     error: int
@@ -50,9 +50,9 @@ class Rules(NamedTuple):
     pairs: bool
     support: bool
     class_counts: bool
-    similar: bool
+    similar_support: bool
     duplicates: bool
-    equivalent: bool
+    equivalent_points: bool
     incumbent: bool
 
 
@@ -65,8 +65,8 @@ class Memo(NamedTuple):
     ``used`` counts nodes and literals in use, iterations, and frames on the stack.
     """
 
-    node_lower: Ints  # (nodes, budgets) proven
-    node_upper: Ints  # (nodes, budgets) achieved by a known tree
+    node_lower: Ints  # (nodes, budgets) lower bounds
+    node_upper: Ints  # (nodes, budgets) costs of known trees
     node_best: Ints  # (nodes, budgets) feature of that tree's first split, or SMALL
     node_hash: Words  # (nodes,)
     node_rows: Ints  # (nodes,) number of rows of the table
@@ -210,11 +210,11 @@ def new_memo(budgets: int) -> Memo:
     )
 
 
-def new_stack(table: Table, rules: Rules, n_classes: int) -> Stack:
+def new_stack(table: Table, params: Params, n_classes: int) -> Stack:
     """A stack with room for the root and a few frames."""
     frames, ints = 8, np.int64
     features, values = len(table.values) - 1, int(table.values[-1])
-    rows, words, joint = frame_sizes(table, rules, n_classes)
+    rows, words, joint = frame_sizes(table, params, n_classes)
     return Stack(
         head=np.zeros((frames, HEAD), ints),
         row_key=np.zeros(frames, np.uint64),
@@ -224,8 +224,8 @@ def new_stack(table: Table, rules: Rules, n_classes: int) -> Stack:
         candidates=np.zeros((frames, features), ints),
         split_lower=np.zeros((frames, features), ints),
         looked=np.zeros((frames, features), ints),
-        child_lower=np.zeros((frames, values, rules.budgets), ints),
-        child_upper=np.zeros((frames, values, rules.budgets), ints),
+        child_lower=np.zeros((frames, values, params.budgets), ints),
+        child_upper=np.zeros((frames, values, params.budgets), ints),
         child_weight=np.zeros((frames, values), ints),
         child_node=np.zeros((frames, values), ints),
         rows=np.zeros(rows, np.int32),
@@ -235,11 +235,11 @@ def new_stack(table: Table, rules: Rules, n_classes: int) -> Stack:
     )
 
 
-def frame_sizes(table: Table, rules: Rules, n_classes: int) -> tuple[int, int, int]:
+def frame_sizes(table: Table, params: Params, n_classes: int) -> tuple[int, int, int]:
     """The most that a frame can take of the arenas ``rows``, ``words`` and ``joint``."""
     sizes = np.bincount(table.labels, minlength=n_classes)
     words, columns = int(((sizes + 63) // 64).sum()), int(table.columns[-1])
-    joint = columns**2 if rules.similar else 0
+    joint = columns**2 if params.similar_support else 0
     return 64 * words, words * (1 + len(table.scales) + columns), joint
 
 
@@ -248,13 +248,13 @@ def pair_blocks(columns: int) -> int:
     return sum((columns - 1 - i + BLOCK - 1) // BLOCK for i in range(columns))
 
 
-def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
+def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
     """Room for one iteration."""
     ints = np.int64
     n_rows, columns, values = len(table.bits), int(table.columns[-1]), int(table.values[-1])
-    words = frame_sizes(table, rules, n_classes)[0] // 64
-    width, arity = table.bits.shape[1], rules.max_arity
-    pairs = rules.pairs and arity > 2
+    words = frame_sizes(table, params, n_classes)[0] // 64
+    width, arity = table.bits.shape[1], params.max_arity
+    pairs = params.pairs and arity > 2
     kept_blocks = max(1, pair_blocks(min(columns, MOST_KEPT_COLUMNS)))
     return Scratch(
         block=np.zeros(64, np.uint64),
@@ -276,7 +276,7 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
         allowed=np.zeros(len(table.values) - 1, ints),
         duplicate=np.zeros(len(table.values) - 1, ints),
         single_errors=np.zeros((2, columns + BLOCK), ints),
-        kept=np.zeros(12 * BLOCK * kept_blocks if rules.pairs and arity == 2 else 0, ints),
+        kept=np.zeros(12 * BLOCK * kept_blocks if params.pairs and arity == 2 else 0, ints),
         floors_by_code=np.zeros((2, columns + BLOCK), ints),
         pair_lower=np.zeros(values + BLOCK, ints),
         stump=np.zeros(values + BLOCK, ints),
@@ -284,8 +284,8 @@ def new_scratch(table: Table, rules: Rules, n_classes: int) -> Scratch:
         joint=np.zeros((arity, n_classes, columns + BLOCK) if pairs else (1, 1, 1), ints),
         cells=np.zeros((arity, arity, n_classes) if pairs else (1, 1, 1), ints),
         cell=np.zeros((3, arity, arity) if pairs else (1, 1, 1), ints),
-        lower=np.zeros(rules.budgets, ints),
-        upper=np.zeros(rules.budgets, ints),
-        sums=np.zeros((arity + 1, rules.budgets), ints),
+        lower=np.zeros(params.budgets, ints),
+        upper=np.zeros(params.budgets, ints),
+        sums=np.zeros((arity + 1, params.budgets), ints),
         shares=np.zeros(arity, ints),
     )

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Words
 from solver.problem.problem import Problem
-
-Words = NDArray[np.uint64]
 
 
 class Layout(NamedTuple):

@@ -1,7 +1,7 @@
 """Bounds: on a branch from its counts, and on a split from its children.
 
 Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
-is here a lower bound on what it costs; the upper bounds kept beside are costs of known trees and
+is here a lower bound on what it costs; the upper bounds kept with it are costs of known trees and
 make the search anytime. With a limit on splits every bound is a row over split budgets and the
 sum over children becomes a (min, +) convolution.
 """
@@ -9,22 +9,24 @@ sum over children becomes a (min, +) convolution.
 from __future__ import annotations
 
 from solver.branches.paper.bit_vectors import Layout
-from solver.branches.paper.state import INFINITE, Ints, Pool, Rules, Scratch
+from solver.branches.paper.state import Params, Pool, Scratch
+from solver.kernels.constants import Ints
 from solver.kernels.jit import inlined
+from solver.objective.exact import INFINITE
 
 
 @inlined
-def first_bounds(rules: Rules, lower: Ints, weight: int, errors: int, splittable: bool) -> None:
-    """Lower bounds of a branch nobody has looked into, one per split budget.
+def first_bounds(params: Params, lower: Ints, weight: int, errors: int, splittable: bool) -> None:
+    """Lower bounds of a branch that has not been expanded, one per split budget.
 
     Proposition 4.2: it stays a leaf, or a split costs its price and purifies at best.
     """
-    leaf = errors * rules.error
+    leaf = errors * params.error
     split = leaf
-    if splittable and weight >= 2 * rules.min_leaf:
-        split = min(leaf, rules.split)
-    for b in range(rules.budgets):
-        lower[b] = leaf if b == 0 and rules.budgets > 1 else split
+    if splittable and weight >= 2 * params.min_leaf:
+        split = min(leaf, params.split)
+    for b in range(params.budgets):
+        lower[b] = leaf if b == 0 and params.budgets > 1 else split
 
 
 @inlined
@@ -39,7 +41,7 @@ def child_bounds(pool: Pool, child: int, b: int) -> tuple[int, int]:
 @inlined
 def convolve(
     pool: Pool,
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     action: int,
     arity: int,
@@ -47,9 +49,9 @@ def convolve(
     out: Ints,
 ) -> None:
     """Sum the bounds of the children of an action, budgets shared out at best; add the split."""
-    first, budgets = pool.action_children[action], rules.budgets
+    first, budgets = pool.action_children[action], params.budgets
     if budgets == 1:
-        total = rules.split
+        total = params.split
         for c in range(arity):
             low, high = child_bounds(pool, first + c, 0)
             total += high if upper else low
@@ -68,15 +70,15 @@ def convolve(
                 sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + cost)
     out[0] = INFINITE
     for b in range(1, budgets):
-        out[b] = rules.split + sums[arity, b - 1]
+        out[b] = params.split + sums[arity, b - 1]
 
 
 @inlined
 def share_out(
-    pool: Pool, rules: Rules, scratch: Scratch, action: int, arity: int, budget: int
+    pool: Pool, params: Params, scratch: Scratch, action: int, arity: int, budget: int
 ) -> None:
     """The budgets of the children at which :func:`refresh`, just called, found its lower bound."""
-    if rules.budgets == 1:
+    if params.budgets == 1:
         for c in range(arity):
             scratch.shares[c] = 0
         return
@@ -92,16 +94,16 @@ def share_out(
 
 @inlined
 def refresh(
-    layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, node: int, action: int
+    layout: Layout, params: Params, pool: Pool, scratch: Scratch, node: int, action: int
 ) -> bool:
     """Bring the bounds of an action, and the node's upper bound, up to date; did it change?"""
     feature = pool.action_feature[action]
     arity = layout.offsets[feature + 1] - layout.offsets[feature]
     # The lower bounds come last: share_out reads the sums that they leave.
-    convolve(pool, rules, scratch, action, arity, True, scratch.upper)
-    convolve(pool, rules, scratch, action, arity, False, scratch.lower)
+    convolve(pool, params, scratch, action, arity, True, scratch.upper)
+    convolve(pool, params, scratch, action, arity, False, scratch.lower)
     changed = False
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         if scratch.lower[b] > pool.action_lower[action, b]:
             pool.action_lower[action, b] = scratch.lower[b]
             changed = True
@@ -113,10 +115,10 @@ def refresh(
 
 
 @inlined
-def settle(rules: Rules, pool: Pool, node: int) -> None:
+def settle(params: Params, pool: Pool, node: int) -> None:
     """Lower bounds of a node from its actions (Bellman equation, Proposition 4.1)."""
     begin = pool.node_actions[node, 0]
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         low = pool.node_upper[node, b]
         for action in range(begin, begin + pool.node_actions[node, 1]):
             low = min(low, pool.action_lower[action, b])

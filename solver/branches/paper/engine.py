@@ -16,8 +16,8 @@ from solver.branches.paper.state import (
     ITERATIONS,
     LITERALS,
     NODES,
+    Params,
     Pool,
-    Rules,
     Scratch,
     bytes_at,
     bytes_of,
@@ -48,7 +48,7 @@ class PaperEngine:
     ) -> None:
         self.arities: list[int] = problem.arities.tolist()
         self.layout: Layout = lay_out(problem)
-        self.rules = Rules(
+        self.params = Params(
             cost_scale.error,
             cost_scale.split,
             constraints.budgets,
@@ -60,23 +60,23 @@ class PaperEngine:
         )
         self.pool: Pool = new_pool(constraints.budgets)
         self.compile_seconds = self._compile()
-        kernels.plant(self.layout, self.rules, self.pool, self.scratch)
+        kernels.init_root(self.layout, self.params, self.pool, self.scratch)
 
     def _compile(self) -> float:
-        state = (self.layout, self.rules, self.pool, self.scratch)
+        state = (self.layout, self.params, self.pool, self.scratch)
         return (
-            ensure_compiled(kernels.plant, *state)
+            ensure_compiled(kernels.init_root, *state)
             + ensure_compiled(kernels.step, *state, 0, 0)
             + ensure_compiled(rehash, self.pool)
         )
 
     @property
-    def proven(self) -> int:
+    def lower_bound(self) -> int:
         """The lower bound of the root."""
         return int(self.pool.node_lower[0, -1])
 
     @property
-    def achieved(self) -> int:
+    def upper_bound(self) -> int:
         """The cost of the best tree of the search itself."""
         return int(self.pool.node_upper[0, -1])
 
@@ -95,11 +95,13 @@ class PaperEngine:
         """Memory of all arrays."""
         return bytes_of(self.layout, self.scratch, self.pool)
 
-    def step(self, iterations: int, enough: int) -> int:
+    def step(self, iterations: int, target_cost: int) -> int:
         """See :func:`solver.branches.paper.kernels.step`."""
-        return kernels.step(self.layout, self.rules, self.pool, self.scratch, iterations, enough)
+        return kernels.step(
+            self.layout, self.params, self.pool, self.scratch, iterations, target_cost
+        )
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Nothing to do: every iteration carries its bounds to the root."""
 
     @property
@@ -139,11 +141,11 @@ class PaperEngine:
         return True
 
     def shape(self) -> Shape:
-        """The best tree known; it may cost less than :attr:`achieved`.
+        """The best tree known; it may cost less than :attr:`upper_bound`.
 
         A branch may have got a better tree on a path that does not pass all its parents.
         """
-        parts = [(0, self.rules.budgets - 1)]  # node (−1: a leaf nobody walked into) and budget
+        parts = [(0, self.params.budgets - 1)]  # node (−1: a leaf that was not entered) and budget
         splits: list[tuple[int, int]] = []  # feature (−1: a leaf) and number of its first part
         # A list and no recursion: an optimal tree can be a chain of thousands of splits.
         for node, budget in parts:
@@ -164,7 +166,7 @@ class PaperEngine:
         first = int(self.pool.action_children[action])
         children = range(first, first + self.arities[self.pool.action_feature[action]])
         nodes = [int(self.pool.child_node[child]) for child in children]
-        if self.rules.budgets == 1:
+        if self.params.budgets == 1:
             return [(node, 0) for node in nodes]
         best: list[tuple[int, list[int]]] = [(0, [])] * budget
         for child, node in zip(children, nodes, strict=True):

@@ -12,13 +12,12 @@ from solver.branches.paper.state import (
     ITERATIONS,
     LITERALS,
     NODES,
+    Params,
     Pool,
-    Rules,
     Scratch,
 )
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import inlined, kernel
-
-RUNNING, PROVEN, FULL = range(3)
 
 
 @inlined
@@ -33,12 +32,12 @@ def most_promising(pool: Pool, node: int, budget: int) -> int:
 
 
 @inlined
-def choose_child(rules: Rules, pool: Pool, scratch: Scratch, action: int, arity: int) -> int:
+def choose_child(params: Params, pool: Pool, scratch: Scratch, action: int, arity: int) -> int:
     """The open child of least known gain: that of least weight classified correctly."""
     first, chosen, least = pool.action_children[action], -1, 0
     for c in range(arity):
         low, high = child_bounds(pool, first + c, scratch.shares[c])
-        gain = pool.child_weight[first + c] * rules.error - high
+        gain = pool.child_weight[first + c] * params.error - high
         if low < high and (chosen < 0 or gain < least):
             chosen, least = c, gain
     return chosen
@@ -47,7 +46,7 @@ def choose_child(rules: Rules, pool: Pool, scratch: Scratch, action: int, arity:
 @inlined
 def next_child(
     layout: Layout,
-    rules: Rules,
+    params: Params,
     pool: Pool,
     scratch: Scratch,
     node: int,
@@ -63,21 +62,21 @@ def next_child(
         action = most_promising(pool, node, budget)
         if action < 0:
             return -1, -1
-        if refresh(layout, rules, pool, scratch, node, action):
+        if refresh(layout, params, pool, scratch, node, action):
             continue
         first = layout.offsets[pool.action_feature[action]]
         arity = layout.offsets[pool.action_feature[action] + 1] - first
-        share_out(pool, rules, scratch, action, arity, budget)
-        code = choose_child(rules, pool, scratch, action, arity)
+        share_out(pool, params, scratch, action, arity, budget)
+        code = choose_child(params, pool, scratch, action, arity)
         child = pool.action_children[action] + code
         insert_literal(scratch, n_literals, first + code)
-        if pool.child_node[child] >= 0 or link(rules, pool, scratch, child, n_literals + 1):
+        if pool.child_node[child] >= 0 or link(params, pool, scratch, child, n_literals + 1):
             return action, code
         remove_literal(scratch, n_literals + 1, first + code)
 
 
 @kernel
-def select(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> tuple[int, bool]:
+def select(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> tuple[int, bool]:
     """Walk from the root along the most promising splits to a branch not expanded yet.
 
     Returns
@@ -88,7 +87,7 @@ def select(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> tuple[
         Whether the last of them is to be expanded; else the walk ended at a branch that its fresh
         bounds have completed.
     """
-    node, length, budget = 0, 0, rules.budgets - 1
+    node, length, budget = 0, 0, params.budgets - 1
     for at in range(len(scratch.bits)):
         scratch.bits[at] = layout.rows[at]
     while True:
@@ -96,9 +95,9 @@ def select(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> tuple[
         scratch.path[length, 1] = -1
         if pool.node_actions[node, 0] < 0:
             return length + 1, pool.node_lower[node, budget] < pool.node_upper[node, budget]
-        action, code = next_child(layout, rules, pool, scratch, node, budget, length)
+        action, code = next_child(layout, params, pool, scratch, node, budget, length)
         if action < 0:
-            settle(rules, pool, node)
+            settle(params, pool, node)
             return length + 1, False
         scratch.path[length, 1] = action
         length += 1
@@ -110,7 +109,7 @@ def select(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> tuple[
 
 @inlined
 def bound_children(
-    rules: Rules, pool: Pool, scratch: Scratch, first: int, arity: int, splittable: bool
+    params: Params, pool: Pool, scratch: Scratch, first: int, arity: int, splittable: bool
 ) -> bool:
     """First bounds of the children whose classes are counted; is their split of any use?
 
@@ -124,53 +123,55 @@ def bound_children(
             weight += scratch.counts[code, k]
             most = max(most, scratch.counts[code, k])
         occupied += weight > 0
-        allowed &= weight == 0 or weight >= rules.min_leaf
+        allowed &= weight == 0 or weight >= params.min_leaf
         child, errors = first + code, weight - most
         pool.child_node[child] = -1
-        pool.child_leaf[child] = errors * rules.error
+        pool.child_leaf[child] = errors * params.error
         pool.child_weight[child] = weight
-        first_bounds(rules, pool.child_lower[child], weight, errors, splittable)
+        first_bounds(params, pool.child_lower[child], weight, errors, splittable)
     return allowed and occupied >= 2
 
 
 @kernel
 def expand(
-    layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, node: int, depth: int
+    layout: Layout, params: Params, pool: Pool, scratch: Scratch, node: int, depth: int
 ) -> None:
     """Bound every split of the current branch from the class counts of its children."""
     pack(layout, scratch)
-    begin, splittable = pool.used[ACTIONS], depth + 1 < rules.depth
+    begin, splittable = pool.used[ACTIONS], depth + 1 < params.depth
     pool.node_actions[node, 0] = begin
     for feature in range(len(layout.offsets) - 1):
         arity = layout.offsets[feature + 1] - layout.offsets[feature]
         child, action = pool.used[CHILDREN], pool.used[ACTIONS]
         count_children(layout, scratch, feature)
-        if not bound_children(rules, pool, scratch, child, arity, splittable):
+        if not bound_children(params, pool, scratch, child, arity, splittable):
             continue
         pool.action_feature[action] = feature
         pool.action_children[action] = child
-        for b in range(rules.budgets):
+        for b in range(params.budgets):
             pool.action_lower[action, b] = 0
-        refresh(layout, rules, pool, scratch, node, action)
+        refresh(layout, params, pool, scratch, node, action)
         hopeful = pool.action_lower[action, 0] < pool.node_upper[node, 0]
-        if hopeful or pool.node_best[node, 0] == action or rules.budgets > 1:
+        if hopeful or pool.node_best[node, 0] == action or params.budgets > 1:
             pool.used[ACTIONS] += 1
             pool.used[CHILDREN] += arity
     pool.node_actions[node, 1] = pool.used[ACTIONS] - begin
-    settle(rules, pool, node)
+    settle(params, pool, node)
 
 
 @kernel
-def backpropagate(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, length: int) -> None:
+def backpropagate(
+    layout: Layout, params: Params, pool: Pool, scratch: Scratch, length: int
+) -> None:
     """Carry the new bounds up the path."""
     for i in range(length - 2, -1, -1):
         node, action = scratch.path[i, 0], scratch.path[i, 1]
-        refresh(layout, rules, pool, scratch, node, action)
-        settle(rules, pool, node)
+        refresh(layout, params, pool, scratch, node, action)
+        settle(params, pool, node)
 
 
 @kernel
-def plant(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> None:
+def init_root(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> None:
     """Make the root."""
     weight, most = 0, 0
     for k in range(len(layout.segments) - 1):
@@ -179,10 +180,10 @@ def plant(layout: Layout, rules: Rules, pool: Pool, scratch: Scratch) -> None:
             total += weigh(layout, layout.rows[at], at)
         weight += total * layout.unit
         most = max(most, total * layout.unit)
-    errors, splittable = weight - most, rules.depth > 0 and len(layout.offsets) > 1
-    pool.child_leaf[0] = errors * rules.error
-    first_bounds(rules, pool.child_lower[0], weight, errors, splittable)
-    link(rules, pool, scratch, 0, 0)
+    errors, splittable = weight - most, params.depth > 0 and len(layout.offsets) > 1
+    pool.child_leaf[0] = errors * params.error
+    first_bounds(params, pool.child_lower[0], weight, errors, splittable)
+    link(params, pool, scratch, 0, 0)
 
 
 @inlined
@@ -199,15 +200,15 @@ def has_room(layout: Layout, pool: Pool, scratch: Scratch) -> bool:
 
 @kernel
 def step(
-    layout: Layout, rules: Rules, pool: Pool, scratch: Scratch, iterations: int, enough: int
+    layout: Layout, params: Params, pool: Pool, scratch: Scratch, iterations: int, target_cost: int
 ) -> int:
-    """Run at most so many iterations.
+    """Run one slice.
 
     Parameters
     ----------
     iterations : int
-        Iterations of this slice.
-    enough : int
+        Most iterations of this slice.
+    target_cost : int
         Stop as soon as a tree of at most this cost is known; −1 to go on to the proof.
 
     Returns
@@ -217,15 +218,18 @@ def step(
     """
     end = pool.used[ITERATIONS] + iterations
     while True:
-        lower, upper = pool.node_lower[0, rules.budgets - 1], pool.node_upper[0, rules.budgets - 1]
-        if lower == upper or upper <= enough:
+        lower, upper = (
+            pool.node_lower[0, params.budgets - 1],
+            pool.node_upper[0, params.budgets - 1],
+        )
+        if lower == upper or upper <= target_cost:
             return PROVEN
         if pool.used[ITERATIONS] >= end:
             return RUNNING
         if not has_room(layout, pool, scratch):
             return FULL
-        length, is_open = select(layout, rules, pool, scratch)
+        length, is_open = select(layout, params, pool, scratch)
         if is_open:
-            expand(layout, rules, pool, scratch, scratch.path[length - 1, 0], length - 1)
-        backpropagate(layout, rules, pool, scratch, length)
+            expand(layout, params, pool, scratch, scratch.path[length - 1, 0], length - 1)
+        backpropagate(layout, params, pool, scratch, length)
         pool.used[ITERATIONS] += 1

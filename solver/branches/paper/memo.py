@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.paper.state import LITERALS, NODES, Pool, Rules, Scratch
+from solver.branches.paper.state import LITERALS, NODES, Params, Pool, Scratch
+from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2
 from solver.kernels.jit import inlined, kernel
 
 
 @inlined
 def mixed(value: np.uint64) -> np.uint64:
     """Scramble a word (the finaliser of splitmix64)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    value = (value ^ (value >> np.uint64(30))) * SPLITMIX_1
+    value = (value ^ (value >> np.uint64(27))) * SPLITMIX_2
     return value ^ (value >> np.uint64(31))
 
 
@@ -21,7 +22,7 @@ def branch_hash(scratch: Scratch, n_literals: int) -> np.uint64:
     """Hash of the branch of the literals in ``scratch``."""
     value = np.uint64(n_literals)
     for i in range(n_literals):
-        value = mixed(value + np.uint64(scratch.literals[i]) + np.uint64(0x9E3779B97F4A7C15))
+        value = mixed(value + np.uint64(scratch.literals[i]) + GOLDEN)
     return value
 
 
@@ -38,7 +39,7 @@ def same_branch(pool: Pool, scratch: Scratch, node: int, n_literals: int) -> boo
 
 
 @inlined
-def link(rules: Rules, pool: Pool, scratch: Scratch, child: int, n_literals: int) -> bool:
+def link(params: Params, pool: Pool, scratch: Scratch, child: int, n_literals: int) -> bool:
     """Give a child its node, that of the literals in ``scratch``; is the node new?"""
     value = branch_hash(scratch, n_literals)
     last = len(pool.memo) - 1
@@ -60,7 +61,7 @@ def link(rules: Rules, pool: Pool, scratch: Scratch, child: int, n_literals: int
     for i in range(n_literals):
         pool.literals[start + i] = scratch.literals[i]
     pool.node_actions[node, 0] = -1
-    for b in range(rules.budgets):
+    for b in range(params.budgets):
         pool.node_lower[node, b] = pool.child_lower[child, b]
         pool.node_upper[node, b] = pool.child_leaf[child]
         pool.node_best[node, b] = -1

@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.tree_constraints import TreeConstraints
-
-Ints = NDArray[np.int64]
+from solver.kernels.constants import Ints
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
-INFINITE = 2**61
 
 _LARGEST_STEP = 32 * 2**20
 
 
-class Rules(NamedTuple):
-    """The numbers that a search obeys.
+class Params(NamedTuple):
+    """The parameters of a search.
 
     Parameters
     ----------
@@ -38,12 +36,12 @@ class Rules(NamedTuple):
 class Pool(NamedTuple):
     """Nodes (branches), their actions (splits), and the children of each action.
 
-    A child is a number in ``child_node`` once somebody walked into it; before that only its first
-    bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
+    A child gets a node in ``child_node`` when the search first enters it; before that only its
+    first bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
     """
 
-    node_lower: Ints  # (nodes, budgets) proven
-    node_upper: Ints  # (nodes, budgets) achieved by a known tree
+    node_lower: Ints  # (nodes, budgets) lower bounds
+    node_upper: Ints  # (nodes, budgets) costs of known trees
     node_best: Ints  # (nodes, budgets) action of that tree; −1: leaf
     node_actions: Ints  # (nodes, 2) first action and number of actions; −1: not expanded
     node_literals: Ints  # (nodes, 2) first literal and number of literals
@@ -51,7 +49,7 @@ class Pool(NamedTuple):
     action_feature: Ints  # (actions,)
     action_children: Ints  # (actions,) first child
     action_lower: Ints  # (actions, budgets)
-    child_node: Ints  # (children,) −1: nobody was there
+    child_node: Ints  # (children,) −1: not entered yet
     child_lower: Ints  # (children, budgets)
     child_leaf: Ints  # (children,) cost as a leaf
     child_weight: Ints  # (children,)
@@ -140,7 +138,7 @@ def bytes_at(pool: Pool, sizes: dict[str, int]) -> int:
 
 
 def resize(pool: Pool, sizes: dict[str, int]) -> Pool:
-    """The pool with so much room; a larger memo is a new one, which is empty."""
+    """The pool with this much room; a larger memo is a new one, which is empty."""
     for name, array in pool._asdict().items():
         size = sizes.get(_group(name), 0)
         if size > len(array):

@@ -83,9 +83,9 @@ class PaperSearch(ShallowSearch):
         """
         best = Found(cutoff, None)
         if order.shape[0]:
-            relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
+            relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
             best = Found(alone, -1) if alone < cutoff else best
-            if depth == 0 or relaxed <= self.rules.split or relaxed == 0.0:
+            if depth == 0 or relaxed <= self.params.split or relaxed == 0.0:
                 return best
             if depth == 1:
                 return (yield from self._stump(order, best))
@@ -111,7 +111,7 @@ class PaperSearch(ShallowSearch):
             for at, wide in enumerate(alive):
                 known = len(following)
                 if wide.bound <= best.cost:
-                    if wide.high - wide.low <= self.rules.pieces:
+                    if wide.high - wide.low <= self.params.pieces:
                         best = yield from self._examine(order, wide, best)
                     else:
                         best = yield from self._narrow(order, wide, best, following)
@@ -131,15 +131,15 @@ class PaperSearch(ShallowSearch):
         for cut in range(wide.low, wide.high + 1):
             yield from self._pause()
             left = yield from self._child(
-                self._below(order, wide.feature, cut), wide.left, best.cost - self.rules.split
+                self._below(order, wide.feature, cut), wide.left, best.cost - self.params.split
             )
             if left.shape is None:
                 continue
-            rest = best.cost - self.rules.split - left.cost
+            rest = best.cost - self.params.split - left.cost
             right = yield from self._child(self._beyond(order, wide.feature, cut), wide.right, rest)
             if right.shape is not None:
                 shape = self._number(wide.feature, cut), (left.shape, right.shape)
-                best = Found(self.rules.split + left.cost + right.cost, shape)
+                best = Found(self.params.split + left.cost + right.cost, shape)
         return best
 
     def _child(self, order: Ints, boxes: Boxes, cutoff: float) -> Work:
@@ -147,15 +147,15 @@ class PaperSearch(ShallowSearch):
 
         Their bounds hold: they are of rows that are all among these.
         """
-        _, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
+        _, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
         best = Found(alone, -1) if alone < cutoff else Found(cutoff, None)
-        if best.cost <= self.rules.split:
+        if best.cost <= self.params.split:
             return best
         return (yield from self.shallow(order, boxes, best))
 
     def _narrow(self, order: Ints, wide: Wide, best: Found, out: list[Wide]) -> Work:
         """Split the root's interval and narrow what its children may be (Proposition C.1)."""
-        s, price = self.rules.pieces, self.rules.split
+        s, price = self.params.pieces, self.params.split
         ends = np.array([wide.low], np.int32), np.array([wide.high], np.int32)
         cuts = spaced(*ends, s)[0].tolist()
         lefts: list[Side] = []
@@ -204,7 +204,7 @@ class PaperSearch(ShallowSearch):
         self, order: Ints, boxes: Boxes, most: float, bounding: bool
     ) -> Generator[None, None, Side]:
         """What is known of one child of the root on its rows; boxes above ``most`` are left out."""
-        relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
+        relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
         best = Found(alone, -1)
         parts, lefts, rights = [], [], []
         # Their bounds are of rows that are all among these, and hold.
@@ -213,7 +213,7 @@ class PaperSearch(ShallowSearch):
             best = self._better(chunk, answers, best)
             if bounding:
                 everywhere = np.ones(chunk.size, np.bool_)
-                kept, left, right = narrowed(chunk, answers, self.rules.pieces, most, everywhere)
+                kept, left, right = narrowed(chunk, answers, self.params.pieces, most, everywhere)
                 yield from self._rest(kept.nbytes + left.nbytes + right.nbytes)
                 parts.append(kept)
                 lefts.append(left)
@@ -229,7 +229,7 @@ class PaperSearch(ShallowSearch):
 
     def _deep(self, order: Ints, depth: int, best: Found, report: Report) -> Work:
         """Algorithm 1 for more than depth 3: the best trees of the depth below as stumps, W0."""
-        s, price = self.rules.pieces, self.rules.split
+        s, price = self.params.pieces, self.params.split
         features = np.flatnonzero(self.arities >= 2).tolist()
         alive = [(f, 0, int(self.arities[f]) - 2, 0.0) for f in features]
         while alive:

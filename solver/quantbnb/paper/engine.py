@@ -1,4 +1,4 @@
-"""The paper's search as an engine: costs in the prices of the problem, slices, and counts."""
+"""The paper's search as an engine: costs on the problem's scale, slices, and counts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale, SquaredPrices
+from solver.objective.exact import CostScale, SquaredCostScale
 from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.any_depth import PaperSearch
 from solver.quantbnb.paper.layout import (
@@ -20,7 +21,7 @@ from solver.quantbnb.paper.layout import (
     ITERATIONS,
     ROWS,
     STUMPS,
-    Rules,
+    Params,
     Table,
     all_boxes,
     new_answers,
@@ -29,7 +30,6 @@ from solver.quantbnb.paper.shallow import Found
 from solver.quantbnb.paper.trees import Priced, priced
 from solver.trees.tree import Shape
 
-RUNNING, PROVEN, FULL = range(3)
 _EXACT = 2**53
 
 
@@ -37,14 +37,14 @@ class PaperEngine:
     """One search in mode ``paper``.
 
     The kernels compute in doubles. In classification all costs are whole numbers below 2⁵³, so
-    the search is exact; in regression they are rounded, as the tolerance of the prices says.
+    the search is exact; in regression they are rounded, as the tolerance of the cost scale says.
 
     Parameters
     ----------
     table : Table
         Made by ``tabulate_classes`` or ``tabulate_squares``.
     arities : array of shape (features,)
-    cost_scale : CostScale or SquaredPrices
+    cost_scale : CostScale or SquaredCostScale
     depth : int
         Longest path of the tree.
     min_leaf : int
@@ -69,7 +69,7 @@ class PaperEngine:
         self,
         table: Table,
         arities: NDArray[np.int64],
-        cost_scale: CostScale | SquaredPrices,
+        cost_scale: CostScale | SquaredCostScale,
         depth: int,
         min_leaf: int = 1,
         bound: str = "w1",
@@ -79,10 +79,10 @@ class PaperEngine:
     ) -> None:
         self.table, self.arities = table, np.asarray(arities, np.int64)
         self.cost_scale, self.bound, self.depth = cost_scale, bound, depth
-        self.tie, error, split = _prices(cost_scale, table, depth)
-        self.rules = Rules(error, split, float(min_leaf), pieces, BOUNDS.index(bound))
-        self.compile_seconds = _compile(table, self.arities, self.rules)
-        self.search = PaperSearch(table, self.arities, self.rules)
+        self.tie, error, split = _scaled_costs(cost_scale, table, depth)
+        self.params = Params(error, split, float(min_leaf), pieces, BOUNDS.index(bound))
+        self.compile_seconds = _compile(table, self.arities, self.params)
+        self.search = PaperSearch(table, self.arities, self.params)
         if room is not None:
             self.search.allowed = min(self.search.allowed, room)
         if start is None and len(self.arities):
@@ -97,7 +97,7 @@ class PaperEngine:
         return priced(self.table, self.search.first_cut, shape)
 
     def _cost(self, tree: Priced) -> float:
-        return self.rules.error * tree.loss + self.rules.split * tree.splits
+        return self.params.error * tree.loss + self.params.split * tree.splits
 
     def _report(self, found: Found, bound: float) -> None:
         """Take what the search has found out."""
@@ -107,25 +107,25 @@ class PaperEngine:
         self._lower = max(self._lower, bound)
 
     @property
-    def achieved(self) -> float:
+    def upper_bound(self) -> float:
         """The cost of the best tree; a whole number in classification."""
         if isinstance(self.cost_scale, CostScale):
             return self.cost_scale.cost(int(self._best.loss), self._best.splits)
         return self._cost(self._best)
 
     @property
-    def proven(self) -> float:
+    def lower_bound(self) -> float:
         """The lower bound of all trees; below the best cost until the search has ended.
 
         When it is asked for depends on the clock, which must not choose how far the search goes.
         """
         if self._ended:
-            return self.achieved
+            return self.upper_bound
         if isinstance(self.cost_scale, CostScale):
             # Whole multiples of the tie: see CostScale.lower_bound.
             scaled = int(min(self._lower, self._cost(self._best))) // self.tie
-            return max(min(scaled * self.cost_scale.tie, self.achieved - 1), 0)
-        return max(min(self._lower, math.nextafter(self.achieved, -math.inf)), 0.0)
+            return max(min(scaled * self.cost_scale.tie, self.upper_bound - 1), 0)
+        return max(min(self._lower, math.nextafter(self.upper_bound, -math.inf)), 0.0)
 
     @property
     def iterations(self) -> int:
@@ -155,7 +155,7 @@ class PaperEngine:
     def find_again(self, late: Callable[[], bool]) -> None:
         """Nothing: it has no trees of another λ."""
 
-    def fold(self) -> None:
+    def propagate_bounds(self) -> None:
         """Nothing to do: every box that is done reports its bounds."""
 
     def state(self) -> dict[str, NDArray[Any]] | None:
@@ -166,9 +166,9 @@ class PaperEngine:
         """The best tree."""
         return self._best.shape
 
-    def step(self, iterations: int, enough: float) -> int:
-        """Go on for so many iterations; see :meth:`solver.engine.driver.Engine.step`."""
-        if self._ended or self.achieved <= enough:
+    def step(self, iterations: int, target_cost: float) -> int:
+        """Go on for some iterations; see :meth:`solver.engine.driver.Engine.step`."""
+        if self._ended or self.upper_bound <= target_cost:
             return PROVEN
         self.search.refresh(iterations)
         try:
@@ -180,7 +180,7 @@ class PaperEngine:
         if self.search.full:
             self.search.full = False
             return FULL
-        return PROVEN if self.achieved <= enough else RUNNING
+        return PROVEN if self.upper_bound <= target_cost else RUNNING
 
     def grow(self, limit: int | None) -> bool:
         """Allow more memory; False if that would exceed ``limit`` bytes."""
@@ -210,11 +210,11 @@ class PaperEngine:
         }
 
 
-def _prices(
-    cost_scale: CostScale | SquaredPrices, table: Table, depth: int
+def _scaled_costs(
+    cost_scale: CostScale | SquaredCostScale, table: Table, depth: int
 ) -> tuple[int, float, float]:
     """CostScale for doubles: the tie is only as large as the number of splits asks for."""
-    if isinstance(cost_scale, SquaredPrices):
+    if isinstance(cost_scale, SquaredCostScale):
         return 1, 1.0, cost_scale.split
     tie = min(2 ** min(depth, 62), cost_scale.tie)
     error = tie * (cost_scale.error // cost_scale.tie)
@@ -228,12 +228,12 @@ def _prices(
     return tie, float(error), float(split)
 
 
-def _compile(table: Table, arities: NDArray[np.int64], rules: Rules) -> float:
+def _compile(table: Table, arities: NDArray[np.int64], params: Params) -> float:
     """Compile all kernels; the seconds it took."""
-    search = PaperSearch(table, arities, rules)
-    common = (table, rules, search.scratch)
+    search = PaperSearch(table, arities, params)
+    common = (table, params, search.scratch)
     boxes, counts = all_boxes(arities), np.zeros(3, np.int64)
-    answers = new_answers(boxes.size, len(arities), rules.pieces)
+    answers = new_answers(boxes.size, len(arities), params.pieces)
     return (
         ensure_compiled(kernels.leaf_costs, *common, search.stats.astype(np.int32))
         + ensure_compiled(kernels.best_stump, *common, search.stats, search.order, counts)

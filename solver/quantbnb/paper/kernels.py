@@ -24,7 +24,7 @@ from solver.quantbnb.paper.layout import (
     Costs,
     Counts,
     Ints,
-    Rules,
+    Params,
     Scratch,
     Table,
 )
@@ -36,7 +36,7 @@ _ALL = 2**31 - 2
 @inlined
 def side(
     table: Table,
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     stats: Counts,
     rows: Ints,
@@ -51,13 +51,13 @@ def side(
     stats[STUMPS] += 1
     stats[ROWS] += n
     stats[EFFORT] += n + size
-    return stump(table, rules, scratch, n, child)
+    return stump(table, params, scratch, n, child)
 
 
 @inlined
 def weigh_cut(
     table: Table,
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     stats: Counts,
     order: Ints,
@@ -74,21 +74,21 @@ def weigh_cut(
     for f in range(order.shape[0]):
         if boxes.left[box, f]:
             weight, leaf, least, allowed, where = side(
-                table, rules, scratch, stats, order[f], size, feature, -1, cut, f
+                table, params, scratch, stats, order[f], size, feature, -1, cut, f
             )
-            scratch.below[at, f] = relaxed_cost(rules, leaf, least)
-            cost, is_split = allowed_cost(rules, weight, leaf, allowed)
+            scratch.below[at, f] = relaxed_cost(params, leaf, least)
+            cost, is_split = allowed_cost(params, weight, leaf, allowed)
             if cost < best_below:
                 best_below, f1, c1 = cost, f if is_split else -1, where
         if boxes.right[box, f]:
             weight, leaf, least, allowed, where = side(
-                table, rules, scratch, stats, order[f], size, feature, cut, _ALL, f
+                table, params, scratch, stats, order[f], size, feature, cut, _ALL, f
             )
-            scratch.above[at, f] = relaxed_cost(rules, leaf, least)
-            cost, is_split = allowed_cost(rules, weight, leaf, allowed)
+            scratch.above[at, f] = relaxed_cost(params, leaf, least)
+            cost, is_split = allowed_cost(params, weight, leaf, allowed)
             if cost < best_above:
                 best_above, f2, c2 = cost, f if is_split else -1, where
-    cost = rules.split + best_below + best_above
+    cost = params.split + best_below + best_above
     if cost < answers.value[box]:
         answers.value[box] = cost
         answers.tree[box, 0] = cut
@@ -100,7 +100,7 @@ def weigh_cut(
 
 @inlined
 def lower(
-    rules: Rules,
+    params: Params,
     boxes: Boxes,
     answers: Answers,
     box: int,
@@ -120,10 +120,10 @@ def lower(
             least_above = min(least_above, above[f])
     for f in range(len(below)):
         if boxes.left[box, f]:
-            cost = rules.split + below[f] + least_above
+            cost = params.split + below[f] + least_above
             answers.left[box, part, f] = min(answers.left[box, part, f], cost)
         if boxes.right[box, f]:
-            cost = rules.split + above[f] + least_below
+            cost = params.split + above[f] + least_below
             answers.right[box, part, f] = min(answers.right[box, part, f], cost)
 
 
@@ -134,7 +134,7 @@ def spaced_cut(low: int, high: int, at: int, pieces: int) -> int:
 
 
 @inlined
-def terms(rules: Rules, rows: int, inside: int, width: int) -> int:
+def terms(params: Params, rows: int, inside: int, width: int) -> int:
     """Terms of the minimum in the lower bound of an interval [a, b] of cuts.
 
     Parameters
@@ -151,10 +151,10 @@ def terms(rules: Rules, rows: int, inside: int, width: int) -> int:
     b − a in rows, which keeps the effort linear in n, and so does this. No more than there are
     rows: pieces without a row say nothing.
     """
-    if rules.bound == W0:
+    if params.bound == W0:
         return 1
-    if rules.bound == W1:
-        spread = 6 * rows * rules.pieces // (10 * max(inside, 1))
+    if params.bound == W1:
+        spread = 6 * rows * params.pieces // (10 * max(inside, 1))
         return max(1, min(spread, width, inside))
     return width + 1
 
@@ -180,7 +180,7 @@ def keep_middle(
 @inlined
 def bound_part(
     table: Table,
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     stats: Counts,
     order: Ints,
@@ -197,14 +197,14 @@ def bound_part(
     W0 (9) drops the rows between the two cuts; W1 (13) and W2 (10) add the least loss of trees
     of their own for these, W1 with the rows of one piece dropped; L2 (7) looks at all trees.
     """
-    if rules.bound == W0:
-        lower(rules, boxes, answers, box, part, scratch.below[part], scratch.above[part + 1])
+    if params.bound == W0:
+        lower(params, boxes, answers, box, part, scratch.below[part], scratch.above[part + 1])
         return
-    feature, exact = boxes.feature[box], rules.bound == L2
+    feature, exact = boxes.feature[box], params.bound == L2
     if term == 0 and not exact:
         keep_middle(table, scratch, order, boxes, box, low, high)
-    if rules.bound == W1:
-        pieces = terms(rules, order.shape[1], scratch.middle_size[0], high - low)
+    if params.bound == W1:
+        pieces = terms(params, order.shape[1], scratch.middle_size[0], high - low)
         first = spaced_cut(low, high, term, pieces)
         last = spaced_cut(low, high, term + 1, pieces)
     else:
@@ -215,27 +215,27 @@ def bound_part(
     for f in range(order.shape[0]):
         if boxes.left[box, f]:
             _, leaf, least, _, _ = side(
-                table, rules, scratch, stats, rows[f], size, feature, -1, first, f
+                table, params, scratch, stats, rows[f], size, feature, -1, first, f
             )
             if exact:
-                scratch.inner_below[f] = relaxed_cost(rules, leaf, least)
+                scratch.inner_below[f] = relaxed_cost(params, leaf, least)
             else:
-                scratch.inner_below[f] = scratch.below[part, f] + rules.error * least
+                scratch.inner_below[f] = scratch.below[part, f] + params.error * least
         if boxes.right[box, f]:
             _, leaf, least, _, _ = side(
-                table, rules, scratch, stats, rows[f], size, feature, last, _ALL, f
+                table, params, scratch, stats, rows[f], size, feature, last, _ALL, f
             )
             if exact:
-                scratch.inner_above[f] = relaxed_cost(rules, leaf, least)
+                scratch.inner_above[f] = relaxed_cost(params, leaf, least)
             else:
-                scratch.inner_above[f] = scratch.above[part + 1, f] + rules.error * least
-    lower(rules, boxes, answers, box, part, scratch.inner_below, scratch.inner_above)
+                scratch.inner_above[f] = scratch.above[part + 1, f] + params.error * least
+    lower(params, boxes, answers, box, part, scratch.inner_below, scratch.inner_above)
 
 
 @kernel
 def evaluate(
     table: Table,
-    rules: Rules,
+    params: Params,
     scratch: Scratch,
     stats: Counts,
     order: Ints,
@@ -244,7 +244,7 @@ def evaluate(
     cursor: Counts,
     bounding: bool,
     iterations: int,
-    enough: int,
+    effort_limit: int,
 ) -> bool:
     """Bound boxes of trees of depth 2 on some rows: Steps 1 and 2 of Algorithm 1.
 
@@ -260,15 +260,15 @@ def evaluate(
         Whether lower bounds are wanted too.
     iterations : int
         Cuts and terms that may be weighed now.
-    enough : int
-        Begin with none of them once ``stats[EFFORT]`` is so much.
+    effort_limit : int
+        No iteration begins once ``stats[EFFORT]`` is this large.
 
     Returns
     -------
     bool
         Whether all boxes are done.
     """
-    s = rules.pieces
+    s = params.pieces
     while cursor[0] < len(boxes.feature):
         box, stage = cursor[0], cursor[1]
         low, high = boxes.low[box], boxes.high[box]
@@ -278,44 +278,44 @@ def evaluate(
             cursor[0] += 1
             cursor[1] = 0
             continue
-        if iterations <= 0 or stats[EFFORT] >= enough:
+        if iterations <= 0 or stats[EFFORT] >= effort_limit:
             return False
         iterations -= 1
         stats[ITERATIONS] += 1
         if stage < cuts:
             stats[BOXES] += stage == 0
             cut = low + stage if small else spaced_cut(low, high, stage, s)
-            weigh_cut(table, rules, scratch, stats, order, boxes, answers, box, stage, cut)
+            weigh_cut(table, params, scratch, stats, order, boxes, answers, box, stage, cut)
             if small:
-                lower(rules, boxes, answers, box, 0, scratch.below[stage], scratch.above[stage])
+                lower(params, boxes, answers, box, 0, scratch.below[stage], scratch.above[stage])
             cursor[1] += 1
             continue
         part, term = stage - cuts, cursor[2]
         first = spaced_cut(low, high, part, s)
         last = spaced_cut(low, high, part + 1, s)
         bound_part(
-            table, rules, scratch, stats, order, boxes, answers, box, part, first, last, term
+            table, params, scratch, stats, order, boxes, answers, box, part, first, last, term
         )
         cursor[2] += 1
-        if cursor[2] == terms(rules, order.shape[1], scratch.middle_size[0], last - first):
+        if cursor[2] == terms(params, order.shape[1], scratch.middle_size[0], last - first):
             cursor[1] += 1
             cursor[2] = 0
     return True
 
 
 @kernel
-def leaf_costs(table: Table, rules: Rules, scratch: Scratch, rows: Ints) -> tuple[float, float]:
+def leaf_costs(table: Table, params: Params, scratch: Scratch, rows: Ints) -> tuple[float, float]:
     """Cost of some rows as a leaf, and the same if a leaf of their weight is allowed."""
     for i in range(len(rows)):
         scratch.ids[i] = rows[i]
-    weight, leaf, _, _, _ = stump(table, rules, scratch, len(rows), 0)
-    alone, _ = allowed_cost(rules, weight, leaf, math.inf)
-    return rules.error * leaf, alone
+    weight, leaf, _, _, _ = stump(table, params, scratch, len(rows), 0)
+    alone, _ = allowed_cost(params, weight, leaf, math.inf)
+    return params.error * leaf, alone
 
 
 @kernel
 def best_stump(
-    table: Table, rules: Rules, scratch: Scratch, stats: Counts, order: Ints, tree: Counts
+    table: Table, params: Params, scratch: Scratch, stats: Counts, order: Ints, tree: Counts
 ) -> float:
     """The least cost of a split with two leaves on some rows; ``tree``: its feature and cut.
 
@@ -328,8 +328,8 @@ def best_stump(
         stats[STUMPS] += 1
         stats[ROWS] += size
         stats[EFFORT] += 2 * size
-        _, _, _, allowed, cut = stump(table, rules, scratch, size, f)
-        cost = rules.split + rules.error * allowed
+        _, _, _, allowed, cut = stump(table, params, scratch, size, f)
+        cost = params.split + params.error * allowed
         if cost < best:
             tree[0], tree[1], best = f, cut, cost
     stats[ITERATIONS] += 1

@@ -1,4 +1,4 @@
-"""What the paper's search works on: the rows, its rules, and boxes of trees, as plain arrays."""
+"""What the paper's search works on, as plain arrays: rows, parameters, boxes of trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ W0, W1, W2, L2 = range(4)
 
 ITERATIONS, BOXES, STUMPS, ROWS, EFFORT = range(5)
 """What is counted: cuts and terms weighed, boxes taken up, ``L1(I, f)`` computed and the rows read
-for them; and the effort, of which a slice has only so much: all rows that were looked at."""
+for them; and the effort, which is limited in a slice: all rows that were looked at."""
 
 
 class Table(NamedTuple):
@@ -42,8 +42,8 @@ class Table(NamedTuple):
     values: Costs
 
 
-class Rules(NamedTuple):
-    """The numbers that the search obeys.
+class Params(NamedTuple):
+    """The parameters of the search.
 
     Parameters
     ----------

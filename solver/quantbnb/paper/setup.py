@@ -25,7 +25,7 @@ def begin(
     ----------
     problem : Problem
         Its features are ordered or binary.
-    cost_scale : CostScale or SquaredPrices
+    cost_scale : CostScale or SquaredCostScale
     constraints : TreeConstraints
     limits : Limits
     bound : str

@@ -17,7 +17,7 @@ from solver.quantbnb.paper.layout import (
     Boxes,
     Flags,
     Ints,
-    Rules,
+    Params,
     Scratch,
     Table,
     joined,
@@ -53,7 +53,7 @@ class ShallowSearch:
     ----------
     table : Table
     arities : array of shape (features,)
-    rules : Rules
+    params : Params
 
     Attributes
     ----------
@@ -63,22 +63,22 @@ class ShallowSearch:
         Bytes that the boxes may take; a search that needs more sets ``full`` and rests.
     """
 
-    def __init__(self, table: Table, arities: NDArray[np.int64], rules: Rules) -> None:
-        self.table, self.rules, self.arities = table, rules, arities
+    def __init__(self, table: Table, arities: NDArray[np.int64], params: Params) -> None:
+        self.table, self.params, self.arities = table, params, arities
         self.first_cut = np.cumsum(np.maximum(arities - 1, 0)) - np.maximum(arities - 1, 0)
         self.order: Ints = np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
-        self.scratch: Scratch = new_scratch(table, rules.pieces)
+        self.scratch: Scratch = new_scratch(table, params.pieces)
         self.stats = np.zeros(5, np.int64)
         self.generations: list[int] = []
         self.budget = 0
-        self.enough = 0
+        self.effort_limit = 0
         self.held = 0
         self.most_held = 0
         self.allowed = 2**24
         self.full = False
         # A smallest weight of leaves that no row keeps alone: exact costs of fewer rows are then
         # no bound on those of more.
-        self._relaxes = rules.min_leaf > table.weights.min(initial=math.inf)
+        self._relaxes = params.min_leaf > table.weights.min(initial=math.inf)
 
     @property
     def fixed_bytes(self) -> int:
@@ -90,34 +90,34 @@ class ShallowSearch:
 
         In regression this is CART.
         """
-        relaxed, alone = kernels.leaf_costs(self.table, self.rules, self.scratch, order[0])
+        relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
         leaf = Found(alone, -1 if alone < math.inf else None)
         tree = np.zeros(2, np.int64)
-        if depth == 0 or relaxed <= self.rules.split or relaxed == 0.0:
+        if depth == 0 or relaxed <= self.params.split or relaxed == 0.0:
             return leaf
-        kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
+        kernels.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
         feature, cut = tree.tolist()
         if feature < 0:
             return leaf
         left = self.greedy(self._below(order, feature, cut), depth - 1)
         right = self.greedy(self._beyond(order, feature, cut), depth - 1)
-        cost = self.rules.split + left.cost + right.cost
+        cost = self.params.split + left.cost + right.cost
         if cost >= leaf.cost or left.shape is None or right.shape is None:
             return leaf
         return Found(cost, (self._number(feature, cut), (left.shape, right.shape)))
 
     def refresh(self, iterations: int) -> None:
-        """Begin a slice of so many iterations, of which each may take very little or very long."""
+        """Begin a slice of N iterations, each of which may take very little or very long."""
         self.budget = iterations
-        self.enough = int(self.stats[EFFORT]) + _SLICE_EFFORT
+        self.effort_limit = int(self.stats[EFFORT]) + _SLICE_EFFORT
 
     def _pause(self) -> Generator[None, None, None]:
         """Wait for the next slice if this one has nothing left."""
-        while self.budget <= 0 or self.stats[EFFORT] >= self.enough:
+        while self.budget <= 0 or self.stats[EFFORT] >= self.effort_limit:
             yield
 
     def _rest(self, more: int) -> Generator[None, None, None]:
-        """Wait until there is room for so many more bytes."""
+        """Wait until there is room for this many more bytes."""
         while self.fixed_bytes + self.held + more > self.allowed:
             self.full = True
             yield
@@ -129,7 +129,7 @@ class ShallowSearch:
         yield from self._pause()
         self.budget -= 1
         tree = np.zeros(2, np.int64)
-        cost = kernels.best_stump(self.table, self.rules, self.scratch, self.stats, order, tree)
+        cost = kernels.best_stump(self.table, self.params, self.scratch, self.stats, order, tree)
         if cost >= best.cost:
             return best
         return Found(cost, (self._number(int(tree[0]), int(tree[1])), (-1, -1)))
@@ -146,7 +146,7 @@ class ShallowSearch:
 
     def _chunks(self, boxes: Boxes) -> list[Boxes]:
         """Boxes in portions whose answers take little memory; a portion is one step."""
-        features, s = len(self.arities), self.rules.pieces
+        features, s = len(self.arities), self.params.pieces
         size = max(1, min(256, _CHUNK_BYTES // (16 * max(features, 1) * s)))
         return [boxes.take(slice(at, at + size)) for at in range(0, boxes.size, size)]
 
@@ -154,14 +154,14 @@ class ShallowSearch:
         self, order: Ints, boxes: Boxes, bounding: bool
     ) -> Generator[None, None, Answers]:
         """Upper and lower bounds of boxes on some rows, see :func:`kernels.evaluate`."""
-        answers = new_answers(boxes.size, len(self.arities), self.rules.pieces)
+        answers = new_answers(boxes.size, len(self.arities), self.params.pieces)
         yield from self._rest(answers.nbytes)
         cursor = np.zeros(3, np.int64)
         while True:
             done = int(self.stats[ITERATIONS])
             finished = kernels.evaluate(
                 self.table,
-                self.rules,
+                self.params,
                 self.scratch,
                 self.stats,
                 order,
@@ -170,7 +170,7 @@ class ShallowSearch:
                 cursor,
                 bounding,
                 self.budget,
-                self.enough,
+                self.effort_limit,
             )
             self.budget -= int(self.stats[ITERATIONS]) - done
             if finished:
@@ -201,8 +201,8 @@ class ShallowSearch:
                 answers = yield from self._evaluate(order, chunk, True)
                 best = self._better(chunk, answers, best)
                 # What is left of a small box has been looked at as a whole.
-                large = chunk.high - chunk.low > self.rules.pieces
-                kept = narrowed(chunk, answers, self.rules.pieces, best.cost, large)[0]
+                large = chunk.high - chunk.low > self.params.pieces
+                kept = narrowed(chunk, answers, self.params.pieces, best.cost, large)[0]
                 yield from self._rest(kept.nbytes)
                 following.append(kept)
                 least = min(least, float(kept.bound.min(initial=math.inf)))

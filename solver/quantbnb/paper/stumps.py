@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from solver.kernels.jit import inlined, outlined
-from solver.quantbnb.paper.layout import Ints, Rules, Scratch, Table
+from solver.quantbnb.paper.layout import Ints, Params, Scratch, Table
 
 
 @inlined
@@ -24,7 +24,7 @@ def gather(
 
 @inlined
 def stump_of_classes(
-    table: Table, rules: Rules, scratch: Scratch, size: int, feature: int
+    table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
     """See :func:`stump`; the loss is the misclassified weight."""
     ids, codes = scratch.ids, table.codes
@@ -51,7 +51,7 @@ def stump_of_classes(
         if code != codes[feature, row]:
             together = scratch.kept[i - 1] + most
             kept_at_best = max(kept_at_best, together)
-            large = beyond >= rules.min_leaf and weight - beyond >= rules.min_leaf
+            large = beyond >= params.min_leaf and weight - beyond >= params.min_leaf
             if large and together > kept:
                 kept, cut = together, code
     allowed = math.inf if cut < 0 else weight - kept
@@ -60,7 +60,7 @@ def stump_of_classes(
 
 @inlined
 def stump_of_squares(
-    table: Table, rules: Rules, scratch: Scratch, size: int, feature: int
+    table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
     """See :func:`stump`; the loss is the weighted squared error, summed over the outputs.
 
@@ -98,7 +98,7 @@ def stump_of_squares(
             loss = squares - explained_below / before - explained_above / (weight - before)
             loss = max(loss, 0.0)
             least = min(least, loss)
-            large = before >= rules.min_leaf and weight - before >= rules.min_leaf
+            large = before >= params.min_leaf and weight - before >= params.min_leaf
             if large and loss < allowed:
                 allowed, cut = loss, code
     return weight, leaf, least, allowed, cut
@@ -106,7 +106,7 @@ def stump_of_squares(
 
 @outlined
 def stump(
-    table: Table, rules: Rules, scratch: Scratch, size: int, feature: int
+    table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
     """The losses of the first rows of ``scratch.ids``, which are sorted by a feature.
 
@@ -125,22 +125,22 @@ def stump(
         Where that is; −1 if nowhere.
     """
     if table.values.shape[1] == 0:
-        return stump_of_classes(table, rules, scratch, size, feature)
-    return stump_of_squares(table, rules, scratch, size, feature)
+        return stump_of_classes(table, params, scratch, size, feature)
+    return stump_of_squares(table, params, scratch, size, feature)
 
 
 @inlined
-def relaxed_cost(rules: Rules, leaf: float, least: float) -> float:
+def relaxed_cost(params: Params, leaf: float, least: float) -> float:
     """``L1`` with prices, for bounds: it never rises when rows are taken away.
 
     The smallest weight of a leaf is left out, since fewer rows may not be able to keep it.
     """
-    return min(rules.error * leaf, rules.split + rules.error * least)
+    return min(params.error * leaf, params.split + params.error * least)
 
 
 @inlined
-def allowed_cost(rules: Rules, weight: float, leaf: float, allowed: float) -> tuple[float, bool]:
+def allowed_cost(params: Params, weight: float, leaf: float, allowed: float) -> tuple[float, bool]:
     """``L1`` with prices among the trees that are allowed, and whether it is that of a split."""
-    alone = math.inf if 0.0 < weight < rules.min_leaf else rules.error * leaf
-    split = rules.split + rules.error * allowed
+    alone = math.inf if 0.0 < weight < params.min_leaf else params.error * leaf
+    split = params.split + params.error * allowed
     return min(alone, split), split < alone

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.driver import FULL, PROVEN, RUNNING
 from solver.engine.growable_arrays import ROOM
 from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
 from solver.quantbnb.regression import kernels
 from solver.quantbnb.regression.simd import LANES
@@ -26,7 +26,7 @@ from solver.quantbnb.regression.state import (
     CHILD,
     COST,
     DEPTH,
-    INFINITE,
+    INFINITE_COST,
     INTERVALS,
     LIMIT,
     PASSES,
@@ -37,9 +37,8 @@ from solver.quantbnb.regression.state import (
     ROWS,
     START,
     STEPS,
-    Ints,
+    Params,
     Parts,
-    Rules,
     grown,
     new_levels,
     new_parts,
@@ -52,7 +51,6 @@ from solver.trees.tree import Shape
 _POINTS = 256
 _SORTED = 2**17  # rows of a feature that are sorted in a slice
 DEEPEST = 16
-_OUTCOMES = {kernels.GOES_ON: RUNNING, kernels.ENDED: PROVEN, kernels.FULL: FULL}
 _SLACK = 3.0
 """Times the error of a cost that a split must gain: more than two costs may differ by."""
 
@@ -91,11 +89,11 @@ class SquaresEngine:
 
     Notes
     -----
-    Costs are in the user's units: squared error + ``split`` · splits. With ``tolerance`` as the
-    property says: the tree's cost in exact arithmetic is at most ``achieved + tolerance``, and no
-    tree costs less than ``proven − tolerance``. Within the search each split costs a little more
-    than its price, more than two computed costs may differ by: so a split that gains nothing is
-    not made, and of two equally good trees the one of fewer splits is found.
+    Costs are in the user's units: squared error + ``split`` · splits. In exact arithmetic the
+    tree costs at most ``upper_bound + tolerance``, and no tree costs less than ``lower_bound −
+    tolerance``. Within the search a split costs a little more than its price: more than two
+    computed costs may differ by. So no split is made that gains nothing, and of two equally good
+    trees the one of fewer splits is found.
     """
 
     def __init__(
@@ -127,10 +125,10 @@ class SquaresEngine:
                     "as accurate as regression needs; take fewer rows, or smaller weights"
                 )
             slack = min(slack, spare / max(most, 1.0))
-        self.rules = Rules(price + slack, float(max(min_leaf, 1)), width - 3, features)
+        self.params = Params(price + slack, float(max(min_leaf, 1)), width - 3, features)
         # More splits than these are of no use, or cost more than a leaf.
         leaf = leaf_of(self.sums)
-        most_splits = rows - 1 if self.rules.split <= 0.0 else leaf / self.rules.split
+        most_splits = rows - 1 if self.params.split <= 0.0 else leaf / self.params.split
         self.depth = depth = int(min(depth, rows - 1, most_splits)) if features and leaf > 0 else 0
         if depth > DEEPEST:
             raise InputError(
@@ -143,7 +141,7 @@ class SquaresEngine:
         self.levels.tries[:] = -1
         self.levels.tree[:] = -1
         self.levels.frame[0, [PHASE, DEPTH, ROWS]] = START, depth, rows
-        self.levels.price[0, [LIMIT, COST, RELAX]] = INFINITE, leaf, self.rules.least
+        self.levels.price[0, [LIMIT, COST, RELAX]] = INFINITE_COST, leaf, self.params.least
         self.parts: Parts | None = None
         self._scratch = new_scratch(1, 1)
         self._done = self._scratch.done
@@ -157,22 +155,24 @@ class SquaresEngine:
         """Compile the kernels for arrays of the types that the search will have."""
         parts = new_parts(1, 1, 1, 1)
         return ensure_compiled(
-            kernels.step, parts, self.rules, self._scratch, self.levels, 0, 0.0
+            kernels.step, parts, self.params, self._scratch, self.levels, 0, 0.0
         ) + ensure_compiled(kernels.rebuild, parts, self._scratch, self.levels)
 
-    def step(self, iterations: int, enough: float) -> int:
-        """Go on for so many steps; see :class:`solver.engine.driver.Engine`."""
+    def step(self, iterations: int, target_cost: float) -> int:
+        """Go on for some steps; see :class:`solver.engine.driver.Engine`."""
         if self.ended:
             return PROVEN
         if self.parts is None:
             return FULL
-        if self._filled < self.rules.features:
+        if self._filled < self.params.features:
             self.ended = self._fill_some()
             return PROVEN if self.ended else RUNNING
-        most = math.ldexp(float(enough), -self.unit)
-        outcome = kernels.step(self.parts, self.rules, self._scratch, self.levels, iterations, most)
-        self.ended = outcome == kernels.ENDED
-        return _OUTCOMES[outcome]
+        most = math.ldexp(float(target_cost), -self.unit)
+        outcome = kernels.step(
+            self.parts, self.params, self._scratch, self.levels, iterations, most
+        )
+        self.ended = outcome == PROVEN
+        return outcome
 
     def _fill_some(self) -> bool:
         """Sort the rows by some features, as many as a slice has time for; whether that was all.
@@ -182,12 +182,12 @@ class SquaresEngine:
         assert self.parts is not None
         rows = len(self.codes)
         for _ in range(max(1, _SORTED // rows)):
-            if self._filled < self.rules.features:
+            if self._filled < self.params.features:
                 self._fill(self.parts, self._filled)
                 self._filled += 1
-        if self._filled < self.rules.features:
+        if self._filled < self.params.features:
             return False
-        outputs = self.rules.outputs
+        outputs = self.params.outputs
         self.parts.sums[0] = self.sums[:, : outputs + 1]
         self.parts.squares[0] = self.sums[:, outputs + 1 :]
         self.parts.total[0] = self.sums.sum(axis=0)
@@ -195,7 +195,7 @@ class SquaresEngine:
             kernels.rebuild(self.parts, self._scratch, self.levels)
             return False
         price = self.levels.price[0]
-        cost = self.rules.split + max(0.0, price[COST] - self._best_gain)
+        cost = self.params.split + max(0.0, price[COST] - self._best_gain)
         price[[LIMIT, COST]] = min(cost, price[COST])
         return True
 
@@ -206,21 +206,21 @@ class SquaresEngine:
         last[:-1] = column[order][1:] != column[order][:-1]
         parts.codes[0, g] = column
         parts.order[0, g] = 2 * order + last
-        gain, code = best_cut(column[order], self.sums[order], self.rules.least)
+        gain, code = best_cut(column[order], self.sums[order], self.params.least)
         if gain > self._best_gain:
             self._best_gain = gain
             if self.levels.frame[0, PHASE] == START:
                 self.levels.tries[0, 0] = g, code
 
     @property
-    def achieved(self) -> float:
+    def upper_bound(self) -> float:
         """Cost of the best tree."""
         return math.ldexp(float(self.levels.price[0, COST]), self.unit)
 
     @property
-    def proven(self) -> float:
+    def lower_bound(self) -> float:
         """No tree costs less, but for the tolerance."""
-        frame, price, bound = self.levels.frame[0], self.levels.price[0], self.achieved
+        frame, price, bound = self.levels.frame[0], self.levels.price[0], self.upper_bound
         if self.ended:
             return bound
         if frame[PHASE] == START:
@@ -258,20 +258,20 @@ class SquaresEngine:
         """Memory of the arrays of the rows, before they are made."""
         (rows, width), features, levels = (
             self.sums.shape,
-            self.rules.features,
+            self.params.features,
             len(self.levels.code),
         )
         return int(levels * (8 * rows * (features + width) + 8 * width) + 5 * rows)
 
-    def fold(self) -> None:
-        """Nothing is left to fold: the bounds in the queue are those known."""
+    def propagate_bounds(self) -> None:
+        """Nothing to propagate: the bounds in the queue are those known."""
 
     def grow(self, limit: int | None) -> bool:
         """Make the arrays of the rows, or twice the room for cuts, if the limit allows."""
         if self.parts is None:
             if limit is not None and self.bytes + self._part_bytes > limit:
                 return False
-            rows, features, outputs = len(self.sums), self.rules.features, self.rules.outputs
+            rows, features, outputs = len(self.sums), self.params.features, self.params.outputs
             self.parts = new_parts(len(self.levels.code), features, rows, outputs)
             self._scratch = new_scratch(rows, outputs)._replace(done=self._done)
             return True
@@ -304,8 +304,8 @@ class SquaresEngine:
         if at < len(tree) and depth > 1:
             feature, code = map(int, tree[at])
         elif depth >= 1:
-            gain, feature, code = best_stump(codes, self.sums[rows], self.rules.least)
-            if gain <= self.rules.split:
+            gain, feature, code = best_stump(codes, self.sums[rows], self.params.least)
+            if gain <= self.params.split:
                 feature = -1
         else:
             feature = -1
@@ -336,22 +336,22 @@ class SquaresEngine:
             "done": self._done,
             "ended": np.array([self.ended]),
             ROOM: np.array([self.levels.code.shape[1]], np.int64),
-            "rules": np.array([*self.rules, self.depth]),
+            "params": np.array([*self.params, self.depth]),
             "problem": np.array(self.digest),
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
-        names = {*self.levels._fields, "done", "ended", ROOM, "rules", "problem"}
+        names = {*self.levels._fields, "done", "ended", ROOM, "params", "problem"}
         if set(state) != names or str(state["problem"]) != self.digest:
             raise InputError("the state is that of another problem or of another solver")
-        if state["rules"].tolist() != np.array([*self.rules, self.depth]).tolist():
+        if state["params"].tolist() != np.array([*self.params, self.depth]).tolist():
             raise InputError(
                 "the state is that of a search with other weights or another λ, options or limits"
             )
         try:
             points = int(state[ROOM][0])
-            self.levels = new_levels(len(self.levels.code), self.rules.features, points)
+            self.levels = new_levels(len(self.levels.code), self.params.features, points)
             for name, array in self.levels._asdict().items():
                 saved = state[name]
                 if saved.dtype != array.dtype:

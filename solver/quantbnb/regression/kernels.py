@@ -9,7 +9,7 @@ and ends when no interval can hold anything better than the best tree.
 On the last level the halves of a cut are split once at most, and :data:`LANES` cuts, of any
 intervals, are evaluated in one go, see :mod:`solver.quantbnb.regression.row_subsets`. On the levels
 above, the halves of one cut are searched by the next level, one after the other, each under a
-*cap*: a cost from which on it is of no interest, neither for the cut nor for an interval beside it.
+*cap*: from this cost on it is of no interest, neither for the cut nor for an interval next to it.
 
 The bounds are kept for each feature of the half's first split: that is what a later cut inside the
 interval begins with, and the features that cannot do better there are not looked at again. Such a
@@ -25,6 +25,7 @@ of m. Where it is 1, leaves may even be empty.
 
 from __future__ import annotations
 
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import inlined, kernel, outlined
 from solver.quantbnb.regression.row_subsets import evaluate, halve, leaf_cost, mark
 from solver.quantbnb.regression.simd import LANES
@@ -37,7 +38,7 @@ from solver.quantbnb.regression.state import (
     DEPTH,
     FEATURE,
     FOUND,
-    INFINITE,
+    INFINITE_COST,
     INTERVALS,
     LEAF,
     LEFT_COST,
@@ -57,12 +58,11 @@ from solver.quantbnb.regression.state import (
     A,
     B,
     Levels,
+    Params,
     Parts,
-    Rules,
     Scratch,
 )
 
-GOES_ON, ENDED, FULL = range(3)
 _LARGEST_CODE = 2**31 - 1
 
 
@@ -146,14 +146,14 @@ def _cut_near(parts: Parts, level: int, feature: int, place: int, low: int, high
 
 @outlined
 def _new_point(
-    parts: Parts, rules: Rules, s: Levels, level: int, feature: int, place: int, a: int, b: int
+    parts: Parts, params: Params, s: Levels, level: int, feature: int, place: int, a: int, b: int
 ) -> int:
     """A cut between two points; what is known of these bounds its halves."""
     at = s.frame[POINTS]
     s.frame[POINTS] = at + 1
     s.place[at] = place
     s.code[at] = _code_at(parts, level, feature, place - 1)
-    if rules.least > 1.0:
+    if params.least > 1.0:
         weight = s.below[a]
         for i in range(s.place[a], place):
             weight += parts.sums[level, parts.order[level, feature, i] >> 1, 0]
@@ -162,7 +162,7 @@ def _new_point(
     s.relax[at, 0] = max(1.0, relax - (s.below[b] - s.below[at]))
     s.relax[at, 1] = max(1.0, relax - (s.below[at] - s.below[a]))
     s.low[at, 0], s.low[at, 1] = s.low[a, 0], s.low[b, 1]
-    for g in range(rules.features):
+    for g in range(params.features):
         s.each[at, 0, g], s.each[at, 1, g] = s.each[a, 0, g], s.each[b, 1, g]
     for side in range(2):
         near = a if s.guess[a, side, 0] >= 0 else b
@@ -171,20 +171,20 @@ def _new_point(
 
 
 @outlined
-def _clear_point(rules: Rules, s: Levels, at: int) -> None:
+def _clear_point(params: Params, s: Levels, at: int) -> None:
     """A point of which nothing is known."""
     s.code[at] = -1
     for side in range(2):
         s.low[at, side] = 0.0
         s.relax[at, side] = 1.0
         s.guess[at, side, 0] = -1
-        for g in range(rules.features):
+        for g in range(params.features):
             s.each[at, side, g] = 0.0
 
 
 @outlined
-def _outermost(parts: Parts, rules: Rules, s: Levels, level: int, feature: int) -> None:
-    """The points beside the first and the last cut that leave enough weight on both sides."""
+def _outermost(parts: Parts, params: Params, s: Levels, level: int, feature: int) -> None:
+    """The points next to the first and the last cut that leave enough weight on both sides."""
     rows, order, sums = s.frame[ROWS], parts.order[level, feature], parts.sums[level]
     first, last, before, behind = 0, rows, 0.0, 0.0
     while first < rows and before + sums[order[first] >> 1, 0] < s.price[RELAX]:
@@ -197,28 +197,28 @@ def _outermost(parts: Parts, rules: Rules, s: Levels, level: int, feature: int) 
         at = 2 * feature + side
         s.place[at] = first if side == 0 else last
         s.below[at] = before if side == 0 else parts.total[level, 0] - behind
-        _clear_point(rules, s, at)
+        _clear_point(params, s, at)
 
 
 @outlined
-def _begin(parts: Parts, rules: Rules, s: Levels, level: int) -> None:
+def _begin(parts: Parts, params: Params, s: Levels, level: int) -> None:
     """A new part: its leaf, and all cuts of every feature as an interval."""
     s.frame[INTERVALS] = s.frame[QUEUED] = 0
-    s.frame[POINTS] = 2 * rules.features + 1
-    _clear_point(rules, s, 2 * rules.features)
+    s.frame[POINTS] = 2 * params.features + 1
+    _clear_point(params, s, 2 * params.features)
     s.frame[FOUND] = -1
-    leaf = leaf_cost(parts.total[level], rules.outputs)
+    leaf = leaf_cost(parts.total[level], params.outputs)
     s.price[LEAF] = leaf
-    s.price[COST] = INFINITE  # until a tree is found that costs less than the limit
+    s.price[COST] = INFINITE_COST  # until a tree is found that costs less than the limit
     for i in range(len(s.tree)):
         s.tree[i, 0] = s.tree[i, 1] = -1
-    enough = level == 0 or parts.total[level, 0] >= rules.least
-    if leaf < s.price[LIMIT] and enough:
+    large = level == 0 or parts.total[level, 0] >= params.least
+    if leaf < s.price[LIMIT] and large:
         s.price[LIMIT] = s.price[COST] = leaf
-    for g in range(rules.features):
-        s.passed[g] = INFINITE
-        _outermost(parts, rules, s, level, g)
-        _queue(s, g, 2 * g, 2 * g + 1, max(rules.split, s.lower[g]))
+    for g in range(params.features):
+        s.passed[g] = INFINITE_COST
+        _outermost(parts, params, s, level, g)
+        _queue(s, g, 2 * g, 2 * g + 1, max(params.split, s.lower[g]))
 
 
 @inlined
@@ -243,13 +243,13 @@ def _choose(
 
 
 @outlined
-def _fill(parts: Parts, rules: Rules, scratch: Scratch, s: Levels, level: int) -> int:
+def _fill(parts: Parts, params: Params, scratch: Scratch, s: Levels, level: int) -> int:
     """Choose the next batch of cuts and mark them; their number."""
     popped, lanes = 0, 0
-    if level > 0 and s.frame[POINTS] == 2 * rules.features + 1 and s.price[RELAX] <= 1.0:
+    if level > 0 and s.frame[POINTS] == 2 * params.features + 1 and s.price[RELAX] <= 1.0:
         # First the best stump of all rows.
-        scratch.point[0], scratch.lane[0] = 2 * rules.features, -1
-        scratch.caps[0, 0], scratch.caps[1, 0] = INFINITE, -INFINITE
+        scratch.point[0], scratch.lane[0] = 2 * params.features, -1
+        scratch.caps[0, 0], scratch.caps[1, 0] = INFINITE_COST, -INFINITE_COST
         mark(parts, scratch, level, s.frame[ROWS], 0, _LARGEST_CODE, 0)
         lanes = 1
     while popped < LANES - lanes and s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
@@ -262,7 +262,7 @@ def _fill(parts: Parts, rules: Rules, scratch: Scratch, s: Levels, level: int) -
     if popped == 0:
         return 0
     share, rest = (LANES - lanes) // popped, (LANES - lanes) % popped
-    limit = s.price[LIMIT] - rules.split
+    limit = s.price[LIMIT] - params.split
     for j in range(popped):
         # Lanes to spare cut the intervals of the lowest bounds into more pieces.
         number = share + (1 if j < rest else 0)
@@ -273,7 +273,7 @@ def _fill(parts: Parts, rules: Rules, scratch: Scratch, s: Levels, level: int) -
             if place <= before:
                 continue
             before = place
-            at = _new_point(parts, rules, s, level, feature, place, a, b)
+            at = _new_point(parts, params, s, level, feature, place, a, b)
             scratch.point[lanes], scratch.lane[lanes] = at, j
             scratch.caps[0, lanes] = limit - s.low[b, 1]
             scratch.caps[1, lanes] = limit - s.low[a, 0]
@@ -290,14 +290,14 @@ def _note_outermost(s: Levels, feature: int, end: int, at: int, side: int) -> No
 
 
 @outlined
-def _finish_batch(rules: Rules, scratch: Scratch, s: Levels, lanes: int) -> None:
+def _finish_batch(params: Params, scratch: Scratch, s: Levels, lanes: int) -> None:
     """Take note of the batch, and queue the intervals that its cuts have made."""
     first = 0 if lanes == 0 or scratch.lane[0] >= 0 else 1
     for k in range(first, lanes):
         at, feature = scratch.point[k], scratch.chosen[scratch.lane[k], 0]
-        bound = rules.split + s.low[at, 0] + s.low[at, 1]
+        bound = params.split + s.low[at, 0] + s.low[at, 1]
         s.passed[feature] = min(s.passed[feature], bound)
-        cost = rules.split + scratch.cost[0, k] + scratch.cost[1, k]
+        cost = params.split + scratch.cost[0, k] + scratch.cost[1, k]
         if cost < s.price[LIMIT]:
             s.price[LIMIT] = s.price[COST] = cost
             s.frame[FOUND] = feature
@@ -309,18 +309,18 @@ def _finish_batch(rules: Rules, scratch: Scratch, s: Levels, lanes: int) -> None
         if before < 0:
             before = scratch.chosen[j, 1]
             _note_outermost(s, feature, before, at, 0)
-        here = max(bound, rules.split + s.low[before, 0] + s.low[at, 1])
+        here = max(bound, params.split + s.low[before, 0] + s.low[at, 1])
         _queue(s, feature, before, at, here)
         before = at
         if k + 1 == lanes or scratch.lane[k + 1] != j:
             b = scratch.chosen[j, 2]
             _note_outermost(s, feature, b, at, 1)
-            _queue(s, feature, at, b, max(bound, rules.split + s.low[at, 0] + s.low[b, 1]))
+            _queue(s, feature, at, b, max(bound, params.split + s.low[at, 0] + s.low[b, 1]))
             before = -1
 
 
 @outlined
-def _next_point(parts: Parts, rules: Rules, s: Levels, level: int) -> bool:
+def _next_point(parts: Parts, params: Params, s: Levels, level: int) -> bool:
     """Choose the next cut whose halves the next level searches; False: there is none left."""
     while s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
         interval = _pop(s)
@@ -328,19 +328,19 @@ def _next_point(parts: Parts, rules: Rules, s: Levels, level: int) -> bool:
         place = _choose(parts, s, level, feature, a, b, 0, 1)
         if place >= 0:
             s.frame[FEATURE], s.frame[A], s.frame[B] = feature, a, b
-            s.frame[AT] = _new_point(parts, rules, s, level, feature, place, a, b)
+            s.frame[AT] = _new_point(parts, params, s, level, feature, place, a, b)
             s.price[BOUND] = s.bound[interval]
-            s.price[LEFT_COST] = s.price[LEFT_COST + 1] = INFINITE
+            s.price[LEFT_COST] = s.price[LEFT_COST + 1] = INFINITE_COST
             s.frame[TURN] = 0
             return True
     return False
 
 
 @outlined
-def _descend(rules: Rules, s: Levels) -> bool:
+def _descend(params: Params, s: Levels) -> bool:
     """Choose the next half of the cut in hand, and its cap; False: both are done.
 
-    SIDE is −1 if the half is of no interest. The cap is where the interval beside the cut, on the
+    SIDE is −1 if the half is of no interest. The cap is where the interval next to the cut, on the
     half's own side of it, is of no interest either.
     """
     at, turn = s.frame[AT], s.frame[TURN]
@@ -352,21 +352,21 @@ def _descend(rules: Rules, s: Levels) -> bool:
     if turn == 1:
         side = 1 - side
     other = s.low[s.frame[B], 1] if side == 0 else s.low[s.frame[A], 0]
-    cap = s.price[LIMIT] - rules.split - other
+    cap = s.price[LIMIT] - params.split - other
     s.price[CAP] = cap
     s.frame[SIDE] = -1 if s.low[at, side] >= cap else side
     return True
 
 
 @outlined
-def _hand_down(rules: Rules, s: Levels, child: Levels) -> None:
+def _hand_down(params: Params, s: Levels, child: Levels) -> None:
     """What is known of the next half, before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
     child.frame[PHASE] = START
     child.frame[DEPTH] = s.frame[DEPTH] - 1
     child.price[LIMIT] = s.price[CAP]
     child.price[RELAX] = s.relax[at, side]
-    for g in range(rules.features):
+    for g in range(params.features):
         child.lower[g] = s.each[at, side, g]
     for i in range(2):
         end = s.frame[A] if i == 0 else s.frame[B]
@@ -375,10 +375,10 @@ def _hand_down(rules: Rules, s: Levels, child: Levels) -> None:
 
 
 @outlined
-def _ascend(rules: Rules, s: Levels, child: Levels) -> None:
+def _ascend(params: Params, s: Levels, child: Levels) -> None:
     """What the search of a half has found."""
     at, side = s.frame[AT], s.frame[SIDE]
-    for g in range(rules.features):
+    for g in range(params.features):
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
     s.low[at, side] = max(s.low[at, side], child.price[LOWER])
     s.price[LEFT_COST + side] = child.price[COST]
@@ -389,12 +389,12 @@ def _ascend(rules: Rules, s: Levels, child: Levels) -> None:
 
 
 @outlined
-def _finish_point(rules: Rules, s: Levels) -> None:
+def _finish_point(params: Params, s: Levels) -> None:
     """Take note of the cut whose halves are done, and part its interval there."""
     at, feature, a, b = s.frame[AT], s.frame[FEATURE], s.frame[A], s.frame[B]
-    bound = rules.split + s.low[at, 0] + s.low[at, 1]
+    bound = params.split + s.low[at, 0] + s.low[at, 1]
     s.passed[feature] = min(s.passed[feature], bound)
-    cost = rules.split + s.price[LEFT_COST] + s.price[LEFT_COST + 1]
+    cost = params.split + s.price[LEFT_COST] + s.price[LEFT_COST + 1]
     if cost < s.price[LIMIT]:
         s.price[LIMIT] = s.price[COST] = cost
         s.frame[FOUND] = feature
@@ -410,12 +410,12 @@ def _finish_point(rules: Rules, s: Levels) -> None:
     _note_outermost(s, feature, a, at, 0)
     _note_outermost(s, feature, b, at, 1)
     own = s.price[BOUND]
-    _queue(s, feature, a, at, max(own, rules.split + s.low[a, 0] + s.low[at, 1]))
-    _queue(s, feature, at, b, max(own, rules.split + s.low[at, 0] + s.low[b, 1]))
+    _queue(s, feature, a, at, max(own, params.split + s.low[a, 0] + s.low[at, 1]))
+    _queue(s, feature, at, b, max(own, params.split + s.low[at, 0] + s.low[b, 1]))
 
 
 @outlined
-def _end(rules: Rules, s: Levels) -> None:
+def _end(params: Params, s: Levels) -> None:
     """All that is left is no better: its bounds are those of the result."""
     for i in range(s.frame[QUEUED]):
         interval = s.heap[i]
@@ -423,15 +423,15 @@ def _end(rules: Rules, s: Levels) -> None:
         s.passed[feature] = min(s.passed[feature], s.bound[interval])
     s.frame[QUEUED] = 0
     least = s.price[LEAF]
-    for g in range(rules.features):
+    for g in range(params.features):
         found = max(s.lower[g], s.passed[g])
         least = min(least, found)
-        s.lower[g] = max(s.lower[g], _hold_for_more_rows(rules, s, g, s.passed[g]))
+        s.lower[g] = max(s.lower[g], _hold_for_more_rows(params, s, g, s.passed[g]))
     s.price[LOWER] = least
 
 
 @inlined
-def _hold_for_more_rows(rules: Rules, s: Levels, feature: int, found: float) -> float:
+def _hold_for_more_rows(params: Params, s: Levels, feature: int, found: float) -> float:
     """What a bound of the part by a feature, ``found``, is worth for a superset of the part.
 
     Where leaves may have any weight, a cut of the feature may leave all rows of the part on one
@@ -442,58 +442,58 @@ def _hold_for_more_rows(rules: Rules, s: Levels, feature: int, found: float) -> 
     if s.price[RELAX] > 1.0:
         return float(found)
     whole = min(s.low[2 * feature, 1], s.low[2 * feature + 1, 0])
-    whole = max(whole, s.low[2 * rules.features, 0])
-    return float(min(found, rules.split + whole))
+    whole = max(whole, s.low[2 * params.features, 0])
+    return float(min(found, params.split + whole))
 
 
 def _step(
-    parts: Parts, rules: Rules, scratch: Scratch, levels: Levels, budget: int, enough: float
+    parts: Parts, params: Params, scratch: Scratch, levels: Levels, budget: int, target_cost: float
 ) -> int:
-    """Go on for so many steps: batches of cuts, and halves handed down.
+    """Go on for some steps: batches of cuts, and halves handed down.
 
     Parameters
     ----------
-    enough : float
+    target_cost : float
         Stop as soon as a tree of at most this cost is known.
 
     Returns
     -------
     int
-        GOES_ON, ENDED, or FULL: there is no room for the next step.
+        RUNNING, PROVEN, or FULL: there is no room for the next step.
     """
     until = scratch.done[STEPS] + budget
     top = scratch.done[TOP]
-    while scratch.done[STEPS] < until and levels.price[0, COST] > enough:
+    while scratch.done[STEPS] < until and levels.price[0, COST] > target_cost:
         s = _view(levels, top)
         last = s.frame[DEPTH] <= 2
         if s.frame[PHASE] == START:
             scratch.done[STEPS] += 1
-            _begin(parts, rules, s, top)
+            _begin(parts, params, s, top)
             s.frame[PHASE] = PICK
         elif s.frame[PHASE] == PICK:
             if s.frame[POINTS] + LANES > len(s.code):
                 return FULL
             if last:
-                lanes = _fill(parts, rules, scratch, s, top)
+                lanes = _fill(parts, params, scratch, s, top)
                 if lanes > 0:
                     scratch.done[STEPS] += 1
                     evaluate(
-                        parts, rules, scratch, top, s.frame[ROWS], lanes, s.each, s.low, s.relax
+                        parts, params, scratch, top, s.frame[ROWS], lanes, s.each, s.low, s.relax
                     )
-                    _finish_batch(rules, scratch, s, lanes)
-            elif _next_point(parts, rules, s, top):
+                    _finish_batch(params, scratch, s, lanes)
+            elif _next_point(parts, params, s, top):
                 s.frame[PHASE] = CHILD
             if s.frame[PHASE] == PICK and (
                 s.frame[QUEUED] == 0 or s.bound[s.heap[0]] >= s.price[LIMIT]
             ):
-                _end(rules, s)
+                _end(params, s)
                 if top == 0:
-                    return ENDED
+                    return PROVEN
                 top -= 1
                 scratch.done[TOP] = top
-                _ascend(rules, _view(levels, top), s)
-        elif not _descend(rules, s):
-            _finish_point(rules, s)
+                _ascend(params, _view(levels, top), s)
+        elif not _descend(params, s):
+            _finish_point(params, s)
             s.frame[PHASE] = PICK
         elif s.frame[SIDE] >= 0:
             child = _view(levels, top + 1)
@@ -501,10 +501,10 @@ def _step(
                 parts, scratch, top, s.frame[ROWS], s.frame[FEATURE], s.code[s.frame[AT]],
                 s.frame[SIDE],
             )  # fmt: skip
-            _hand_down(rules, s, child)
+            _hand_down(params, s, child)
             top += 1
             scratch.done[TOP] = top
-    return GOES_ON
+    return RUNNING
 
 
 step = kernel(_step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.kernels.constants import Floats
 from solver.kernels.jit import inlined, outlined
 from solver.quantbnb.regression.simd import (
     LANES,
@@ -13,7 +14,7 @@ from solver.quantbnb.regression.simd import (
     sweep_three,
     sweep_two,
 )
-from solver.quantbnb.regression.state import INFINITE, PASSES, Floats, Parts, Rules, Scratch
+from solver.quantbnb.regression.state import INFINITE_COST, PASSES, Params, Parts, Scratch
 
 
 @outlined
@@ -78,11 +79,11 @@ def leaf_cost(sums: Floats, outputs: int) -> float:
 
 @outlined
 def _sweep(
-    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, g: int, least: Floats,
+    parts: Parts, params: Params, scratch: Scratch, level: int, rows: int, g: int, least: Floats,
     gains: Floats,
 ) -> None:  # fmt: skip
     order, sums = parts.order[level, g], parts.sums[level]
-    width, outputs = sums.shape[1], rules.outputs
+    width, outputs = sums.shape[1], params.outputs
     if outputs == 1:
         sweep_one(
             order, 0, rows, scratch.bits, sums, width, outputs, scratch.totals, least,
@@ -120,10 +121,10 @@ def mark(
 
 
 @outlined
-def _sum_sides(parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int) -> None:
+def _sum_sides(parts: Parts, params: Params, scratch: Scratch, level: int, rows: int) -> None:
     """Sums of both sides of the marked cuts, and what they cost as leaves."""
     totals, squares, total = scratch.totals, scratch.squares, parts.total[level]
-    outputs = rules.outputs
+    outputs = params.outputs
     width = outputs + 1
     sum_lanes(scratch.bits, rows, parts.sums[level], width, totals[0])
     sum_lanes(scratch.bits, rows, parts.squares[level], 2, squares)
@@ -139,15 +140,15 @@ def _sum_sides(parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: i
                 square += totals[side, q, k] * totals[side, q, k]
             leaf = (squares[0, k] - square / max(totals[side, 0, k], 1.0)) + squares[1, k]
             scratch.leaf[side, k] = max(0.0, leaf)
-            allowed = totals[side, 0, k] >= rules.least
-            scratch.cost[side, k] = scratch.leaf[side, k] if allowed else INFINITE
+            allowed = totals[side, 0, k] >= params.least
+            scratch.cost[side, k] = scratch.leaf[side, k] if allowed else INFINITE_COST
 
 
 @inlined
-def _most_promising(rules: Rules, scratch: Scratch, lanes: int, each: Floats) -> int:
+def _most_promising(params: Params, scratch: Scratch, lanes: int, each: Floats) -> int:
     """The feature whose bounds of the halves are the least in sum."""
     best, found = np.inf, 0
-    for g in range(rules.features):
+    for g in range(params.features):
         bounds = 0.0
         for k in range(lanes):
             bounds += each[scratch.point[k], 0, g] + each[scratch.point[k], 1, g]
@@ -158,7 +159,7 @@ def _most_promising(rules: Rules, scratch: Scratch, lanes: int, each: Floats) ->
 
 @outlined
 def evaluate(
-    parts: Parts, rules: Rules, scratch: Scratch, level: int, rows: int, lanes: int,
+    parts: Parts, params: Params, scratch: Scratch, level: int, rows: int, lanes: int,
     each: Floats, low: Floats, relax: Floats,
 ) -> None:  # fmt: skip
     """Best stumps of both sides of the marked cuts.
@@ -179,14 +180,14 @@ def evaluate(
     ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if that is less than
     its cap. A feature that is known to do no better than that is passed over.
     """
-    _sum_sides(parts, rules, scratch, level, rows)
-    relaxed = 1 if rules.least > 1.0 else 0
+    _sum_sides(parts, params, scratch, level, rows)
+    relaxed = 1 if params.least > 1.0 else 0
     for k in range(LANES):
         for side in range(2):
-            scratch.least[0, side, k] = rules.least
-            scratch.least[1, side, k] = relax[scratch.point[k], side] if k < lanes else rules.least
-    first = _most_promising(rules, scratch, lanes, each)
-    for turn in range(rules.features):
+            scratch.least[0, side, k] = params.least
+            scratch.least[1, side, k] = relax[scratch.point[k], side] if k < lanes else params.least
+    first = _most_promising(params, scratch, lanes, each)
+    for turn in range(params.features):
         # The one first of which least is known lowers the costs that others have to beat.
         g = first if turn == 0 else turn - 1 if turn <= first else turn
         wanted = False
@@ -199,19 +200,19 @@ def evaluate(
             continue
         scratch.done[PASSES] += 1
         for i in range(1 + relaxed):
-            _sweep(parts, rules, scratch, level, rows, g, scratch.least[i], scratch.gains[i])
+            _sweep(parts, params, scratch, level, rows, g, scratch.least[i], scratch.gains[i])
         for k in range(lanes):
             for side in range(2):
                 at, leaf = scratch.point[k], scratch.leaf[side, k]
-                bound = rules.split + max(0.0, leaf - scratch.gains[relaxed, side, k])
+                bound = params.split + max(0.0, leaf - scratch.gains[relaxed, side, k])
                 each[at, side, g] = max(each[at, side, g], bound)
                 if scratch.gains[0, side, k] > 0.0:
-                    cost = rules.split + max(0.0, leaf - scratch.gains[0, side, k])
+                    cost = params.split + max(0.0, leaf - scratch.gains[0, side, k])
                     scratch.cost[side, k] = min(scratch.cost[side, k], cost)
     for k in range(lanes):
         at = scratch.point[k]
         for side in range(2):
             least = scratch.leaf[side, k]
-            for g in range(rules.features):
+            for g in range(params.features):
                 least = min(least, each[at, side, g])
             low[at, side] = max(low[at, side], least)

@@ -94,7 +94,7 @@ def sum_lanes(
 
 
 def _sweep(outputs: int | None, sides: tuple[int, ...]) -> Callable[..., None]:
-    """A sweep for so many outputs, held in registers; None: for any number, held in memory."""
+    """A sweep for this many outputs, held in registers; None: for any number, held in memory."""
 
     @_intrinsic
     def sweep(

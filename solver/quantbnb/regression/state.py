@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Floats, Ints
 from solver.quantbnb.regression.simd import LANES
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-INFINITE = 1e300
+INFINITE_COST = 1e300
 
 START, PICK, CHILD = range(3)
 """Phases of a level: a new part, ready for the next cut, halves of a cut being searched."""
@@ -28,7 +26,7 @@ START, PICK, CHILD = range(3)
 LIMIT, CAP, BOUND, LEAF, COST, LOWER, RELAX, LEFT_COST, RIGHT_COST, PRICES = range(10)
 
 
-class Rules(NamedTuple):
+class Params(NamedTuple):
     """What the search obeys.
 
     Parameters
@@ -60,7 +58,7 @@ class Parts(NamedTuple):
         Of every row its weight w and w·Y of every output: see
         :class:`solver.quantbnb.regression.target_scaling.Targets`.
     squares : (levels, rows, 2)
-        w·|Y|² in two parts. They stand apart, so that what a sweep reads stays in the cache.
+        w·|Y|² in two parts. They are stored apart, so that what a sweep reads stays in the cache.
     total : (levels, outputs + 3)
         Sums over the part's rows of both.
     """
@@ -114,7 +112,7 @@ class Scratch(NamedTuple):
     leaf: Floats  # (2, LANES): cost of the halves as leaves
     caps: Floats  # (2, LANES): costs from which on a half is of no interest
     point: Ints  # (LANES,): the cuts of the batch
-    lane: Ints  # (LANES,): the intervals they stand in
+    lane: Ints  # (LANES,): the intervals they are in
     chosen: Ints  # (LANES, 3): intervals of the batch: feature and ends
     own: Floats  # (LANES,): their bounds
     done: Ints  # (3,): steps, passes over the rows by a feature, top level
@@ -135,7 +133,7 @@ def new_parts(levels: int, features: int, rows: int, outputs: int) -> Parts:
 
 
 def new_levels(levels: int, features: int, points: int) -> Levels:
-    """Room for so many cuts on every level."""
+    """Room for this many cuts on every level."""
     intervals, nodes = 2 * points + features, 2**levels - 1
     shapes: dict[str, tuple[int, ...]] = {
         "code": (points,),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from solver.kernels.constants import Floats
+
 Codes = NDArray[np.int32]
 
 

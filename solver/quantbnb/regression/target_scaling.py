@@ -33,11 +33,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.constants import Floats
+
 _EXACT_BITS = 52
 _UNIT = 2.0**-53
 _SPLITTER = 2.0**27 + 1
-
-Floats = NDArray[np.float64]
 
 
 class Targets(NamedTuple):

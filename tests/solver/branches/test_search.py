@@ -101,7 +101,7 @@ def test_a_state_of_another_search_is_refused(hard):
     with pytest.raises(solver.InputError, match="another λ"):
         solver.solve(hard, Fraction(1, 200), state=state)
     with pytest.raises(solver.InputError, match="another λ, options or limits"):
-        solver.solve(hard, Fraction(1, 300), state=state, similar=False)
+        solver.solve(hard, Fraction(1, 300), state=state, similar_support=False)
     other = Problem.from_codes([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
     with pytest.raises(solver.InputError, match="another problem"):
         solver.solve(other, Fraction(1, 300), state=state)
@@ -248,7 +248,7 @@ def test_a_path_ends_in_time_where_trees_have_to_be_found_again(monkeypatch):
     find_again = ThresholdEngine.find_again
 
     def slow(engine, late):
-        asked.append(engine.proven < engine.achieved)
+        asked.append(engine.lower_bound < engine.upper_bound)
         find_again(engine, lambda: True)
 
     monkeypatch.setattr(ThresholdEngine, "find_again", slow)

@@ -40,8 +40,8 @@ def test_lengths_of_other_arrays_are_refused() -> None:
 
 
 def test_the_state_of_another_search_is_refused() -> None:
-    state = {"rules": np.array([1, 2]), "problem": np.array("digest"), ROOM: np.zeros(0)}
-    names = {"rules", "problem", ROOM}
+    state = {"params": np.array([1, 2]), "problem": np.array("digest"), ROOM: np.zeros(0)}
+    names = {"params", "problem", ROOM}
     check_search(state, names, "digest", (1, 2))
     with pytest.raises(InputError, match="another problem or of another solver"):
         check_search(state, names, "other", (1, 2))

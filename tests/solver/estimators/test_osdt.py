@@ -41,7 +41,7 @@ class Measured(OSDTClassifier):
     [
         OSDTClassifier(),
         Measured(node_limit=3000),
-        OSDTClassifier(penalty="leaves", init="cart", bounds={"dominance": False}, node_limit=3000),
+        OSDTClassifier(init="cart", bounds={"dominance": False}, node_limit=3000),
         OSDTClassifier(lam=0.02, lam_min=0.01, node_limit=3000),
     ]
 )
@@ -79,13 +79,11 @@ def test_it_agrees_with_branches(options: dict[str, Any]) -> None:
     assert mine.get_n_leaves() == other.get_n_leaves()
 
 
-def test_the_price_of_leaves_is_one_more_lambda() -> None:
-    splits = OSDTClassifier(lam="0.02").fit(IRIS_X, NAMED)
-    leaves = OSDTClassifier(lam="0.02", penalty="leaves").fit(IRIS_X, NAMED)
-    assert leaves.tree_ == splits.tree_
-    assert leaves.objective_ == leaves.lower_bound_ == splits.objective_ + Fraction(1, 50)
-    assert leaves.objective_ == leaves.solution_.loss + Fraction(leaves.get_n_leaves(), 50)
-    assert str(leaves.objective_) == leaves.solution_.extra["objective_leaves"]
+def test_the_objective_with_leaves_is_one_lambda_more() -> None:
+    model = OSDTClassifier(lam="0.02").fit(IRIS_X, NAMED)
+    leaves = Fraction(model.solution_.extra["objective_leaves"])
+    assert leaves == model.objective_ + Fraction(1, 50)
+    assert leaves == model.solution_.loss + Fraction(model.get_n_leaves(), 50)
 
 
 def test_bounds_can_be_switched() -> None:
@@ -118,9 +116,9 @@ def test_path_is_that_of_branches() -> None:
     assert (mine.lams == other.lams).all()
     assert (mine.losses == other.losses).all()
     assert (mine.splits == other.splits).all()
-    model = OSDTClassifier(lam="0.1", lam_min="0.01", penalty="leaves").fit(IRIS_X, NAMED)
+    model = OSDTClassifier(lam="0.1", lam_min="0.01").fit(IRIS_X, NAMED)
     assert model.tree_ in model.lam_path_.trees
-    plain = OSDTClassifier(lam="0.1", penalty="leaves").fit(IRIS_X, NAMED)
+    plain = OSDTClassifier(lam="0.1").fit(IRIS_X, NAMED)
     assert model.objective_ == model.lower_bound_ == plain.objective_
 
 
@@ -151,7 +149,7 @@ def test_tags_and_categories() -> None:
 @pytest.mark.parametrize("limit", [{"time_limit": 0}, {"node_limit": 3}, {"memory_limit": 10_000}])
 def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    model = OSDTClassifier(lam=0.01, penalty="leaves", **limit)
+    model = OSDTClassifier(lam=0.01, **limit)
     with pytest.warns(ConvergenceWarning, match="the search ended by its .* limit; the objective"):
         model.fit(X, y)
     assert model.status_.is_limit
@@ -164,7 +162,6 @@ def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
     [
         ({"encoding": "categorical"}, "needs binary features, the encoding gives categorical"),
         ({"policy": "fastest"}, "option policy = 'fastest'"),
-        ({"penalty": "l1"}, "option penalty = 'l1'"),
         ({"init": True}, "init = True must be one of none, cart"),
         ({"bounds": {"best": True}}, "there is no bound 'best'; there are: hierarchical, "),
         ({"bounds": {"policy": "gini"}}, "there is no bound 'policy'"),
@@ -186,4 +183,4 @@ def test_what_both_classifiers_share_is_written_once() -> None:
     shared = set(mine) & set(other)
     assert {n: mine[n] for n in shared} == {n: other[n] for n in shared}
     assert set(other) - shared == {"mode"}
-    assert set(mine) - shared == {"policy", "init", "penalty", "bounds"}
+    assert set(mine) - shared == {"policy", "init", "bounds"}

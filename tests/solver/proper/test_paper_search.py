@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver import Limits
-from solver.engine.driver import FULL, PROVEN, RUNNING, prices_of
+from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.proper.paper_search import Found, PaperEngine, _thin
 from solver.shards import Shard
 from tests.solver.proper.clouds import XOR, cases
@@ -20,10 +21,10 @@ WHOLE = Shard(0, 1)
 def begin(case, thinning=False, memo=False, shard=WHOLE, degree=2):
     problem = case.problem
     limits = Limits(depth=case.depth, splits=case.splits, min_leaf_size=case.min_leaf)
-    cost_scale = prices_of(problem, case.lam, max(len(problem.codes) - 1, 0))
+    cost_scale = cost_scale_of(problem, case.lam, max(len(problem.codes) - 1, 0))
     return PaperEngine(
         problem, cost_scale, TreeConstraints.of(problem, case.lam, limits), case.splits,
-        case.family, degree, shard, thinning, memo, lambda parting: parting,
+        case.family, degree, shard, thinning, memo, lambda partition: partition,
     )  # fmt: skip
 
 
@@ -31,9 +32,9 @@ def run(engine, iterations=1000):
     while (outcome := engine.step(iterations, -1)) != PROVEN:
         if outcome == FULL:
             assert engine.grow(None)
-        engine.fold()
-        assert engine.proven < engine.achieved
-    assert engine.proven == engine.achieved
+        engine.propagate_bounds()
+        assert engine.lower_bound < engine.upper_bound
+    assert engine.lower_bound == engine.upper_bound
     return engine
 
 
@@ -42,13 +43,13 @@ def outcome_of(case, engine):
     counts = case.problem.counts.tolist()
     smallest = []
 
-    def follow(parting, rows, levels):
+    def follow(partition, rows, levels):
         assert levels >= 0
-        if parting == -1:
+        if partition == -1:
             classes = [sum(counts[r][k] for r in rows) for k in range(3)]
             smallest.append(sum(classes))
             return sum(classes) - max(classes), 0
-        mask, (below, above) = parting
+        mask, (below, above) = partition
         one = follow(below, [r for r in rows if not mask >> r & 1], levels - 1)
         two = follow(above, [r for r in rows if mask >> r & 1], levels - 1)
         return one[0] + two[0], one[1] + two[1] + 1
@@ -63,7 +64,7 @@ def check(case, engine):
     errors, splits = outcome_of(case, engine)
     optimum = case.optimum
     assert (errors + case.lam * sum(case.weights) * splits, splits) == optimum[:2]
-    assert engine.achieved == engine.cost_scale.cost(errors, splits)
+    assert engine.upper_bound == engine.cost_scale.cost(errors, splits)
 
 
 @settings(deadline=None, max_examples=150)
@@ -84,8 +85,8 @@ def test_it_equals_the_naive_optimum_thousands_of_times(case, thinning, memo):
 def test_shards_share_out_the_combinations(case, number):
     whole = run(begin(case))
     parts = [run(begin(case, shard=Shard(index, number))) for index in range(number)]
-    best = min(parts, key=lambda part: part.achieved)
-    assert (best.achieved, best.shape()) == (whole.achieved, whole.shape())
+    best = min(parts, key=lambda part: part.upper_bound)
+    assert (best.upper_bound, best.shape()) == (whole.upper_bound, whole.shape())
 
 
 @pytest.mark.parametrize(

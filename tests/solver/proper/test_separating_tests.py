@@ -15,7 +15,7 @@ from solver.errors import InputError
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest, SurfaceTest
 from solver.problem.problem import Problem
 from solver.proper.points import Points
-from solver.proper.separating_tests import shape_of_parting
+from solver.proper.separating_tests import shape_of_partition
 from solver.trees.tree import Tree
 from tests import naive_geometry
 
@@ -39,7 +39,7 @@ def mask_of(sides: Any) -> int:
 
 def part(problem: Problem, sides: Any, rules: str, degree: int = 2) -> Any:
     """The test of one split, proven on every row."""
-    shape = shape_of_parting(problem, (mask_of(sides), (-1, -1)), rules, degree)
+    shape = shape_of_partition(problem, (mask_of(sides), (-1, -1)), rules, degree)
     assert isinstance(shape, tuple)
     branches = problem.branch_codes(shape[0]).astype(bool)
     assert np.array_equal(branches, np.asarray(sides, bool)) or np.array_equal(
@@ -122,7 +122,7 @@ def test_nodes_part_the_rows_that_reach_them(rules: str) -> None:
     x, y = problem.numbers("x0"), problem.numbers("x1")
     # Bits of rows that do not get to a node are noise.
     below, above = mask_of((y > 1) | (x < 2)), mask_of((y < 1) ^ (x < 2))
-    shape = shape_of_parting(
+    shape = shape_of_partition(
         problem, (mask_of(x < 2), ((below, (-1, -1)), (above, (-1, -1)))), rules
     )
     leaves = ends(problem, problem.grow(shape))
@@ -141,16 +141,16 @@ def test_cuts() -> None:
     # Rows 0, 1 | 7, 8 of the first column: of the cuts 1 to 6 the fourth is in the middle.
     inner = mask_of(codes[:, 0] >= 7)
     outer = mask_of((codes[:, 0] <= 1) | (codes[:, 0] >= 7))
-    shape = shape_of_parting(problem, (outer, (-1, (inner, (-1, -1)))), "mixed", 2)
+    shape = shape_of_partition(problem, (outer, (-1, (inner, (-1, -1)))), "mixed", 2)
     assert isinstance(shape, tuple)
     below, above = shape[1]
     split = above if isinstance(above, tuple) else below
     assert isinstance(split, tuple)
     assert problem.locate_cut(split[0]) == (0, (1 + 7 - 1) // 2)  # type: ignore[arg-type]
-    only = shape_of_parting(problem, (mask_of(codes[:, 1] > 3), (-1, -1)), "axis")
+    only = shape_of_partition(problem, (mask_of(codes[:, 1] > 3), (-1, -1)), "axis")
     assert isinstance(only, tuple)
     assert problem.locate_cut(only[0]) == (1, 3)  # type: ignore[arg-type]
-    other = shape_of_parting(problem, (mask_of(codes[:, 1] <= 3), (7, -1)), "axis")  # type: ignore[arg-type]
+    other = shape_of_partition(problem, (mask_of(codes[:, 1] <= 3), (7, -1)), "axis")  # type: ignore[arg-type]
     assert isinstance(other, tuple)
     assert other[0] == only[0]
 
@@ -160,8 +160,8 @@ def test_the_sides_may_be_exchanged() -> None:
     right = np.isin(np.arange(4), np.flatnonzero(problem.numbers("x0") == 5))
     inner = mask_of(problem.numbers("x1") > 0.5)
     for rules in ("axis", "hyperplane"):
-        one = shape_of_parting(problem, (mask_of(right), ((inner, (-1, -1)), -1)), rules)
-        other = shape_of_parting(problem, (mask_of(~right), (-1, (inner, (-1, -1)))), rules)
+        one = shape_of_partition(problem, (mask_of(right), ((inner, (-1, -1)), -1)), rules)
+        other = shape_of_partition(problem, (mask_of(~right), (-1, (inner, (-1, -1)))), rules)
         assert one == other
 
 
@@ -232,5 +232,5 @@ def test_what_cannot_be_asked() -> None:
     problem = problem_of([(0, 0), (1, 1)])
     for mask in (0, 3):
         with pytest.raises(ValueError, match="has no rows"):
-            shape_of_parting(problem, (mask, (-1, -1)), "axis")
-    assert shape_of_parting(problem, -1, "axis") == -1
+            shape_of_partition(problem, (mask, (-1, -1)), "axis")
+    assert shape_of_partition(problem, -1, "axis") == -1

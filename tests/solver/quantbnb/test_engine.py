@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from solver.engine.driver import FULL, PROVEN
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN
 from solver.objective.exact import CostScale
 from solver.quantbnb import engine as module
 from solver.quantbnb.engine import QuantEngine
@@ -84,10 +84,10 @@ def run(engine: QuantEngine, slice_: int = 1000) -> QuantEngine:
     while (outcome := engine.step(slice_, -1)) != PROVEN:
         if outcome == FULL:
             assert engine.grow(None)
-        engine.fold()
-        assert engine.proven <= engine.achieved
-    engine.fold()
-    assert engine.proven == engine.achieved
+        engine.propagate_bounds()
+        assert engine.lower_bound <= engine.upper_bound
+    engine.propagate_bounds()
+    assert engine.lower_bound == engine.upper_bound
     return engine
 
 
@@ -125,7 +125,7 @@ def check(rows: Rows, depth: int, lam: Fraction, min_leaf: int) -> None:
         cost_scale.error, cost_scale.split, min_leaf,
     )  # fmt: skip
     errors, splits, deep, smallest = rows.look(engine.shape())
-    assert engine.achieved == plain == cost_scale.cost(errors, splits)
+    assert engine.upper_bound == plain == cost_scale.cost(errors, splits)
     assert deep <= depth
     assert splits == 0 or smallest >= min_leaf
 
@@ -143,7 +143,9 @@ def test_many_blocks_of_rows(seed: int, min_leaf: int) -> None:
     best = least_of_cuts(rows, 2, cost_scale.error, cost_scale.split, min_leaf)
     for times in (1, 50):
         engine = repeated(rows, times, 2, Fraction(0), min_leaf)
-        assert run(engine).achieved // engine.cost_scale.error == best // cost_scale.error * times
+        assert (
+            run(engine).upper_bound // engine.cost_scale.error == best // cost_scale.error * times
+        )
 
 
 def least_of_cuts(rows: Rows, depth: int, error: int, split: int, min_leaf: int) -> int:
@@ -200,15 +202,15 @@ def test_hundreds_of_searches_that_are_interrupted(seed: int) -> None:
         while (outcome := engine.step(int(rng.integers(1, 40)), -1)) != PROVEN:
             if outcome == FULL:
                 assert engine.grow(None)
-            engine.fold()
-            assert engine.proven <= engine.achieved
+            engine.propagate_bounds()
+            assert engine.lower_bound <= engine.upper_bound
             if rng.random() < 0.1:
                 saved = {name: array.copy() for name, array in engine.state().items()}
                 engine = repeated(*given, state=saved)
-        engine.fold()
+        engine.propagate_bounds()
         cost_scale = engine.cost_scale
         best = least_of_cuts(rows, depth, cost_scale.error * times, cost_scale.split, min_leaf)
-        assert engine.proven == engine.achieved == best
+        assert engine.lower_bound == engine.upper_bound == best
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 32_766, 33_000])
@@ -222,7 +224,7 @@ def test_every_value_is_different(n: int) -> None:
     rows = Rows(x[shuffled], y[shuffled])
     engine = solved(rows, 2)
     assert rows.look(engine.shape())[:2] == (0, 3)
-    assert engine.achieved == rows.cost_scale().cost(0, 3)
+    assert engine.upper_bound == rows.cost_scale().cost(0, 3)
 
 
 def test_weights_are_repeated_rows() -> None:
@@ -230,7 +232,7 @@ def test_weights_are_repeated_rows() -> None:
     x, y = rng.integers(0, 30, (300, 3)).astype(float), rng.integers(0, 3, 300)
     weights = rng.integers(1, 9, 300)
     one, many = Rows(x, y, weights), Rows(x.repeat(weights, 0), y.repeat(weights))
-    assert solved(one, 3).achieved == solved(many, 3).achieved
+    assert solved(one, 3).upper_bound == solved(many, 3).upper_bound
 
 
 def test_large_weights() -> None:
@@ -263,9 +265,9 @@ def test_slices_change_nothing(depth: int, min_leaf: int) -> None:
     while (outcome := sliced.step(17, -1)) != PROVEN:
         if outcome == FULL:
             sliced.grow(None)
-        sliced.fold()
-        now = sliced.proven, sliced.achieved
-        assert before[0] <= now[0] <= whole.achieved <= now[1] <= before[1]
+        sliced.propagate_bounds()
+        now = sliced.lower_bound, sliced.upper_bound
+        assert before[0] <= now[0] <= whole.upper_bound <= now[1] <= before[1]
         if sliced.iterations < 500:
             errors, splits, _, smallest = rows.look(sliced.shape())
             assert rows.cost_scale().cost(errors, splits) <= now[1]
@@ -284,11 +286,11 @@ def test_goes_on_from_a_state(depth: int) -> None:
         if engine.table is None:
             engine.grow(None)
         if engine.iterations % stop == 0:  # also before anything is done
-            engine.fold()
+            engine.propagate_bounds()
             saved = {name: array.copy() for name, array in engine.state().items()}
             again = rows.engine(depth, state=saved)
-            assert again.proven == engine.proven
-            assert again.achieved == engine.achieved
+            assert again.lower_bound == engine.lower_bound
+            assert again.upper_bound == engine.upper_bound
             assert (again.shape(), again.nodes) == (engine.shape(), engine.nodes)
             run(again, 5)
             assert again.iterations == whole.iterations
@@ -347,8 +349,8 @@ def test_ends_when_it_is_good_enough() -> None:
     best = solved(rows, 3)
     engine = rows.engine(3)
     engine.grow(None)
-    while engine.achieved > 2 * best.achieved:
-        engine.step(10**9, 2 * best.achieved)
+    while engine.upper_bound > 2 * best.upper_bound:
+        engine.step(10**9, 2 * best.upper_bound)
     assert engine.iterations < best.iterations // 10
 
 
@@ -370,7 +372,7 @@ def test_nothing_to_split() -> None:
         for depth in (0, 1, 2, 2**61):
             engine = solved(rows, depth)
             assert engine.shape() == -1
-            assert engine.achieved == rows.cost_scale().error * rows.leaf_errors
+            assert engine.upper_bound == rows.cost_scale().error * rows.leaf_errors
 
 
 def test_hundreds_of_classes() -> None:
@@ -395,5 +397,5 @@ def test_published_accuracies(shared_data: Path, depth: int) -> None:
         rows = Rows(x, np.unique(table["target"], return_inverse=True)[1])
         engine = solved(rows, depth, slice_=10_000)
         errors, splits, _, _ = rows.look(engine.shape())
-        assert rows.cost_scale().cost(errors, splits) == engine.achieved
+        assert rows.cost_scale().cost(errors, splits) == engine.upper_bound
         assert round(100 * (1 - errors / rows.total), 1) == accuracy, name

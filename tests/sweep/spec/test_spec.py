@@ -167,7 +167,7 @@ def ablation(entry: str) -> list[tuple[Any, ...]]:
     """Which of three switches each choice of an entry has on, and its mode."""
     text = FULL.replace("  - branches\n", f"  - {entry}\n", 1)
     text = text.replace("  - {solver: branches, options: {depth: [null, 4]}}\n", "")
-    names = ("pairs", "support", "similar", "mode")
+    names = ("pairs", "support", "similar_support", "mode")
     choices = [c for c in spec(text).solver_choices() if c.name == "branches"]
     return [tuple(choice.options[name] for name in names) for choice in choices]
 

@@ -57,7 +57,7 @@ class Made:
 
     def tree(self, shape: Any, smallest: int = 0) -> Alternation:
         made = Alternation(self.codes, self.arities, self.losses, self.cost_scale, smallest)
-        made.plant(shape, lambda number: Cut(*divmod(number, 100)))
+        made.set_shape(shape, lambda number: Cut(*divmod(number, 100)))
         return made
 
 
@@ -190,7 +190,7 @@ def test_rows_that_do_not_care_leave_the_cut_in_the_middle() -> None:
     tree = Alternation(
         codes, np.array([10], np.int32), Misclassified(counts), CostScale.plain(Fraction(0), 4)
     )
-    tree.plant((0, (LEAF, LEAF)), lambda number: Cut(0, number))
+    tree.set_shape((0, (LEAF, LEAF)), lambda number: Cut(0, number))
     assert tree.cost == 1
     assert tree.improve()
     assert (tree.cost, tree.cut[0]) == (0, 4)

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver.branches.paper.engine import PaperEngine
-from solver.branches.paper.kernels import FULL, PROVEN, RUNNING
 from solver.branches.paper.state import resize
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
 from solver.objective.exact import CostScale, objective
 from solver.problem.problem import Problem
@@ -38,7 +38,7 @@ def finish(engine: PaperEngine, iterations: int = 10_000) -> int:
         if outcome == FULL:
             assert engine.grow(None)
             grown += 1
-    assert engine.proven == engine.achieved
+    assert engine.lower_bound == engine.upper_bound
     return grown
 
 
@@ -74,17 +74,17 @@ def test_bounds_hold_and_close_in_on_the_way(table, limits, data):
     engine = make_engine(problem, lam, limits)
 
     def cost(errors: int | Fraction, splits: int) -> int | Fraction:
-        return engine.rules.error * errors + engine.rules.split * splits
+        return engine.params.error * errors + engine.params.split * splits
 
     best = table.optimum(lam, limits)
     errors = (best.objective - lam * best.splits) * problem.total_weight
-    proven, achieved, outcome = 0, engine.achieved, RUNNING
+    lower_bound, upper_bound, outcome = 0, engine.upper_bound, RUNNING
     while outcome != PROVEN:
-        assert proven <= engine.proven <= cost(errors, best.splits)
+        assert lower_bound <= engine.lower_bound <= cost(errors, best.splits)
         tree = problem.grow(engine.shape())
-        assert cost(errors, best.splits) <= cost(tree.errors, tree.splits) <= engine.achieved
-        assert engine.achieved <= achieved
-        proven, achieved = engine.proven, engine.achieved
+        assert cost(errors, best.splits) <= cost(tree.errors, tree.splits) <= engine.upper_bound
+        assert engine.upper_bound <= upper_bound
+        lower_bound, upper_bound = engine.lower_bound, engine.upper_bound
         outcome = engine.step(1, -1)
 
 
@@ -121,8 +121,8 @@ def test_a_slice_has_as_many_iterations_as_it_may(hard):
 def test_a_tree_that_is_good_enough_ends_the_search(hard):
     engine = make_engine(hard, Fraction(1, 100))
     engine.step(50, -1)
-    assert engine.proven < engine.achieved
-    assert engine.step(1, engine.achieved) == PROVEN
+    assert engine.lower_bound < engine.upper_bound
+    assert engine.step(1, engine.upper_bound) == PROVEN
     assert engine.iterations == 50
 
 
@@ -162,7 +162,7 @@ def test_a_tree_of_thousands_of_splits_in_a_chain_is_read_out():
 def test_the_search_cannot_go_on_elsewhere(hard):
     engine = make_engine(hard, Fraction(1, 100))
     engine.step(100, -1)
-    proven = engine.proven
-    engine.fold()
-    assert engine.proven == proven
+    lower_bound = engine.lower_bound
+    engine.propagate_bounds()
+    assert engine.lower_bound == lower_bound
     assert engine.state() is None

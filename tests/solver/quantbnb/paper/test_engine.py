@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver.errors import InputError
-from solver.objective.exact import CostScale, SquaredPrices
-from solver.quantbnb.paper.engine import FULL, PROVEN, RUNNING, PaperEngine
+from solver.kernels.constants import FULL, PROVEN, RUNNING
+from solver.objective.exact import CostScale, SquaredCostScale
+from solver.quantbnb.paper.engine import PaperEngine
 from solver.quantbnb.paper.layout import BOUNDS, EFFORT, tabulate_classes, tabulate_squares
 from tests import naive
 
@@ -34,8 +35,8 @@ def classifier(codes, counts, arities, lam=0, depth=2, **options) -> PaperEngine
     return PaperEngine(table, arities, prices_for(counts, lam), depth, **options)
 
 
-def finish(engine: PaperEngine, iterations: int = 1000, enough: float = -1) -> PaperEngine:
-    while (outcome := engine.step(iterations, enough)) != PROVEN:
+def finish(engine: PaperEngine, iterations: int = 1000, target_cost: float = -1) -> PaperEngine:
+    while (outcome := engine.step(iterations, target_cost)) != PROVEN:
         if outcome == FULL:
             assert engine.grow(None)
     return engine
@@ -88,7 +89,11 @@ def test_the_answer_is_that_of_the_plain_search(problem, classes):
     tree = engine._best
     assert Fraction(tree.loss) / int(counts.sum()) + lam * tree.splits == best.objective
     assert tree.splits == best.splits
-    assert engine.proven == engine.achieved == engine.cost_scale.cost(int(tree.loss), tree.splits)
+    assert (
+        engine.lower_bound
+        == engine.upper_bound
+        == engine.cost_scale.cost(int(tree.loss), tree.splits)
+    )
 
 
 def least_squares(codes, values, weights, depth, smallest, price):
@@ -127,14 +132,14 @@ def test_regression_finds_the_least_squared_error(problem, outputs):
     values = rng.integers(-20, 20, (len(codes), outputs))
     weights = rng.integers(1, 4, len(codes))
     table = tabulate_squares(codes, weights, values + 1000.0)
-    cost_scale = SquaredPrices(lam, int(weights.sum()), Fraction(1, 2**30))
+    cost_scale = SquaredCostScale(lam, int(weights.sum()), Fraction(1, 2**30))
     engine = finish(PaperEngine(table, arities, cost_scale, depth, **options), 7)
     smallest = options["min_leaf"]
     best = least_squares(
         codes.tolist(), values.tolist(), weights.tolist(), depth, smallest, lam * weights.sum()
     )
-    assert engine.achieved == pytest.approx(float(best), abs=1e-6)
-    assert engine.proven == engine.achieved
+    assert engine.upper_bound == pytest.approx(float(best), abs=1e-6)
+    assert engine.lower_bound == engine.upper_bound
 
 
 @THOROUGH
@@ -142,15 +147,15 @@ def test_regression_finds_the_least_squared_error(problem, outputs):
 def test_bounds_close_in_on_the_way(problem):
     rng, codes, arities, lam, depth, options = problem
     counts = np.eye(3, dtype=np.int64)[rng.integers(0, 3, len(codes))]
-    best = finish(classifier(codes, counts, arities, lam, depth, **options)).achieved
+    best = finish(classifier(codes, counts, arities, lam, depth, **options)).upper_bound
     engine = classifier(codes, counts, arities, lam, depth, **options)
-    proven, achieved, outcome, boxes = 0, engine.achieved, RUNNING, 0
+    lower_bound, upper_bound, outcome, boxes = 0, engine.upper_bound, RUNNING, 0
     while outcome != PROVEN:
-        assert proven <= engine.proven <= best <= engine.achieved <= achieved
+        assert lower_bound <= engine.lower_bound <= best <= engine.upper_bound <= upper_bound
         assert engine.nodes <= boxes + 1
-        proven, achieved, boxes = engine.proven, engine.achieved, engine.nodes
+        lower_bound, upper_bound, boxes = engine.lower_bound, engine.upper_bound, engine.nodes
         outcome = engine.step(1, -1)
-    assert engine.achieved == best
+    assert engine.upper_bound == best
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -182,9 +187,9 @@ def test_a_tighter_bound_takes_up_fewer_boxes():
 def test_a_tree_that_is_good_enough_ends_the_search():
     engine = classifier(*random_classes(5, 200, 4, 50, 2))
     engine.step(20, -1)
-    assert engine.proven < engine.achieved
+    assert engine.lower_bound < engine.upper_bound
     iterations = engine.iterations
-    assert engine.step(100, engine.achieved) == PROVEN
+    assert engine.step(100, engine.upper_bound) == PROVEN
     assert engine.iterations == iterations
 
 
@@ -192,9 +197,9 @@ def test_a_tree_to_start_with_is_the_first_upper_bound():
     codes, counts, arities = random_classes(5, 200, 4, 50, 2)
     best = finish(classifier(codes, counts, arities))
     helped = classifier(codes, counts, arities, start=best.shape())
-    assert helped.achieved == best.achieved
+    assert helped.upper_bound == best.upper_bound
     finish(helped)
-    assert helped.achieved == best.achieved
+    assert helped.upper_bound == best.upper_bound
     assert helped.extra["boxes"] <= best.extra["boxes"]
 
 
@@ -218,10 +223,10 @@ def test_regression_begins_with_cart():
     codes = np.argsort(rng.random((80, 3)), axis=0).astype(np.int32)
     values = rng.normal(size=(80, 1)) + (codes[:, :1] > 30)
     table = tabulate_squares(codes, np.ones(80, np.int64), values)
-    cost_scale = SquaredPrices(Fraction(0), 80, Fraction(1, 2**30))
+    cost_scale = SquaredCostScale(Fraction(0), 80, Fraction(1, 2**30))
     engine = PaperEngine(table, np.full(3, 80), cost_scale, 3, start=None)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(codes, values)
-    assert engine.achieved == pytest.approx(((values[:, 0] - model.predict(codes)) ** 2).sum())
+    assert engine.upper_bound == pytest.approx(((values[:, 0] - model.predict(codes)) ** 2).sum())
 
 
 def test_prices_that_doubles_cannot_hold_are_refused():
@@ -232,7 +237,7 @@ def test_prices_that_doubles_cannot_hold_are_refused():
 
 def test_the_search_cannot_go_on_elsewhere():
     engine = classifier(*random_classes(5, 20, 2, 5, 2))
-    engine.fold()
+    engine.propagate_bounds()
     assert engine.state() is None
     assert engine.before == (0, 0)
     assert not engine.inherits

@@ -14,7 +14,7 @@ from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.layout import (
     BOUNDS,
     Boxes,
-    Rules,
+    Params,
     new_answers,
     new_scratch,
     tabulate_classes,
@@ -27,7 +27,7 @@ THOROUGH = settings(
 )
 
 
-def bounded(table, rules, box, rows=None):
+def bounded(table, params, box, rows=None):
     """What the kernel finds about one box on some rows."""
     rows = np.arange(len(table.weights)) if rows is None else rows
     order = np.array([rows[np.argsort(codes[rows], kind="stable")] for codes in table.codes])
@@ -40,11 +40,11 @@ def bounded(table, rules, box, rows=None):
         np.array([right]),
         np.zeros(1),
     )
-    answers = new_answers(1, len(table.codes), rules.pieces)
+    answers = new_answers(1, len(table.codes), params.pieces)
     done = kernels.evaluate(
         table,
-        rules,
-        new_scratch(table, rules.pieces),
+        params,
+        new_scratch(table, params.pieces),
         np.zeros(5, np.int64),
         order.astype(np.int32),
         boxes,
@@ -69,29 +69,29 @@ def loss(table, rows):
     return float(weights.sum() - np.bincount(table.labels[rows], weights=weights).max())
 
 
-def stump(table, rules, rows, feature, smallest):
+def stump(table, params, rows, feature, smallest):
     """L1 with prices, the plain way."""
 
     def fits(part):
         return not len(part) or table.weights[part].sum() >= smallest
 
-    best = rules.error * loss(table, rows) if fits(rows) else math.inf
+    best = params.error * loss(table, rows) if fits(rows) else math.inf
     codes = table.codes[feature]
     for cut in np.unique(codes[rows])[:-1]:
         low, high = rows[codes[rows] <= cut], rows[codes[rows] > cut]
         if fits(low) and fits(high):
-            cost = rules.split + rules.error * (loss(table, low) + loss(table, high))
+            cost = params.split + params.error * (loss(table, low) + loss(table, high))
             best = min(best, cost)
     return best
 
 
-def enumerated(table, rules, rows, feature, cuts, f1, f2, smallest):
+def enumerated(table, params, rows, feature, cuts, f1, f2, smallest):
     """L2, the least cost with these features over some cuts of the root."""
     codes = table.codes[feature]
     return min(
-        rules.split
-        + stump(table, rules, rows[codes[rows] <= cut], f1, smallest)
-        + stump(table, rules, rows[codes[rows] > cut], f2, smallest)
+        params.split
+        + stump(table, params, rows[codes[rows] <= cut], f1, smallest)
+        + stump(table, params, rows[codes[rows] > cut], f2, smallest)
         for cut in cuts
     )
 
@@ -112,7 +112,7 @@ def boxed(draw):
     high = low + draw(st.integers(0, arity - 2 - low))
     left, right = rng.random((2, features)) < 0.7
     left[0] = right[-1] = True
-    rules = Rules(
+    params = Params(
         draw(st.sampled_from([1.0, 5.0])),
         draw(st.sampled_from([0.0, 1.0, 4.0])),
         draw(st.sampled_from([1.0, 4.0])),
@@ -120,29 +120,29 @@ def boxed(draw):
         0,
     )
     some = np.flatnonzero(rng.random(rows) < draw(st.sampled_from([0.5, 1.0])))
-    return table, rules, (0, low, high, left, right), some
+    return table, params, (0, low, high, left, right), some
 
 
 @THOROUGH
 @given(boxed())
 def test_lower_bounds_hold_in_the_order_of_the_paper(problem):
-    table, rules, box, rows = problem
+    table, params, box, rows = problem
     feature, _, _, left, right = box
-    found = [bounded(table, rules._replace(bound=b), box, rows) for b in range(len(BOUNDS))]
+    found = [bounded(table, params._replace(bound=b), box, rows) for b in range(len(BOUNDS))]
     boxes, last = found[-1]
-    parts, _, _ = narrowed(boxes, last, rules.pieces, math.inf, np.ones(1, np.bool_))
+    parts, _, _ = narrowed(boxes, last, params.pieces, math.inf, np.ones(1, np.bool_))
     assert (parts.low[0], parts.high[-1]) == (box[1], box[2])
     for part, (low, high) in enumerate(zip(parts.low, parts.high, strict=True)):
         cuts = range(low, high + 1)
         for f in np.flatnonzero(left):
             others = np.flatnonzero(right)
-            exact = min(enumerated(table, rules, rows, feature, cuts, f, g, 0) for g in others)
+            exact = min(enumerated(table, params, rows, feature, cuts, f, g, 0) for g in others)
             bounds = [float(answers.left[0, part, f]) for _, answers in found]
             assert all(low <= high + 1e-9 for low, high in itertools.pairwise(bounds))
             assert bounds[-1] == pytest.approx(exact)
         for f in np.flatnonzero(right):
             others = np.flatnonzero(left)
-            exact = min(enumerated(table, rules, rows, feature, cuts, g, f, 0) for g in others)
+            exact = min(enumerated(table, params, rows, feature, cuts, g, f, 0) for g in others)
             bounds = [float(answers.right[0, part, f]) for _, answers in found]
             assert all(low <= high + 1e-9 for low, high in itertools.pairwise(bounds))
             assert bounds[-1] == pytest.approx(exact)
@@ -151,32 +151,32 @@ def test_lower_bounds_hold_in_the_order_of_the_paper(problem):
 @THOROUGH
 @given(boxed())
 def test_the_upper_bound_is_that_of_a_tree_of_the_box(problem):
-    table, rules, box, rows = problem
+    table, params, box, rows = problem
     feature, low, high, left, right = box
-    _, answers = bounded(table, rules, box, rows)
+    _, answers = bounded(table, params, box, rows)
     exact = min(
-        enumerated(table, rules, rows, feature, range(low, high + 1), f, g, rules.min_leaf)
+        enumerated(table, params, rows, feature, range(low, high + 1), f, g, params.min_leaf)
         for f in np.flatnonzero(left)
         for g in np.flatnonzero(right)
     )
     value = float(answers.value[0])
     assert value >= exact - 1e-9
-    if high - low <= rules.pieces:
+    if high - low <= params.pieces:
         assert value == pytest.approx(exact)
     if not math.isinf(value):
         cut, f1, c1, f2, c2 = answers.tree[0].tolist()
         assert low <= cut <= high
         codes = table.codes
         below, above = rows[codes[feature, rows] <= cut], rows[codes[feature, rows] > cut]
-        cost = rules.split
+        cost = params.split
         for part, f, c, allowed in ((below, f1, c1, left), (above, f2, c2, right)):
             if f < 0:
-                cost += rules.error * loss(table, part)
+                cost += params.error * loss(table, part)
                 continue
             assert allowed[f]
             down, up = part[codes[f, part] <= c], part[codes[f, part] > c]
-            assert min(table.weights[down].sum(), table.weights[up].sum()) >= rules.min_leaf
-            cost += rules.split + rules.error * (loss(table, down) + loss(table, up))
+            assert min(table.weights[down].sum(), table.weights[up].sum()) >= params.min_leaf
+            cost += params.split + params.error * (loss(table, down) + loss(table, up))
         assert cost == pytest.approx(value)
 
 
@@ -196,8 +196,8 @@ def test_the_iteration_of_appendix_a(example):
     feature 3 cannot tell apart, and to the right x6 alone, so it is f1 = 3 that costs 1.
     """
     both = np.array([False, True, True])
-    rules = Rules(1.0, 0.0, 1.0, 2, BOUNDS.index("w0"))
-    boxes, answers = bounded(example, rules, (0, 0, 3, both, both))
+    params = Params(1.0, 0.0, 1.0, 2, BOUNDS.index("w0"))
+    boxes, answers = bounded(example, params, (0, 0, 3, both, both))
     assert answers.value[0] == 1
     assert answers.left[0, :, 1:].tolist() == [[1, 1], [0, 1]]
     assert answers.right[0, :, 1:].tolist() == [[1, 2], [0, 0]]
@@ -211,12 +211,12 @@ def test_the_iteration_of_appendix_a(example):
 def test_the_terms_of_w1_are_those_of_the_paper():
     """s' = floor(0.6·n·s/(b − a)), with b − a counted in rows, and no more than there are cuts."""
     terms = kernels.terms.py_func  # type: ignore[attr-defined]
-    rules = Rules(1.0, 0.0, 1.0, 3, BOUNDS.index("w1"))
-    assert terms(rules, 900, 300, 300) == 5
-    assert terms(rules, 900, 100, 100) == 16
-    assert terms(rules, 900, 300, 4) == 4
-    assert terms(rules, 900, 10, 10) == 10
-    assert terms(rules, 900, 900, 300) == 1
-    assert terms(rules, 10, 0, 5) == 1
-    assert terms(rules, 100, 2, 50) == 2
-    assert terms(rules._replace(bound=BOUNDS.index("w2")), 900, 300, 4) == 5
+    params = Params(1.0, 0.0, 1.0, 3, BOUNDS.index("w1"))
+    assert terms(params, 900, 300, 300) == 5
+    assert terms(params, 900, 100, 100) == 16
+    assert terms(params, 900, 300, 4) == 4
+    assert terms(params, 900, 10, 10) == 10
+    assert terms(params, 900, 900, 300) == 1
+    assert terms(params, 10, 0, 5) == 1
+    assert terms(params, 100, 2, 50) == 2
+    assert terms(params._replace(bound=BOUNDS.index("w2")), 900, 300, 4) == 5

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from solver.engine.driver import FULL, PROVEN
 from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.trees.tree import Shape
 from tests.naive import least_squares_cost
@@ -35,9 +35,9 @@ def run(search: SquaresEngine, slice_: int = 7) -> SquaresEngine:
     before = 0.0, np.inf
     while (outcome := search.step(slice_, -1)) != PROVEN:
         assert outcome != FULL or search.grow(None)
-        assert before[0] <= search.proven <= search.achieved <= before[1]
-        before = search.proven, search.achieved
-    assert search.proven == search.achieved
+        assert before[0] <= search.lower_bound <= search.upper_bound <= before[1]
+        before = search.lower_bound, search.upper_bound
+    assert search.lower_bound == search.upper_bound
     return search
 
 
@@ -113,7 +113,7 @@ def test_cost_is_that_of_the_plain_search(problem: dict[str, Any]) -> None:
     )
     search = run(engine_of(**problem))
     tolerance = Fraction(search.tolerance)
-    assert abs(Fraction(search.achieved) - best) <= tolerance
+    assert abs(Fraction(search.upper_bound) - best) <= tolerance
     cost = cost_of(search, y, weights, split)
     assert best <= cost <= best + tolerance
     shape = search.shape()
@@ -150,9 +150,9 @@ SETS = {
 def test_published_sets_are_proven(shared_data: Path, name: str, depth: int) -> None:
     table = table_of(shared_data / "continuous" / "regress" / f"{name}.parquet")
     search = run(engine_of(**table, depth=depth), 1000)
-    assert search.achieved == pytest.approx(SETS[name, depth], rel=1e-9)
+    assert search.upper_bound == pytest.approx(SETS[name, depth], rel=1e-9)
     cost = cost_in_floats(search, table["y"])
-    assert cost == pytest.approx(search.achieved, rel=1e-9)
+    assert cost == pytest.approx(search.upper_bound, rel=1e-9)
 
 
 def cost_in_floats(search: SquaresEngine, y: NDArray[np.float64]) -> float:
@@ -186,7 +186,7 @@ def test_depth_two_is_the_least_of_all_first_splits(shared_data: Path, rows: int
             best = min(
                 best, best_stump_cost(x[left], y[left]) + best_stump_cost(x[~left], y[~left])
             )
-    assert run(engine_of(**table, depth=2)).achieved == pytest.approx(best, rel=1e-9)
+    assert run(engine_of(**table, depth=2)).upper_bound == pytest.approx(best, rel=1e-9)
 
 
 def test_an_offset_of_the_targets_changes_nothing_but_their_last_bits() -> None:
@@ -195,7 +195,7 @@ def test_an_offset_of_the_targets_changes_nothing_but_their_last_bits() -> None:
     y = np.round(rng.normal(size=(400, 1)) + (x[:, :1] > 0.3), 3)
     plain = run(engine_of(x, y, weights, depth=3), 100)
     moved = run(engine_of(x, y + 2.0**30, weights, depth=3), 100)
-    assert moved.achieved == pytest.approx(plain.achieved, rel=1e-6)
+    assert moved.upper_bound == pytest.approx(plain.upper_bound, rel=1e-6)
     assert plain.tolerance < 1e-11 * float(((y - y.mean()) ** 2).sum())
 
 
@@ -208,7 +208,7 @@ def test_weights_are_as_good_as_repeated_rows(depth: int) -> None:
     rows = np.repeat(np.arange(n), weights)
     repeated = run(engine_of(x[rows], y[rows], np.ones(len(rows), np.int64), depth=depth))
     weighted = run(engine_of(x, y, weights, depth=depth))
-    assert weighted.achieved == pytest.approx(repeated.achieved, rel=1e-12)
+    assert weighted.upper_bound == pytest.approx(repeated.upper_bound, rel=1e-12)
     assert weighted.shape() == repeated.shape()
 
 
@@ -235,7 +235,7 @@ def test_a_search_goes_on_exactly_where_it_stood(split: float) -> None:
                 assert first.grow(None)
         state = {name: array.copy() for name, array in first.state().items()}
         second = engine_of(**given, state=state)
-        assert (second.achieved, second.proven) == (first.achieved, first.proven)
+        assert (second.upper_bound, second.lower_bound) == (first.upper_bound, first.lower_bound)
         run(second, 10**6)
         assert second.iterations == steps
         assert second.passes == straight.passes
@@ -267,7 +267,7 @@ def test_memory_limit_is_met() -> None:
     assert not search.grow(room + 1)
     assert search.grow(None)
     assert search.bytes > room
-    assert 0 < search.proven <= search.achieved
+    assert 0 < search.lower_bound <= search.upper_bound
 
 
 def test_sums_that_would_not_be_accurate_enough_are_refused() -> None:
@@ -292,7 +292,7 @@ def test_very_large_and_very_small_targets(scale: float) -> None:
     weights = np.ones(200, np.int64)
     plain = run(engine_of(x, y, weights, depth=3))
     scaled = run(engine_of(x, y * scale, weights, depth=3))
-    assert scaled.achieved / scale / scale == pytest.approx(plain.achieved, rel=1e-9)
+    assert scaled.upper_bound / scale / scale == pytest.approx(plain.upper_bound, rel=1e-9)
     assert scaled.shape() == plain.shape()
 
 
@@ -307,7 +307,7 @@ def test_equal_costs_are_the_tree_of_fewer_splits() -> None:
     x, y = np.arange(12.0)[:, None], np.repeat([0.1, 0.2, 0.7], 4)[:, None]
     search = run(engine_of(x, y, np.ones(12, np.int64), depth=3))
     assert splits_of(search.shape()) == 2
-    assert search.achieved <= search.tolerance
+    assert search.upper_bound <= search.tolerance
 
 
 def test_cuts_are_in_the_middle_of_their_gap() -> None:

@@ -10,15 +10,15 @@ import pytest
 from solver.kernels.jit import kernel
 from solver.quantbnb.regression.row_subsets import _sweep
 from solver.quantbnb.regression.simd import LANES, sum_lanes
-from solver.quantbnb.regression.state import Parts, Rules, Scratch, new_parts, new_scratch
+from solver.quantbnb.regression.state import Params, Parts, Scratch, new_parts, new_scratch
 
 
-def _run(parts: Parts, rules: Rules, scratch: Scratch, rows: int) -> None:
-    sum_lanes(scratch.bits, rows, parts.sums[0], rules.outputs + 1, scratch.totals[0])
+def _run(parts: Parts, params: Params, scratch: Scratch, rows: int) -> None:
+    sum_lanes(scratch.bits, rows, parts.sums[0], params.outputs + 1, scratch.totals[0])
     for k in range(LANES):
-        for q in range(rules.outputs + 1):
+        for q in range(params.outputs + 1):
             scratch.totals[1, q, k] = parts.total[0, q] - scratch.totals[0, q, k]
-    _sweep(parts, rules, scratch, 0, rows, 0, scratch.least[0], scratch.gains[0])
+    _sweep(parts, params, scratch, 0, rows, 0, scratch.least[0], scratch.gains[0])
 
 
 run: Any = kernel(_run)
@@ -54,7 +54,7 @@ def test_a_sweep_finds_the_best_cut_of_every_lane(outputs: int, values: int) -> 
     scratch.bits[:] = rng.integers(0, 256, n)
     scratch.bits[:] &= 0b01111111  # the last lane is empty
     scratch.least[0] = rng.integers(1, 60, (2, LANES))
-    run(parts, Rules(0.0, 1.0, outputs, 1), scratch, n)
+    run(parts, Params(0.0, 1.0, outputs, 1), scratch, n)
     for lane in range(LANES):
         inside = (scratch.bits[order] >> lane) & 1 == 1
         for side, rows in enumerate((inside, ~inside)):

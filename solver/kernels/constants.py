@@ -1,0 +1,20 @@
+"""Array types and numbers that compiled searches share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+RUNNING, PROVEN, FULL = range(3)
+"""How a slice of a search ended: it goes on, it is over, or the arrays must grow first."""
+
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: the multiplier of Fibonacci hashing."""
+SPLITMIX_1, SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+"""The multipliers of splitmix64."""
