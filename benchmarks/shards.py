@@ -147,9 +147,9 @@ class FreeCores:
         self.solver.warm_up()
         self.answers: set[Answer] = set()
 
-    def _solve(self, solver: Solver, start: Tree | None) -> tuple[Solution, float]:
+    def _solve(self, solver: Solver, initial_tree: Tree | None) -> tuple[Solution, float]:
         began = time.process_time()
-        solution = solver.solve(self.problem, self.lam, self.limits, start=start)
+        solution = solver.solve(self.problem, self.lam, self.limits, initial_tree=initial_tree)
         return solution, time.process_time() - began
 
     def undivided(self) -> float:
@@ -161,8 +161,8 @@ class FreeCores:
     def divided(self, shards: int, workers: int) -> tuple[float, float]:
         """Seconds of all shards together, and until the last one ends."""
 
-        def solve(index: int, start: Tree | None) -> tuple[Solution, float]:
-            return self._solve(self.solver.part(Shard(index, shards)), start)
+        def solve(index: int, initial_tree: Tree | None) -> tuple[Solution, float]:
+            return self._solve(self.solver.part(Shard(index, shards)), initial_tree)
 
         solutions, seconds, end = schedule(solve, shards, workers)
         self._see(merge(solutions))

@@ -6,11 +6,11 @@ Not here: sweeps over many tables, λ and workers (``sweep``).
 
 from typing import TYPE_CHECKING, Any
 
-from solver.base import Monitor, Snapshot
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.path.path import Path, Step
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status

@@ -3,115 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from solver.errors import InputError, StateError, UnsupportedError
+from solver.errors import InputError, UnsupportedError
 from solver.features.number_format import count
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.weights import least_weight
+from solver.options import Option
 from solver.problem.problem import Problem
+from solver.series import Series, Solve
 from solver.shards import Shard
 from solver.solution import Solution
 from solver.trees.tree import Task, Tree
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What a running search knows, for checkpoints and progress displays.
-
-    Parameters
-    ----------
-    seconds : float
-        Of this call of ``solve``; a state that it went on from does not count.
-    iterations, nodes : int
-        Of the whole search, what was in the state included.
-    state : callable, optional
-        Gives the search's state, see :meth:`Solver.solve`. Its arrays may be views of what the
-        search works on: they are to be read inside the callback, or, for the last snapshot, once
-        ``solve`` has returned.
-    lam : Fraction, optional
-        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All else is
-        then of the whole path, its state too, see :func:`solver.path.path_search.find_path`. That
-        is to be read inside the callback, but for the last one of a path that a limit ended.
-    """
-
-    tree: Tree
-    objective: Fraction
-    lower_bound: Fraction
-    seconds: float
-    iterations: int
-    nodes: int
-    state: Callable[[], dict[str, NDArray[Any]]] | None = None
-    lam: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Monitor:
-    """How a caller follows and stops a running search.
-
-    Parameters
-    ----------
-    stop : callable
-        Asked between slices; when it returns True the search ends with status ``stopped``.
-    snapshot : callable, optional
-        Called with a :class:`Snapshot` every ``interval`` seconds of search, and by a solver that
-        can be resumed once more when it ends without a proof.
-    interval : float
-        Seconds.
-    """
-
-    stop: Callable[[], bool] = lambda: False
-    snapshot: Callable[[Snapshot], None] | None = None
-    interval: float = 30.0
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a solver.
-
-    Parameters
-    ----------
-    default : Any
-    allowed : tuple, optional
-        The values it may take; None leaves it to ``kind``.
-    kind : type or tuple of types
-    minimum : int, optional
-        The least value of a number.
-    """
-
-    default: Any
-    doc: str
-    allowed: tuple[Any, ...] | None = None
-    kind: type | tuple[type, ...] = str
-    minimum: int | None = None
-
-    def check(self, solver: str, name: str, value: Any) -> None:
-        """Refuse a value that the option cannot take.
-
-        Raises
-        ------
-        InputError
-        """
-        if self.allowed is not None:
-            if value not in self.allowed or isinstance(value, bool) != isinstance(
-                self.default, bool
-            ):
-                values = ", ".join(map(str, self.allowed))
-                raise InputError(
-                    f"option {name} = {value!r} of solver {solver!r} must be one of {values}"
-                )
-            return
-        least = self.minimum
-        too_small = least is not None and isinstance(value, (int, float)) and value < least
-        flag = isinstance(value, bool) and self.kind is not bool
-        if flag or too_small or not isinstance(value, self.kind):
-            raise InputError(f"option {name} = {value!r} of solver {solver!r}: {self.doc}")
 
 
 @dataclass(frozen=True)
@@ -146,87 +56,6 @@ class Capabilities:
     shards: bool = False
 
 
-class Solve(Protocol):
-    """Solves one problem at one λ after the other, see :meth:`Solver.series`."""
-
-    def __call__(
-        self,
-        lam: Fraction,
-        limits: Limits,
-        start: Tree | None = None,
-        monitor: Monitor | None = None,
-    ) -> Solution:
-        """The best tree at a λ, as :meth:`Solver.solve` has it."""
-
-
-class Series:
-    """A solver's solves of one problem at one λ after the other, which can go on elsewhere.
-
-    Parameters
-    ----------
-    solver : Solver
-    problem : Problem
-    """
-
-    def __init__(self, solver: Solver, problem: Problem) -> None:
-        self.solver, self.problem = solver, problem
-        self._saved: Mapping[str, NDArray[Any]] = {}
-
-    def __call__(
-        self,
-        lam: Fraction,
-        limits: Limits,
-        start: Tree | None = None,
-        monitor: Monitor | None = None,
-    ) -> Solution:
-        """The best tree at a λ, see :class:`Solve`.
-
-        The state in its snapshots is that of the series.
-
-        Raises
-        ------
-        StateError
-            If the solver cannot go on from the state that was given to :meth:`restore`.
-        """
-        saved, self._saved = self._saved, {}
-        try:
-            return self.solver.solve(
-                self.problem, lam, limits, start=start, monitor=monitor, state=saved or None
-            )
-        except InputError as error:
-            if not saved:
-                raise
-            raise StateError(str(error)) from None
-
-    def carries(self, limits: Limits) -> bool:
-        """Whether a solve learns from those before it.
-
-        Which of several equally good trees it gives may then depend on them: it gives the same
-        tree only after the same solves, or from a state.
-        """
-        return False
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """What the next solve needs of those before it; None if that cannot be told."""
-        return {}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where another series ended, before the first solve.
-
-        Parameters
-        ----------
-        state : mapping of str to array
-            From :meth:`state`, or from a snapshot of a solve. The next solve must then be that
-            one: the same λ, limits on the tree and start.
-
-        Raises
-        ------
-        StateError
-            If the solver cannot go on from it.
-        """
-        self._saved = state
-
-
 STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
 
 
@@ -254,8 +83,8 @@ class Solver(ABC):
     def part(self, shard: Shard) -> Self:
         """The same solver for one part of a solve.
 
-        Its solution is the best tree of the part, or a better one that was given as ``start``,
-        which says how far the part has to look; the bound is that of the part. All parts of a
+        Its solution is the best tree of the part, or ``initial_tree`` if that is better: then the
+        part need not look further. The bound is that of the part. All parts of a
         solve together are its answer, see :func:`solver.shards.merge`: the same tree for any
         number of parts.
 
@@ -350,7 +179,7 @@ class Solver(ABC):
         lam: Fraction,
         limits: Limits | None = None,
         *,
-        start: Tree | None = None,
+        initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> Solution:
@@ -362,16 +191,16 @@ class Solver(ABC):
         lam : Fraction
             The price of a split.
         limits : Limits, optional
-        start : Tree, optional
+        initial_tree : Tree, optional
             An incumbent to begin with, e.g. from a checkpoint. It may be given together with a
             state, and be better than the state's own.
         monitor : Monitor, optional
             How the caller follows and stops the search.
         state : mapping of str to array, optional
-            What a :class:`Snapshot` gave of the same search: the same problem, λ, options and
-            structural limits, by the same version of the solver. The search goes on exactly where
-            it ended. ``iterations`` and ``nodes`` of the Solution count the whole search,
-            ``limits.seconds``, ``seconds`` and the trace this call only.
+            What a :class:`solver.monitor.Snapshot` gave of the same search: the same problem, λ,
+            options and structural limits, by the same version of the solver. The search goes on
+            exactly where it ended. ``iterations`` and ``nodes`` of the Solution count the whole
+            search, ``limits.seconds``, ``seconds`` and the trace this call only.
 
         Raises
         ------
@@ -393,7 +222,7 @@ class Solver(ABC):
                 f"solver {self.name!r} with these options cannot go on from a state; "
                 "start it without one"
             )
-        return self._solve(problem, lam, limits, start, monitor or Monitor(), state)
+        return self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
 
     @property
     def resumes(self) -> bool:
@@ -406,14 +235,14 @@ class Solver(ABC):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         """Do the work; everything is checked."""
 
     def series(self, problem: Problem) -> Solve:
-        """What solves the problem at one λ after the other, see :class:`Series`.
+        """What solves the problem at one λ after the other, see :class:`solver.series.Series`.
 
         A solver overrides it where one solve can learn from those before it.
         """

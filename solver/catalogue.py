@@ -8,12 +8,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Monitor, Solver
+from solver.base import Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import as_lambda
 from solver.osdt import Osdt
 from solver.path.path import Path
@@ -48,7 +49,7 @@ def solve(
     solver: str = "branches",
     limits: Limits | None = None,
     *,
-    start: Tree | None = None,
+    initial_tree: Tree | None = None,
     monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
@@ -64,7 +65,7 @@ def solve(
         Name in the catalogue.
     limits : Limits, optional
         What the search may spend and what the tree may look like.
-    start : Tree, optional
+    initial_tree : Tree, optional
         An incumbent to begin with.
     monitor : Monitor, optional
         How the caller follows and stops the search.
@@ -95,9 +96,11 @@ def solve(
     >>> str(solution.objective), solution.splits, solution.status.value
     ('1/10', 2, 'optimal')
     """
-    engine, price = get_solver(solver)(**options), as_lambda(lam)
+    chosen, price = get_solver(solver)(**options), as_lambda(lam)
     problem = problem.fitted(price, limits.splits if limits else None)
-    return engine.solve(problem, price, limits, start=start, monitor=monitor, state=state)
+    return chosen.solve(
+        problem, price, limits, initial_tree=initial_tree, monitor=monitor, state=state
+    )
 
 
 def regularization_path(
@@ -150,6 +153,6 @@ def regularization_path(
     >>> [str(lam) for lam in path.lams], path.splits, path.status.value
     (['1/20', '1/8'], (2, 0), 'optimal')
     """
-    engine, price = get_solver(solver)(**options), as_lambda(lam_min)
+    chosen, price = get_solver(solver)(**options), as_lambda(lam_min)
     problem = problem.fitted(price, limits.splits if limits else None)
-    return find_path(problem, price, engine.series(problem), limits, monitor, state)
+    return find_path(problem, price, chosen.series(problem), limits, monitor, state)

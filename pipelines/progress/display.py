@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, RenderableType
 
-    from solver.base import Snapshot
+    from solver.monitor import Snapshot
     from sweep.events import Outcome, Progress
     from sweep.plan.plan import Plan
 

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Monitor, Snapshot, Solver
+from solver.base import Solver
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.plan.task_keys import canonical, question_limits
-from sweep.rows.rows import Checkpoint, checkpoint_at, resumed, start_tree
+from sweep.rows.rows import Checkpoint, checkpoint_at, initial_tree, resumed
 from sweep.store.state_file import read_state, size_of, write_state
 from sweep.worker.checkpointing import Pace
 
@@ -72,13 +73,13 @@ class StateFile:
     def __init__(self, path: Path, identity: dict[str, str]) -> None:
         self.path, self._identity = path, identity
         self._state: dict[str, NDArray[Any]] | None = None
-        self._start: Checkpoint | None = None
+        self._checkpoint: Checkpoint | None = None
         self._last: Snapshot | None = None
         self._pace, self._kept = Pace(), 0.0
         self.complaint: str | None = None
         try:
             self._state, about = read_state(path, identity)
-            self._start = Checkpoint(**about.reached)
+            self._checkpoint = Checkpoint(**about.reached)
         except FileNotFoundError:
             return
         except TypeError:
@@ -86,7 +87,7 @@ class StateFile:
 
     def tree(self) -> Tree | None:
         """The best tree of the search so far."""
-        return start_tree(self._start)
+        return initial_tree(self._checkpoint)
 
     def take_state(self) -> dict[str, NDArray[Any]] | None:
         """The state to go on from, once, so that the search has the only copy."""
@@ -122,7 +123,7 @@ class StateFile:
             With what earlier calls have spent and proved added to it.
         """
         last = self._last
-        whole = resumed(solution, self._start, from_state=True)
+        whole = resumed(solution, self._checkpoint, from_state=True)
         if whole.status is Status.OPTIMAL:
             self.path.unlink(missing_ok=True)
         elif last is None or last.iterations != solution.iterations or last.state is None:
@@ -135,7 +136,7 @@ class StateFile:
         assert seen.state is not None
         began = time.perf_counter()
         state = seen.state()
-        reached = checkpoint_at(seen, "", self._start, from_state=True)
+        reached = checkpoint_at(seen, "", self._checkpoint, from_state=True)
         try:
             write_state(self.path, state, self._identity, asdict(reached))
             self.complaint = None

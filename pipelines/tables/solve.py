@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pipelines.tables.resumable import StateFile, search_identity
-from solver.base import Monitor, Snapshot, Solver
+from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.encodings import get_encoding
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import as_lambda
 from solver.objective.weights import whole_weights
 from solver.path.path import Path as LamPath
@@ -117,9 +118,9 @@ def solve_request(
         monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
         return Answer(problem, solver.solve(problem, lam, limits, monitor=monitor))
     kept = StateFile(request.state, search_identity(problem, lam, solver, limits))
-    start, monitor = kept.tree(), kept.monitor(stop, follow)
+    tree, monitor = kept.tree(), kept.monitor(stop, follow)
     found = solver.solve(
-        problem, lam, limits, start=start, monitor=monitor, state=kept.take_state()
+        problem, lam, limits, initial_tree=tree, monitor=monitor, state=kept.take_state()
     )
     return Answer(problem, kept.end(found), kept.complaint)
 

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import objective
 from solver.objective.squared_error import in_unit_range
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Shape, Tree
@@ -61,7 +63,7 @@ class Cart(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from solver.base import Monitor
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.memo import feature_of
 from solver.branches.kernels.state import LEFT, OPENED
@@ -19,6 +18,7 @@ from solver.kernels.bit_table import Table
 from solver.kernels.constants import FULL, RUNNING, Ints
 from solver.kernels.jit import kernel
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
 from solver.verify.certificate import RULES, Certificate

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from solver.base import Option
 from solver.branches.kernels.state import Params
 from solver.engine.tree_constraints import TreeConstraints
 from solver.objective.exact import INFINITE, CostScale
+from solver.options import Option
 from solver.problem.problem import Problem
 
 _MOST_COLUMNS = 4096

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Series, Solve, Solver
+from solver.base import Capabilities, Solver
 from solver.branches.certify import certify
 from solver.branches.engine import ThresholdEngine
 from solver.branches.paper.engine import PaperEngine
@@ -20,8 +20,11 @@ from solver.engine.greedy import GREEDY
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError, StateError
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import CostScale
+from solver.options import Option
 from solver.problem.problem import Problem
+from solver.series import Series, Solve
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 from solver.verify.certificate import Certificate, Claim
@@ -90,7 +93,7 @@ class Branches(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -98,14 +101,14 @@ class Branches(Solver):
             return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
         search = Search(problem, lam, limits, make, GREEDY)
-        if start is not None:
-            search.offer(self._regrown(problem, start))
+        if initial_tree is not None:
+            search.offer(self._regrown(problem, initial_tree))
         status = search.run(monitor)
         return search.solution(status, self.name, self.version)
 
-    def _regrown(self, problem: Problem, start: Tree) -> Tree:
+    def _regrown(self, problem: Problem, initial_tree: Tree) -> Tree:
         """A tree from elsewhere with this problem's counts."""
-        return problem.grow(shape_of(start))
+        return problem.grow(shape_of(initial_tree))
 
     def _engine(
         self,
@@ -167,8 +170,8 @@ class _Carrying(Branches):
 
     last: ThresholdEngine | None = None
 
-    def _regrown(self, problem: Problem, start: Tree) -> Tree:
-        return start  # it came out of this series
+    def _regrown(self, problem: Problem, initial_tree: Tree) -> Tree:
+        return initial_tree  # it came out of this series
 
     def _engine(
         self,
@@ -212,7 +215,7 @@ class _CarryingSeries(Series):
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See :meth:`solver.base.Series.restore`."""
+        """See :meth:`solver.series.Series.restore`."""
         if not {_LAM, _COST_SCALE, _CONSTRAINTS} <= set(state):
             super().restore(state)
             return

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from solver.base import Monitor, Snapshot
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import CostScale, SquaredCostScale, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint

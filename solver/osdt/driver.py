@@ -9,12 +9,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Monitor
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
 from solver.engine.growable_arrays import half_of_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import CostScale
 from solver.osdt.engine import OsdtEngine
 from solver.problem.problem import Problem

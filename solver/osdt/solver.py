@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.options import Option
 from solver.osdt.driver import OsdtSearch
 from solver.osdt.scheduling import POLICIES
 from solver.problem.problem import Problem
@@ -97,14 +99,14 @@ class Osdt(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         cart = Cart() if self.settings["warm_start"] == "cart" and state is None else None
         search = OsdtSearch(problem, lam, limits, self.settings, state)
-        if start is not None:
-            search.offer(problem.grow(shape_of(start)))
+        if initial_tree is not None:
+            search.offer(problem.grow(shape_of(initial_tree)))
         if cart is not None:
             search.offer(cart._solve(problem, lam, limits, None, monitor, None).tree)
         status = search.run(monitor)

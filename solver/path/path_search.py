@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.base import Monitor, Series, Snapshot, Solve
 from solver.errors import InputError, StateError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import neighbours, objective
 from solver.path.envelope import Envelope, Line, Point, best_lines
 from solver.path.path import Path, Step
 from solver.path.solve_log import PathLog, read_log
 from solver.problem.problem import Problem
+from solver.series import Series, Solve
 from solver.solution import Solution, Status
 from solver.trees.pruning import Pruned, prunings
 
@@ -405,11 +406,11 @@ def find_path(
         tree make it the path of the trees within them.
     monitor : Monitor, optional
     state : mapping of str to array, optional
-        What a :class:`solver.base.Snapshot` gave of the same path: of the same problem, λ_min and
-        limits on the tree, by the same version of the same solver. The path goes on exactly where
-        it stood and ends as it would have. ``seconds`` are those of this call, ``iterations`` and
-        ``nodes`` those of the whole path. Under other limits of time, nodes or bytes it goes on
-        as well; what a limit had ended stays as a solve of this path.
+        What a :class:`solver.monitor.Snapshot` gave of the same path: of the same problem, λ_min
+        and limits on the tree, by the same version of the same solver. The path goes on exactly
+        where it was and ends as it would have. ``seconds`` are those of this call, ``iterations``
+        and ``nodes`` those of the whole path. Under other limits of time, nodes or bytes it goes
+        on as well; what a limit had ended stays as a solve of this path.
 
     Returns
     -------

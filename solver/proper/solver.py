@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.engine.driver import Greedy, Search
 from solver.engine.growable_arrays import half_of_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
 from solver.proper.paper_search import PaperEngine
@@ -119,7 +121,7 @@ class Proper(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -155,7 +157,7 @@ class Proper(Solver):
         engine = search.engine
         assert isinstance(engine, ProperEngine | PaperEngine)
         greedy = problem.grow(self._cart.grow(problem, lam, limits))
-        for tree, given in ((greedy, False), (start, True)):
+        for tree, given in ((greedy, False), (initial_tree, True)):
             if tree is not None and search.offer(tree, given):
                 cost = int(search.cost_scale.cost(tree.errors, tree.splits))
                 engine.use(cost, shape_of(tree))

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import half_of_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.quantbnb.engine import QuantEngine
 from solver.quantbnb.greedy import GREEDY
@@ -108,7 +110,7 @@ class QuantBnB(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -129,8 +131,8 @@ class QuantBnB(Solver):
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
         columns = Columns.of(problem)
         search = Search(columns.problem, lam, limits, make, greedy)
-        if start is not None:
-            search.offer(columns.problem.grow(shape_of(columns.inwards(start))))
+        if initial_tree is not None:
+            search.offer(columns.problem.grow(shape_of(columns.inwards(initial_tree))))
         status = search.run(columns.monitor(monitor))
         search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
         solution = search.solution(status, self.name, self.version)

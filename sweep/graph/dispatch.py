@@ -228,9 +228,9 @@ class Dispatcher:
     def _cell(self, task: Task) -> Cell:
         solver, lam = task.solver, str(task.lam.exact)
         resumes = self._resumes or self._casualties or self._leavers
-        start = question = None
+        checkpoint = question = None
         if resumes and task.shard is None:
-            start = self.store.checkpoint(task.key)
+            checkpoint = self.store.checkpoint(task.key)
         if SOLVERS[solver.name].capabilities.resumes and task.shard is None:
             block = self.plan.block_of(task.number)
             question = block.maker.key(lam, question_limits(solver.limits))
@@ -243,7 +243,7 @@ class Dispatcher:
             options=solver.options,
             limits=solver.limits,
             attempt=self.store.answers.attempts(task.key) + self._casualties.deaths(task) + 1,
-            start=start,
+            checkpoint=checkpoint,
             question=question,
             shard=task.shard,
             incumbent=self.shards.incumbent(task),
@@ -263,10 +263,10 @@ class Dispatcher:
         self.courier.deliver(
             Parcel(cell.key, token, seat.address, held.size, done, source=held.open)
         )
-        start = cell.start
-        if start is None or start.seconds < held.reached.seconds:
-            start = replace(held.reached, key=cell.key)
-        return replace(cell, start=start, state=token)
+        checkpoint = cell.checkpoint
+        if checkpoint is None or checkpoint.seconds < held.reached.seconds:
+            checkpoint = replace(held.reached, key=cell.key)
+        return replace(cell, checkpoint=checkpoint, state=token)
 
     def _prepared(self, seat: Seat, node: Node) -> Future[Any]:
         """The encoded node on a worker; made at its first use there."""

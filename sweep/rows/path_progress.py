@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from solver.base import Monitor, Series, Solve
 from solver.errors import InputError, StateError
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import Errors, objective
 from solver.path.path import Path
 from solver.path.path_search import PathSearch, find_path
 from solver.problem.problem import Problem
+from solver.series import Series, Solve
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from solver.verify.scorer import score
@@ -141,16 +142,16 @@ class ResumedSeries(Series):
         self,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None = None,
+        initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The best tree at a λ, see :class:`solver.base.Solve`."""
+        """The best tree at a λ, see :class:`solver.series.Solve`."""
         if self.carries(limits):
-            solution = self.solve(lam, limits, start, monitor)
+            solution = self.solve(lam, limits, initial_tree, monitor)
         elif lam in self._proven:
             return self._proven[lam]
         else:
-            solution = self.solve(lam, limits, self._best(lam, start), monitor)
+            solution = self.solve(lam, limits, self._best(lam, initial_tree), monitor)
             known = self._known.get(lam)
             if known is not None and known.lower_bound is not None:
                 solution = _raised(solution, known.lower_bound)
@@ -159,15 +160,15 @@ class ResumedSeries(Series):
         return solution
 
     def carries(self, limits: Limits) -> bool:
-        """See :meth:`solver.base.Series.carries`."""
+        """See :meth:`solver.series.Series.carries`."""
         return isinstance(self.solve, Series) and self.solve.carries(limits)
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """See :meth:`solver.base.Series.state`."""
+        """See :meth:`solver.series.Series.state`."""
         return self.solve.state() if isinstance(self.solve, Series) else None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See :meth:`solver.base.Series.restore`."""
+        """See :meth:`solver.series.Series.restore`."""
         if not isinstance(self.solve, Series):
             raise StateError("this solver's path cannot go on from a state")
         self.solve.restore(state)
@@ -185,9 +186,9 @@ class ResumedSeries(Series):
         tree = _best_at(self.problem, found.lam, found.tree, _by_line(self.problem, [old]))
         return new._replace(lower_bound=max(bounds, default=None), tree=tree or found.tree)
 
-    def _best(self, lam: Fraction, start: Tree | None) -> Tree | None:
+    def _best(self, lam: Fraction, initial_tree: Tree | None) -> Tree | None:
         """The best at a λ of the tree given, which stays at ties, and earlier attempts' trees."""
-        return _best_at(self.problem, lam, start, self._trees)
+        return _best_at(self.problem, lam, initial_tree, self._trees)
 
 
 def recalled_path(
@@ -237,7 +238,7 @@ class _Recall:
         self,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None = None,
+        initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
         """What is known at a λ, as if a limit had ended its search if it is not proven."""
@@ -247,7 +248,7 @@ class _Recall:
             return solution
         if one is None and lam != self.lam_min:
             raise InputError(f"nothing is known at λ = {lam}")
-        tree = _best_at(problem, lam, start, self.trees) or problem.grow(-1)
+        tree = _best_at(problem, lam, initial_tree, self.trees) or problem.grow(-1)
         found = score(problem, tree, lam)
         bound = Fraction(problem.unavoidable_errors) / problem.total_weight
         if one is not None and one.lower_bound is not None:
@@ -283,20 +284,23 @@ def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[Errors, in
 
 
 def _best_at(
-    problem: Problem, lam: Fraction, start: Tree | None, trees: Mapping[tuple[Errors, int], Tree]
+    problem: Problem,
+    lam: Fraction,
+    initial_tree: Tree | None,
+    trees: Mapping[tuple[Errors, int], Tree],
 ) -> Tree | None:
-    """The best tree at a λ, of fewest splits; ``start`` if none is better."""
+    """The best tree at a λ, of fewest splits; ``initial_tree`` if none is better."""
 
     def value(at: tuple[Errors, int]) -> tuple[Fraction, int]:
         return objective(at[0], at[1], problem.total_weight, lam), at[1]
 
     if not trees:
-        return start
+        return initial_tree
     best = min(trees, key=value)
-    if start is not None:
-        found = score(problem, start, lam)
+    if initial_tree is not None:
+        found = score(problem, initial_tree, lam)
         if value((found.errors, found.splits)) <= value(best):
-            return start
+            return initial_tree
     return trees[best]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from solver.base import Snapshot
+from solver.monitor import Snapshot
 from solver.shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
@@ -70,7 +70,7 @@ class Cell:
     options: dict[str, Any]
     limits: dict[str, Any]
     attempt: int
-    start: Checkpoint | None = None
+    checkpoint: Checkpoint | None = None
     question: str | None = None
     """What the states of the search are known by, see
     :func:`sweep.plan.task_keys.question_limits`; None if the solver has no states."""
@@ -183,7 +183,9 @@ def failed(
     return {**blank(info, cell, place), "status": status.value, "error": error}
 
 
-def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = False) -> Solution:
+def resumed(
+    solution: Solution, checkpoint: Checkpoint | None, from_state: bool = False
+) -> Solution:
     """A solution with what an earlier, interrupted attempt spent and proved added to it.
 
     Parameters
@@ -191,23 +193,23 @@ def resumed(solution: Solution, start: Checkpoint | None, from_state: bool = Fal
     from_state : bool
         Whether the search went on from a state: then it has counted the earlier iterations.
     """
-    if start is None:
+    if checkpoint is None:
         return solution
     bound = solution.lower_bound
     if bound is not None:
-        bound = max(bound, Fraction(start.lower_bound))
+        bound = max(bound, Fraction(checkpoint.lower_bound))
     done = bound is not None and solution.objective - bound <= solution.tolerance
     status = Status.OPTIMAL if done else solution.status
-    return with_effort(replace(solution, lower_bound=bound, status=status), start, from_state)
+    return with_effort(replace(solution, lower_bound=bound, status=status), checkpoint, from_state)
 
 
-def with_effort(solution: Solution, start: Checkpoint, from_state: bool = False) -> Solution:
+def with_effort(solution: Solution, checkpoint: Checkpoint, from_state: bool = False) -> Solution:
     """A solution with what an earlier attempt spent; parameters as :func:`resumed`."""
     return replace(
         solution,
-        seconds=solution.seconds + start.seconds,
-        iterations=solution.iterations + (0 if from_state else start.iterations),
-        trace=tuple(p._replace(seconds=p.seconds + start.seconds) for p in solution.trace),
+        seconds=solution.seconds + checkpoint.seconds,
+        iterations=solution.iterations + (0 if from_state else checkpoint.iterations),
+        trace=tuple(p._replace(seconds=p.seconds + checkpoint.seconds) for p in solution.trace),
     )
 
 
@@ -293,7 +295,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
 def checkpoint_at(
     seen: Snapshot,
     key: str,
-    start: Checkpoint | None,
+    checkpoint: Checkpoint | None,
     from_state: bool = False,
     path: str | None = None,
 ) -> Checkpoint:
@@ -305,11 +307,11 @@ def checkpoint_at(
         What is solved of a λ-path by now.
     """
     bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
-    if start is not None:
+    if checkpoint is not None:
         if path is None:  # else it is a bound at another λ
-            bound = max(bound, Fraction(start.lower_bound))
-        seconds += start.seconds
-        iterations += 0 if from_state else start.iterations
+            bound = max(bound, Fraction(checkpoint.lower_bound))
+        seconds += checkpoint.seconds
+        iterations += 0 if from_state else checkpoint.iterations
     return Checkpoint(
         key=key,
         tree=seen.tree.to_json(),
@@ -328,6 +330,6 @@ def of_part(reached: Checkpoint) -> Checkpoint:
     return replace(reached, lower_bound="0", seconds=0.0, iterations=0, nodes=0)
 
 
-def start_tree(start: Checkpoint | None) -> Tree | None:
+def initial_tree(checkpoint: Checkpoint | None) -> Tree | None:
     """The incumbent of a checkpoint."""
-    return None if start is None else Tree.from_json(start.tree)
+    return None if checkpoint is None else Tree.from_json(checkpoint.tree)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from solver.base import Monitor
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.path.path import Path as LamPath
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status

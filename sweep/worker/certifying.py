@@ -61,7 +61,7 @@ class Proof:
 
 
 def prove(
-    engine: Solver, problem: Problem, found: Found, limits: Limits, cell: Cell, keeper: Keeper
+    solver: Solver, problem: Problem, found: Found, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Proof | None:
     """The certificate of what a search has proven; None if none is asked for or nothing is proven.
 
@@ -75,7 +75,7 @@ def prove(
         return None
     began, monitor = time.perf_counter(), keeper.monitor()
     try:
-        certifier = cast(Certifier, engine)
+        certifier = cast(Certifier, solver)
         quiet = replace(monitor, snapshot=None)
         certificate = certifier.certify(problem, claims, replace(limits, seconds=None), quiet)
         if monitor.stop():

@@ -11,8 +11,8 @@ from typing import Any
 
 from distributed import Worker
 
-from solver.base import Monitor, Snapshot
 from solver.errors import InputError
+from solver.monitor import Monitor, Snapshot
 from solver.solution import Solution, Status
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
@@ -100,7 +100,7 @@ class Keeper:
 
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
         """Guard a search that has so many seconds left; the driver is told before the end."""
-        before = self._cell.start.seconds if self._cell.start else 0.0
+        before = self._cell.checkpoint.seconds if self._cell.checkpoint else 0.0
         grace = self._run.grace
         return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("overdue", ran=before + ran))
 
@@ -199,7 +199,7 @@ class Keeper:
     def _reached(self, seen: Snapshot) -> Checkpoint:
         solved = None if self._solved is None else self._solved()
         cell = self._cell
-        reached = checkpoint_at(seen, cell.key, cell.start, self._from_state, solved)
+        reached = checkpoint_at(seen, cell.key, cell.checkpoint, self._from_state, solved)
         return reached if cell.shard is None else of_part(reached)
 
     def end(self, solution: Solution) -> None:

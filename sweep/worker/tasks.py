@@ -152,18 +152,18 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     place = Place(_host(), worker.address if worker else None, rows.now())
     try:
         limits = Limits(**_remaining(cell))
-        engine = get_solver(cell.solver)(**own_options(cell.options))
+        solver = get_solver(cell.solver)(**own_options(cell.options))
         if cell.shard is not None:
-            engine = engine.part(cell.shard)
+            solver = solver.part(cell.shard)
         keeper = Keeper(run, cell, worker)
         if limits.seconds is not None:
             _warm_up(cell.solver)  # what is compiled is no part of the search's time
         search = _search_path if asks_path(cell.options) else _search_tree
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
-            found = search(engine, problem, limits, cell, keeper)
+            found = search(solver, problem, limits, cell, keeper)
             if isinstance(found, str):
                 return rows.failed(info, cell, place, found)
-            proof = prove(engine, problem, found, limits, cell, keeper)
+            proof = prove(solver, problem, found, limits, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
         tested = [_tested(prepared, tree) for tree in trees]
         solution = found.solution
@@ -181,45 +181,46 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
 
 
 def _search_tree(
-    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+    solver: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Found | str:
     """The best tree at the cell's λ, or what is wrong with the one that was found."""
-    lam, start = Fraction(cell.lam), cell.start
-    if asks_proof(cell.options) and start is not None and start.gap == 0:
+    lam, checkpoint = Fraction(cell.lam), cell.checkpoint
+    if asks_proof(cell.options) and checkpoint is not None and checkpoint.gap == 0:
         # Its search had ended; what was interrupted is the writing of its certificate.
-        solution = Solved(lam, Fraction(start.lower_bound), Tree.from_json(start.tree)).recall(
-            problem, cell.solver, cell.solver_version
-        )
+        known = Solved(lam, Fraction(checkpoint.lower_bound), Tree.from_json(checkpoint.tree))
+        solution = known.recall(problem, cell.solver, cell.solver_version)
         if solution is not None:
-            return Found(rows.with_effort(solution, start), None)
-    solution = _solve(engine, problem, lam, limits, cell, keeper)
+            return Found(rows.with_effort(solution, checkpoint), None)
+    solution = _solve(solver, problem, lam, limits, cell, keeper)
     keeper.end(solution)
     complaint = disagreement(problem, solution, lam, limits)
-    return complaint or Found(rows.resumed(solution, start, keeper.resumed()), None)
+    return complaint or Found(rows.resumed(solution, checkpoint, keeper.resumed()), None)
 
 
 def _solve(
-    engine: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
+    solver: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
-    start, monitor, state = rows.start_tree(cell.start), keeper.monitor(), keeper.received()
+    tree, monitor, state = rows.initial_tree(cell.checkpoint), keeper.monitor(), keeper.received()
     if cell.incumbent is not None:
-        start = Tree.from_json(cell.incumbent)
+        tree = Tree.from_json(cell.incumbent)
     with keeper.on_time(limits.seconds):
         if state is not None:
             try:
-                return engine.solve(problem, lam, limits, start=start, monitor=monitor, state=state)
+                return solver.solve(
+                    problem, lam, limits, initial_tree=tree, monitor=monitor, state=state
+                )
             except InputError as error:
                 keeper.reject(str(error))
-        return engine.solve(problem, lam, limits, start=start, monitor=monitor)
+        return solver.solve(problem, lam, limits, initial_tree=tree, monitor=monitor)
 
 
 def _search_path(
-    engine: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
+    solver: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Found | str:
     """The λ-path from the cell's λ on, or what is wrong with the one that was found."""
-    lam, start = Fraction(cell.lam), cell.start
-    known = parse_solves(start.path if start else None)
-    path, first = _solve_path(engine, problem, limits, cell, keeper, known)
+    lam, checkpoint = Fraction(cell.lam), cell.checkpoint
+    known = parse_solves(checkpoint.path if checkpoint else None)
+    path, first = _solve_path(solver, problem, limits, cell, keeper, known)
     complaint = path_disagreement(problem, path, lam) or next(
         (c for tree in path.trees if (c := beyond_limits(tree, cell.solver, limits))), None
     )
@@ -229,13 +230,13 @@ def _search_path(
     if first is not None:
         solution = replace(solution, trace=first.trace, extra=first.extra)
     keeper.end(solution)
-    if start is not None:
-        solution = rows.with_effort(solution, start, keeper.resumed())
+    if checkpoint is not None:
+        solution = rows.with_effort(solution, checkpoint, keeper.resumed())
     return Found(solution, path)
 
 
 def _solve_path(
-    engine: Solver,
+    solver: Solver,
     problem: Problem,
     limits: Limits,
     cell: Cell,
@@ -248,7 +249,7 @@ def _solve_path(
     then what an earlier attempt has solved is made use of where this one does not come to its end.
     """
     lam, named = Fraction(cell.lam), (cell.solver, cell.solver_version)
-    series = ResumedSeries(problem, engine.series(problem), known, *named)
+    series = ResumedSeries(problem, solver.series(problem), known, *named)
     if known and series.carries(limits) and all(one.is_step for one in known):
         whole = recalled_path(problem, lam, known, *named)
         if whole.status is Status.OPTIMAL:  # what was interrupted is the making of its certificate
@@ -260,7 +261,7 @@ def _solve_path(
             path = find_path(problem, lam, series, limits, monitor, state)
         except StateError as error:
             keeper.reject(str(error))
-            series = ResumedSeries(problem, engine.series(problem), known, *named)
+            series = ResumedSeries(problem, solver.series(problem), known, *named)
             keeper.follow_path(series.dump)
             path = find_path(problem, lam, series, limits, monitor)
     if known and path.status is not Status.OPTIMAL and series.carries(limits):
@@ -312,11 +313,11 @@ def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
 def _remaining(cell: Cell) -> dict[str, Any]:
     """The cell's limits, less the time that an interrupted attempt has spent."""
     seconds = cell.limits.get("seconds")
-    if cell.start is None or seconds is None:
+    if cell.checkpoint is None or seconds is None:
         return cell.limits
     # A path must at least be told again what it has solved, which takes no search.
     least = _RECALL if asks_path(cell.options) else 0.0
-    return {**cell.limits, "seconds": max(least, seconds - cell.start.seconds)}
+    return {**cell.limits, "seconds": max(least, seconds - cell.checkpoint.seconds)}
 
 
 def _tested(prepared: Prepared, tree: Tree) -> dict[str, Any]:

@@ -23,14 +23,16 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Snapshot, Solver
+from solver.base import Capabilities, Solver
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.catalogue import SOLVERS
 from solver.engine import driver
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import objective
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
@@ -75,7 +77,7 @@ class _Leaf(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -241,7 +243,7 @@ class Stepper(_Leaf):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -266,7 +268,7 @@ class Stepper(_Leaf):
             time.sleep(0.05)
         else:
             bound = goal
-        _mark("started-anew" if start is None else "started-from-tree")
+        _mark("started-anew" if initial_tree is None else "started-from-tree")
         return self.answer(problem, lam, status, bound, time.perf_counter() - began)
 
 
@@ -287,7 +289,7 @@ class Counter(_Leaf):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -351,7 +353,7 @@ class Walker(Branches):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -362,7 +364,7 @@ class Walker(Branches):
             if monitor.stop():
                 break
             time.sleep(0.02)
-        found = super()._solve(problem, lam, limits, start, monitor, state)
+        found = super()._solve(problem, lam, limits, initial_tree, monitor, state)
         return replace(found, seconds=time.perf_counter() - began)
 
 
@@ -387,7 +389,7 @@ class Divider(_Leaf):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -396,7 +398,7 @@ class Divider(_Leaf):
         roots = range(-1, problem.n_features)
         first, last = (len(roots) * i // shard.number for i in (shard.index, shard.index + 1))
         _mark(f"shard-{shard.index}-of-{shard.number}")
-        if start is not None:
+        if initial_tree is not None:
             _mark(f"given-{shard.index}-of-{shard.number}")
         best, status = None, Status.OPTIMAL
         for root in roots[first:last]:
@@ -412,7 +414,7 @@ class Divider(_Leaf):
                 told = now
                 goal = _rank(problem, best, lam)[0]
                 monitor.snapshot(Snapshot(best, goal, Fraction(0), now - began, root, 1))
-        return self._found(problem, lam, best, start, status, time.perf_counter() - began)
+        return self._found(problem, lam, best, initial_tree, status, time.perf_counter() - began)
 
     def _fail(self, shard: Shard) -> None:
         folder = Path(os.environ[SCRATCH])
@@ -431,11 +433,11 @@ class Divider(_Leaf):
         problem: Problem,
         lam: Fraction,
         own: Tree | None,
-        start: Tree | None,
+        initial_tree: Tree | None,
         status: Status,
         seconds: float,
     ) -> Solution:
-        known = [tree for tree in (own, start) if tree is not None] or [problem.grow(-1)]
+        known = [tree for tree in (own, initial_tree) if tree is not None] or [problem.grow(-1)]
         tree = min(known, key=lambda t: _rank(problem, t, lam))
         goal, _ = _rank(problem, tree, lam)
         return Solution(

@@ -16,9 +16,9 @@ import pytest
 
 import solver
 import sweep
-from solver.base import Series
 from solver.branches import Branches
 from solver.path.path_search import find_path
+from solver.series import Series
 from sweep.datasets import load_dataset
 from sweep.store.state_file import read_about
 from sweep.store.status import sweep_status

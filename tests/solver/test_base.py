@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 import solver
 from solver import InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
+from solver.monitor import Monitor
+from solver.options import Option
 
 
 class Lazy(Solver):
@@ -36,7 +38,7 @@ class Lazy(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:

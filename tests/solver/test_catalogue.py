@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import solver
 from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
-from solver.base import STRUCTURAL_LIMITS, Monitor, Snapshot, Solver
+from solver.base import STRUCTURAL_LIMITS, Solver
 from solver.engine import driver
+from solver.monitor import Monitor, Snapshot
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
@@ -363,15 +364,15 @@ class TestContract:
         lam = data.draw(cost_scale(sum(table.weights)))
         problem = table.problem()
         other = data.draw(cost_scale(problem.total_weight))
-        start = kind(**options).solve(problem, other, free(kind)).tree
-        solution = kind(**options).solve(problem, lam, free(kind), start=start)
+        first = kind(**options).solve(problem, other, free(kind)).tree
+        solution = kind(**options).solve(problem, lam, free(kind), initial_tree=first)
         check_solution(problem, solution, lam, Limits())
         if kind.capabilities.proves:
             best = table.optimum(lam)
             assert solution.objective == best.objective
             assert lam == 0 or solution.splits == best.splits
-            stopped = kind(**options).solve(problem, lam, free(kind, nodes=0), start=start)
-            assert stopped.objective <= score(problem, start, lam).objective
+            stopped = kind(**options).solve(problem, lam, free(kind, nodes=0), initial_tree=first)
+            assert stopped.objective <= score(problem, first, lam).objective
 
     def test_refuses_what_it_cannot_do(self, kind: type[Solver], options: dict[str, Any]) -> None:
         multiway = Problem.from_codes([[0], [1], [2]], [0, 1, 1])

@@ -15,10 +15,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Monitor
 from solver.baselines.cart import Cart
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import Tree
@@ -74,13 +74,13 @@ class Meeter(Cart):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         if os.environ.get(CLASS) in (None, *problem.classes):
             meet()
-        return super()._solve(problem, lam, limits, start, monitor, state)
+        return super()._solve(problem, lam, limits, initial_tree, monitor, state)
 
 
 def dask_setup(worker: Any) -> None:

@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 from numba import njit
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Solver
+from solver.base import Capabilities, Solver
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
@@ -56,7 +57,7 @@ class Warmer(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:

@@ -11,13 +11,15 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from solver.base import Capabilities, Monitor, Option, Solver
+from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao.alternation import Alternation, Cut, Pricing
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.objective.exact import CostScale, objective
 from solver.objective.squared_error import in_unit_range
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Shape, Tree, shape_of
@@ -61,7 +63,7 @@ class Tao(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
@@ -72,8 +74,8 @@ class Tao(Solver):
             return late or monitor.stop()
 
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
-        if start is not None and _keeps(start, limits):
-            shapes.append(shape_of(start))
+        if initial_tree is not None and _keeps(initial_tree, limits):
+            shapes.append(shape_of(initial_tree))
 
         def cost(tree: Tree) -> tuple[Fraction, int]:
             return objective(tree.errors, tree.splits, problem.total_weight, lam), tree.splits

@@ -53,7 +53,7 @@ class PaperEngine:
         The lower bound, one of :data:`solver.quantbnb.paper.layout.BOUNDS`.
     pieces : int
         The paper's ``s``, at least 2.
-    start : Shape, optional
+    initial_tree : Shape, optional
         A tree within the limits to begin with; the paper begins with that of CART. None: grow one
         by the best stumps, which in regression is CART.
     room : int, optional
@@ -74,7 +74,7 @@ class PaperEngine:
         min_leaf: int = 1,
         bound: str = "w1",
         pieces: int = 3,
-        start: Shape | None = -1,
+        initial_tree: Shape | None = -1,
         room: int | None = None,
     ) -> None:
         self.table, self.arities = table, np.asarray(arities, np.int64)
@@ -85,9 +85,9 @@ class PaperEngine:
         self.search = PaperSearch(table, self.arities, self.params)
         if room is not None:
             self.search.allowed = min(self.search.allowed, room)
-        if start is None and len(self.arities):
-            start = self.search.greedy(self.search.order, depth).shape
-        self._best = min(self._priced(-1), self._priced(start or -1), key=self._cost)
+        if initial_tree is None and len(self.arities):
+            initial_tree = self.search.greedy(self.search.order, depth).shape
+        self._best = min(self._priced(-1), self._priced(initial_tree or -1), key=self._cost)
         self._lower, self._ended = 0.0, False
         self._work = self.search.solve(
             self.search.order, depth, self._cost(self._best), self._report

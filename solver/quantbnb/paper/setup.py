@@ -41,10 +41,10 @@ def begin(
     def out_of_time() -> bool:
         return limits.seconds is not None and time.perf_counter() - began > limits.seconds
 
-    start: Shape | None = None
+    initial_tree: Shape | None = None
     if problem.values is None:
         table = tabulate_classes(problem.codes, problem.counts)
-        start = greedy_tree(problem, cost_scale, constraints, out_of_time)
+        initial_tree = greedy_tree(problem, cost_scale, constraints, out_of_time)
     else:
         table = tabulate_squares(problem.codes, problem.counts[:, 0], problem.values)
     return PaperEngine(
@@ -54,6 +54,6 @@ def begin(
         min(constraints.depth, max(len(table.weights) - 1, 0)),
         constraints.min_leaf,
         bound,
-        start=start,
+        initial_tree=initial_tree,
         room=limits.bytes,
     )

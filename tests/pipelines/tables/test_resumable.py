@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 import pipelines.tables.resumable
 from pipelines.cli import treesweep
-from solver.base import Capabilities, Monitor, Option, Snapshot, Solver
+from solver.base import Capabilities, Solver
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import objective
+from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
@@ -47,12 +49,12 @@ class Counting(Solver):
         problem: Problem,
         lam: Fraction,
         limits: Limits,
-        start: Tree | None,
+        initial_tree: Tree | None,
         monitor: Monitor,
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         done = np.zeros(1, np.int64) if state is None else np.array(state["done"])
-        self.begun.append((int(done[0]), start))
+        self.begun.append((int(done[0]), initial_tree))
         most = STEPS if limits.nodes is None else min(limits.nodes, STEPS)
         while done[0] < most and not (monitor.stop() and done[0] >= 3):
             done += 1
@@ -91,7 +93,7 @@ def test_a_search_goes_on_from_its_file_until_it_is_proven(tmp_path: Path) -> No
     assert json.loads(third.stdout)["status"] == "optimal"
     assert json.loads(third.stdout)["seconds"] == 3.0
     assert [begun for begun, _ in Counting.begun] == [0, 4, 7]
-    assert [start is None for _, start in Counting.begun] == [True, False, False]
+    assert [initial_tree is None for _, initial_tree in Counting.begun] == [True, False, False]
     assert not path.exists()
     assert "goes on with it" not in run(path).stdout
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Problem, get_solver
-from solver.base import Monitor
+from solver.monitor import Monitor
 from solver.verify.certificate import Certificate, Claim
 from solver.verify.checker import Refused, check
 from tests.strategies import Table, cost_scale, tables

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Monitor
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels.state import HAS_JOINT, N_COLUMNS
@@ -15,6 +14,7 @@ from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
 from solver.kernels.bit_table import tabulate
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from tests import naive
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Monitor
 from solver.branches.engine import ThresholdEngine
 from solver.branches.solver import Branches
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.trees.tree import shape_of
 from solver.verify.scorer import score
@@ -47,19 +47,19 @@ def test_an_incumbent_changes_nothing_but_the_anytime_answer(hard):
     assert alone.status == "optimal"
     seen = []
     solver.solve(hard, lam, monitor=Monitor(snapshot=seen.append, interval=0.0))
-    again = solver.solve(hard, lam, start=alone.tree)
+    again = solver.solve(hard, lam, initial_tree=alone.tree)
     assert again.tree == alone.tree
     assert again.iterations == alone.iterations
     for snapshot in seen:
         assert snapshot.lower_bound <= alone.objective <= snapshot.objective
-        assert solver.solve(hard, lam, start=snapshot.tree).tree == alone.tree
+        assert solver.solve(hard, lam, initial_tree=snapshot.tree).tree == alone.tree
 
 
 def test_a_stopped_search_starts_again_from_its_incumbent(hard):
     lam = Fraction(1, 400)
     first = solver.solve(hard, lam, limits=Limits(nodes=2000))
     assert first.status == "node_limit"
-    second = solver.solve(hard, lam, limits=Limits(nodes=1), start=first.tree)
+    second = solver.solve(hard, lam, limits=Limits(nodes=1), initial_tree=first.tree)
     assert second.objective <= first.objective
 
 
@@ -129,7 +129,7 @@ def test_options_of_mode_full_are_refused_in_mode_paper(hard):
 def test_an_incumbent_beyond_the_limits_is_not_used(hard):
     deep = solver.solve(hard, Fraction(1, 200), limits=Limits(nodes=2000)).tree
     assert deep.depth > 2
-    shallow = solver.solve(hard, Fraction(1, 200), limits=Limits(depth=2), start=deep)
+    shallow = solver.solve(hard, Fraction(1, 200), limits=Limits(depth=2), initial_tree=deep)
     assert shallow.depth <= 2
     assert shallow.status == "optimal"
 
@@ -179,7 +179,7 @@ def test_a_chain_of_a_thousand_splits_can_be_an_incumbent():
     problem = Problem.from_codes(np.eye(1200, dtype=int), np.arange(1200) % 2)
     chain = solver.solve(problem, 0, "cart").tree
     assert chain.depth > 500
-    solution = solver.solve(problem, "0.0001", start=chain, limits=Limits(nodes=2))
+    solution = solver.solve(problem, "0.0001", initial_tree=chain, limits=Limits(nodes=2))
     assert solution.objective <= Fraction(chain.splits, 10_000)
 
 

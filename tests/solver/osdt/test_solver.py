@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Problem
-from solver.base import Monitor
+from solver.monitor import Monitor
 from solver.objective.exact import CostScale
 from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
@@ -118,13 +118,15 @@ def test_a_tree_to_begin_with_bounds_the_search_and_does_not_change_the_answer(
     assert alone.status == "optimal"
     seen: list[Any] = []
     solver.solve(hard, LAM, "osdt", monitor=Monitor(snapshot=seen.append, interval=0.0), **choice)
-    again = solver.solve(hard, LAM, "osdt", start=alone.tree, **choice)
+    again = solver.solve(hard, LAM, "osdt", initial_tree=alone.tree, **choice)
     assert again.tree == alone.tree
     assert again.extra["trees_evaluated"] <= alone.extra["trees_evaluated"]
     assert seen
     for snapshot in seen:
         assert snapshot.lower_bound <= alone.objective <= snapshot.objective
-        assert solver.solve(hard, LAM, "osdt", start=snapshot.tree, **choice).tree == alone.tree
+        assert (
+            solver.solve(hard, LAM, "osdt", initial_tree=snapshot.tree, **choice).tree == alone.tree
+        )
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)

@@ -153,7 +153,7 @@ def test_a_start_changes_nothing_but_what_is_known_early():
     problem = scattered(9, 2, seed=5)
     solver = Proper(rules="hyperplane", mode="paper")
     once = solver.solve(problem, LOW, TWO)
-    assert solver.solve(problem, LOW, TWO, start=once.tree).tree == once.tree
+    assert solver.solve(problem, LOW, TWO, initial_tree=once.tree).tree == once.tree
 
 
 def test_thinning_belongs_to_mode_paper():

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver.base import Monitor, Snapshot
 from solver.errors import InputError
 from solver.limits import Limits
+from solver.monitor import Monitor, Snapshot
 from solver.problem.problem import Problem
 from solver.proper import Proper
 from solver.proper.engine import FAMILIES
@@ -105,7 +105,7 @@ def test_parts_give_the_same_tree(
     parts: list[Solution] = []
     best = None
     for index in reversed(range(number)) if hand_over else range(number):
-        part = own.part(Shard(index, number)).solve(problem, lam, limits, start=best)
+        part = own.part(Shard(index, number)).solve(problem, lam, limits, initial_tree=best)
         parts.append(part)
         if hand_over and (best is None or part.objective < score(problem, best, lam).objective):
             best = part.tree
@@ -218,7 +218,7 @@ def test_a_tree_that_is_as_good_does_not_choose_the_answer() -> None:
     other = problem.grow((high, ((low, (-1, -1)), -1)))
     assert other.errors == whole.errors
     for start in (*(part.tree for part in parts), other):
-        assert own.solve(problem, lam, TWO, start=start).tree == whole.tree
+        assert own.solve(problem, lam, TWO, initial_tree=start).tree == whole.tree
 
 
 def test_the_memo_is_counted_before_it_is_taken() -> None:

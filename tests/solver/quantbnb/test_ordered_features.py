@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from solver import Limits, Problem, solve
-from solver.base import Monitor, Snapshot
 from solver.features.node_tests import ThresholdTest
+from solver.monitor import Monitor, Snapshot
 from solver.quantbnb.ordered_features import Columns
 from solver.verify.scorer import score
 
@@ -61,7 +61,7 @@ def test_the_answer_is_in_the_problems_own_tests(frame: pd.DataFrame, encoding: 
     monitor = Monitor(snapshot=seen.append, interval=0.0)
     lam, limits = Fraction(1, 200), Limits(depth=3)
     first = solve(problem, lam, "quantbnb", limits, monitor=monitor)
-    again = solve(problem, lam, "quantbnb", limits, start=first.tree)
+    again = solve(problem, lam, "quantbnb", limits, initial_tree=first.tree)
     assert first.tree == again.tree
     for tree in [first.tree, *(snapshot.tree for snapshot in seen)]:
         assert score(problem, tree, lam).errors == tree.errors

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import solver
-from solver.base import Monitor
 from solver.branches import Branches
+from solver.monitor import Monitor
 from solver.path.path_search import find_path
 from solver.solution import Solution, Status
 from sweep.rows.path_columns import path_columns

@@ -120,7 +120,7 @@ def test_a_stopped_path_goes_on_and_loses_nothing(
     assert (row["status"], row["seconds"], row["proof"]) == ("stopped", 3.0, None)
     start = checkpoint_of(row)
     before, slow.solved_at[:] = slow.solved_at[:2], []
-    again = solved(prepared, replace(cell, start=start), "test")
+    again = solved(prepared, replace(cell, checkpoint=start), "test")
     assert again["status"] == "optimal"
     assert not set(before) & set(slow.solved_at)
     assert again["seconds"] == 3.0 + len(slow.solved_at)
@@ -138,7 +138,7 @@ def test_a_path_whose_time_is_used_up_still_knows_what_it_had_solved(
     monkeypatch.setattr(Slow, "run", "test-uses-up-its-time")
     cell = replace(cells[0], solver="slow")
     row = solved(prepared, cell, slow.run)
-    late = replace(cell, start=checkpoint_of(row), limits={"seconds": 2.0})
+    late = replace(cell, checkpoint=checkpoint_of(row), limits={"seconds": 2.0})
     again = solved(prepared, late, "test")
     known = {point["lam"]: Fraction(point["lower_bound"]) for point in row["path_points"]}
     found = {point["lam"]: Fraction(point["lower_bound"]) for point in again["path_points"]}
@@ -162,7 +162,7 @@ def test_a_run_stopped_at_its_proof_needs_no_search_again(
     assert (row["status"], row["error"], row["proof"]) == ("stopped", None, None)
     monkeypatch.setattr(Slow, "run", "")
     slow.solved_at.clear()
-    again = solved(prepared, replace(cell, start=checkpoint_of(row)), "test")
+    again = solved(prepared, replace(cell, checkpoint=checkpoint_of(row)), "test")
     assert slow.solved_at == []
     assert (again["status"], again["error"]) == ("optimal", None)
     assert again["proof"] is not None
@@ -249,7 +249,7 @@ def test_what_is_solved_of_a_path_is_in_its_checkpoints(
     monkeypatch.setattr(tasks, "_worker", lambda: listening)
     monkeypatch.setattr(checkpointing, "SHELF", Shelf())
     start = Checkpoint(cells[0].key, "{}", "1/2", "1/2", 7.0, 11, path="[]")
-    cell = replace(cells[0], solver="slow", start=start)
+    cell = replace(cells[0], solver="slow", checkpoint=start)
     tasks.solve_cell(prepared, cell, Run("test", checkpoint_seconds=0.0))
     found = [Checkpoint(**m["checkpoint"]) for m in listening.told if m["kind"] == "snapshot"]
     numbers = [len(parse_solves(checkpoint.path)) for checkpoint in found]

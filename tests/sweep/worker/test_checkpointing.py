@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from solver.base import Snapshot
+from solver.monitor import Snapshot
 from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
@@ -91,7 +91,7 @@ def keeper_of(worker: Any, cell: Cell = CELL, **more: Any) -> tuple[Keeper, Call
 
 def test_a_keeper_offers_states_one_at_a_time(worker: Any) -> None:
     start = Checkpoint("k", "{}", "1/2", "3/8", 100.0, 40)
-    _, snapshot = keeper_of(worker, replace(CELL, start=start))
+    _, snapshot = keeper_of(worker, replace(CELL, checkpoint=start))
     snapshot(seen(1, 30.0))
     assert worker.kinds() == ["snapshot", "state"]
     token = worker.told[1]["token"]

@@ -145,7 +145,7 @@ def start_for(cell: Cell, solution: solver.Solution, bound: str) -> Cell:
     start = Checkpoint(
         cell.key, solution.tree.to_json(), str(solution.objective), bound, 7.0, 11, 13
     )
-    return replace(cell, start=start, limits={"seconds": 10.0})
+    return replace(cell, checkpoint=start, limits={"seconds": 10.0})
 
 
 def test_an_interrupted_run_goes_on_with_its_tree_time_and_bound(
@@ -299,8 +299,8 @@ def test_what_a_solver_reports_beside_is_stored_with_its_row(talk: Any) -> None:
 def test_of_a_resumed_run_it_is_what_the_last_attempt_reported(
     talk: Any, honest: solver.Solution, cells: list[Cell]
 ) -> None:
-    start = start_for(cells[0], honest, "0").start
-    row = talk({"seconds_to_optimum": 0.5}, start=start)
+    start = start_for(cells[0], honest, "0").checkpoint
+    row = talk({"seconds_to_optimum": 0.5}, checkpoint=start)
     assert row["seconds"] > 7
     assert row["extra"] == '{"seconds_to_optimum":0.5}'
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from solver import Limits, Problem, regularization_path, solve
-from solver.base import Monitor
+from solver.monitor import Monitor
 from solver.trees.pruning import prunings
 from solver.verify.scorer import score
 from tests.strategies import random_table
@@ -92,10 +92,10 @@ def test_a_start_may_be_better_than_cart() -> None:
     table = random_table(3, max_rows=60, max_features=6, max_arity=2, max_classes=3)
     problem, limits = table.problem(), Limits(depth=2)
     best = solve(problem, "0.01", "branches", limits)
-    assert solve(problem, "0.01", "tao", limits, start=best.tree).objective == best.objective
+    assert solve(problem, "0.01", "tao", limits, initial_tree=best.tree).objective == best.objective
     deep = solve(problem, 0, "branches").tree
     assert deep.depth > 2
-    assert solve(problem, 0, "tao", limits, start=deep).depth <= 2
+    assert solve(problem, 0, "tao", limits, initial_tree=deep).depth <= 2
 
 
 def test_a_stopped_one_has_pruned() -> None:

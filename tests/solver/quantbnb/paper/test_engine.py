@@ -196,7 +196,7 @@ def test_a_tree_that_is_good_enough_ends_the_search():
 def test_a_tree_to_start_with_is_the_first_upper_bound():
     codes, counts, arities = random_classes(5, 200, 4, 50, 2)
     best = finish(classifier(codes, counts, arities))
-    helped = classifier(codes, counts, arities, start=best.shape())
+    helped = classifier(codes, counts, arities, initial_tree=best.shape())
     assert helped.upper_bound == best.upper_bound
     finish(helped)
     assert helped.upper_bound == best.upper_bound
@@ -224,7 +224,7 @@ def test_regression_begins_with_cart():
     values = rng.normal(size=(80, 1)) + (codes[:, :1] > 30)
     table = tabulate_squares(codes, np.ones(80, np.int64), values)
     cost_scale = SquaredCostScale(Fraction(0), 80, Fraction(1, 2**30))
-    engine = PaperEngine(table, np.full(3, 80), cost_scale, 3, start=None)
+    engine = PaperEngine(table, np.full(3, 80), cost_scale, 3, initial_tree=None)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(codes, values)
     assert engine.upper_bound == pytest.approx(((values[:, 0] - model.predict(codes)) ** 2).sum())
 
@@ -293,8 +293,8 @@ def test_published_accuracies(shared_data, name, depth):
     """Table 6, to the printed digit, and the same from CART as from nothing."""
     figures = pd.read_csv(shared_data / "published-quantbnb.csv", index_col="dataset")
     codes, counts, arities = published(shared_data, name)
-    start, accuracy = cart(codes, counts, arities, depth)
-    engine = classifier(codes, counts, arities, depth=depth, start=start)
+    initial_tree, accuracy = cart(codes, counts, arities, depth)
+    engine = classifier(codes, counts, arities, depth=depth, initial_tree=initial_tree)
     assert 1 - engine._best.loss / len(codes) == pytest.approx(accuracy)
     finish(engine, 2000)
     reached = round(100 * (1 - engine._best.loss / len(codes)), 1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver import Limits, Problem, Status
-from solver.base import Monitor, Snapshot
+from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import objective
 from solver.verify.scorer import score
 from tests.naive import least_squares_cost

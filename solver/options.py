@@ -1,0 +1,51 @@
+"""An option of a solver, and the check of its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from solver.errors import InputError
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a solver.
+
+    Parameters
+    ----------
+    default : Any
+    allowed : tuple, optional
+        The values it may take; None leaves it to ``kind``.
+    kind : type or tuple of types
+    minimum : int, optional
+        The least value of a number.
+    """
+
+    default: Any
+    doc: str
+    allowed: tuple[Any, ...] | None = None
+    kind: type | tuple[type, ...] = str
+    minimum: int | None = None
+
+    def check(self, solver: str, name: str, value: Any) -> None:
+        """Refuse a value that the option cannot take.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.allowed is not None:
+            if value not in self.allowed or isinstance(value, bool) != isinstance(
+                self.default, bool
+            ):
+                values = ", ".join(map(str, self.allowed))
+                raise InputError(
+                    f"option {name} = {value!r} of solver {solver!r} must be one of {values}"
+                )
+            return
+        least = self.minimum
+        too_small = least is not None and isinstance(value, (int, float)) and value < least
+        flag = isinstance(value, bool) and self.kind is not bool
+        if flag or too_small or not isinstance(value, self.kind):
+            raise InputError(f"option {name} = {value!r} of solver {solver!r}: {self.doc}")

@@ -1,0 +1,118 @@
+"""Solves of one problem at one λ after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from solver.errors import InputError, StateError
+from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.problem.problem import Problem
+from solver.solution import Solution
+from solver.trees.tree import Tree
+
+
+class Solve(Protocol):
+    """Solves one problem at one λ after the other, see :meth:`solver.base.Solver.series`."""
+
+    def __call__(
+        self,
+        lam: Fraction,
+        limits: Limits,
+        initial_tree: Tree | None = None,
+        monitor: Monitor | None = None,
+    ) -> Solution:
+        """The best tree at a λ, as :meth:`solver.base.Solver.solve` has it."""
+
+
+class Solves(Protocol):
+    """What a series needs of a solver."""
+
+    def solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits | None = None,
+        *,
+        initial_tree: Tree | None = None,
+        monitor: Monitor | None = None,
+        state: Mapping[str, NDArray[Any]] | None = None,
+    ) -> Solution:
+        """The best tree, see :meth:`solver.base.Solver.solve`."""
+
+
+class Series:
+    """A solver's solves of one problem at one λ after the other, which can go on elsewhere.
+
+    Parameters
+    ----------
+    solver : Solves
+    problem : Problem
+    """
+
+    def __init__(self, solver: Solves, problem: Problem) -> None:
+        self.solver, self.problem = solver, problem
+        self._saved: Mapping[str, NDArray[Any]] = {}
+
+    def __call__(
+        self,
+        lam: Fraction,
+        limits: Limits,
+        initial_tree: Tree | None = None,
+        monitor: Monitor | None = None,
+    ) -> Solution:
+        """The best tree at a λ, see :class:`Solve`.
+
+        The state in its snapshots is that of the series.
+
+        Raises
+        ------
+        StateError
+            If the solver cannot go on from the state that was given to :meth:`restore`.
+        """
+        saved, self._saved = self._saved, {}
+        try:
+            return self.solver.solve(
+                self.problem,
+                lam,
+                limits,
+                initial_tree=initial_tree,
+                monitor=monitor,
+                state=saved or None,
+            )
+        except InputError as error:
+            if not saved:
+                raise
+            raise StateError(str(error)) from None
+
+    def carries(self, limits: Limits) -> bool:
+        """Whether a solve learns from those before it.
+
+        Which of several equally good trees it gives may then depend on them: it gives the same
+        tree only after the same solves, or from a state.
+        """
+        return False
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """What the next solve needs of those before it; None if that cannot be told."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where another series ended, before the first solve.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            From :meth:`state`, or from a snapshot of a solve. The next solve must then be that
+            one: the same λ, limits on the tree and start.
+
+        Raises
+        ------
+        StateError
+            If the solver cannot go on from it.
+        """
+        self._saved = state
