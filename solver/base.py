@@ -21,7 +21,7 @@ from solver.problem.problem import Problem
 from solver.series import Series, Solve
 from solver.shards import Shard
 from solver.solution import Solution
-from solver.trees.tree import Task, Tree
+from solver.trees.tree import TaskType, Tree
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Capabilities:
     needs: frozenset[str] = frozenset()
     proves: bool = True
     resumes: bool = False
-    tasks: frozenset[Task] = frozenset({"classification"})
+    tasks: frozenset[TaskType] = frozenset({"classification"})
     shards: bool = False
 
 
@@ -125,7 +125,7 @@ class Solver(ABC):
         feature_kind: str,
         n_classes: int | None,
         limits: Limits,
-        task: Task = "classification",
+        task: TaskType = "classification",
     ) -> None:
         """Refuse what the solver cannot do.
 

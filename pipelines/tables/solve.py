@@ -23,7 +23,7 @@ from solver.path.path import Path as LamPath
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.solution import Solution
-from solver.trees.tree import Task, Tree
+from solver.trees.tree import TaskType, Tree
 from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
 
 
@@ -59,7 +59,7 @@ class Request:
     data: str
     lam: str
     target: str | Sequence[str] | None = None
-    task: Task | None = None
+    task: TaskType | None = None
     encoding: str = "onehot"
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = "branches"

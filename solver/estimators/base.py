@@ -28,7 +28,7 @@ from solver.objective.weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
 from solver.solution import Status
-from solver.trees.tree import Task
+from solver.trees.tree import TaskType
 
 _AUTO = ("quantiles", {"k": 8})
 
@@ -41,7 +41,7 @@ class SparseTree(BaseEstimator):
     """
 
     _solver: ClassVar[str]
-    _task: ClassVar[Task] = "classification"
+    _task: ClassVar[TaskType] = "classification"
     _remedy: ClassVar[str] = "or use fewer bins (encoding_options={'k': …})"
     """What else helps where a limit has ended the search."""
 

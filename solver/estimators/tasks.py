@@ -18,7 +18,7 @@ from solver.features.columns import is_missing
 from solver.features.number_format import count
 from solver.features.values import as_floats, key_of, lost_number
 from solver.problem.target import read_labels
-from solver.trees.tree import Task
+from solver.trees.tree import TaskType
 
 
 class SparseTreeClassifier(ClassifierMixin, SparseTree):
@@ -95,7 +95,7 @@ def _labels_like(y: Any, labels: tuple[Any, ...]) -> NDArray[Any]:
 class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
     """Predicts numbers; see :class:`solver.QuantBnBRegressor`."""
 
-    _task: ClassVar[Task] = "regression"
+    _task: ClassVar[TaskType] = "regression"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The mean of the training rows at every row's leaf.

@@ -17,7 +17,7 @@ from solver.features.ordered_values import Scale
 from solver.features.values import Category
 from solver.objective.squared_error import check_targets
 from solver.problem.target import check_classes
-from solver.trees.tree import Task
+from solver.trees.tree import TaskType
 
 MANY_CODES = 2**16
 """Codes that are neither named nor given tests may be more only where there are more rows."""
@@ -118,7 +118,7 @@ def read_classes(classes: Sequence[Any] | None, labels: NDArray[Any]) -> tuple[A
 
 
 def read_target(
-    target: ArrayLike, names: Sequence[str], task: Task
+    target: ArrayLike, names: Sequence[str], task: TaskType
 ) -> tuple[NDArray[np.float64] | None, NDArray[Any]]:
     """The targets of regression, or None, and a class for every row, which is then 0."""
     if task == "classification":
@@ -127,7 +127,7 @@ def read_target(
     return values, np.zeros(len(values), np.int64)
 
 
-def output_names(names: str | Sequence[str], target: ArrayLike, task: Task) -> tuple[str, ...]:
+def output_names(names: str | Sequence[str], target: ArrayLike, task: TaskType) -> tuple[str, ...]:
     """A name for every target."""
     given = (names,) if isinstance(names, str) else tuple(names)
     shape = np.shape(target)

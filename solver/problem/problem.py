@@ -34,7 +34,7 @@ from solver.problem.from_codes import (
     read_target,
 )
 from solver.problem.target import read_labels, read_targets
-from solver.trees.tree import Node, Shape, Task, Tree, columns_read
+from solver.trees.tree import Node, Shape, TaskType, Tree, columns_read
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Problem:
         target: str | Sequence[str],
         encoding: str = "onehot",
         *,
-        task: Task = "classification",
+        task: TaskType = "classification",
         weights: ArrayLike | None = None,
         columns: Mapping[str, Override] | None = None,
         classes: Sequence[Any] | None = None,
@@ -215,7 +215,7 @@ class Problem:
         columns: dict[str, ColumnSpec] | None = None,
         target_name: str | Sequence[str] = "target",
         encoding: str = "codes",
-        task: Task = "classification",
+        task: TaskType = "classification",
         ordered: bool = False,
     ) -> Problem:
         """Build a problem from a matrix of codes 0, 1, … and target codes 0, 1, …
@@ -294,7 +294,7 @@ class Problem:
         )
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TaskType:
         """``classification`` or ``regression``."""
         return "classification" if self.values is None else "regression"
 
@@ -514,7 +514,7 @@ class Problem:
 
 
 def target_names(
-    target: str | Sequence[str], columns: Sequence[str] | pd.Index[Any], task: Task
+    target: str | Sequence[str], columns: Sequence[str] | pd.Index[Any], task: TaskType
 ) -> tuple[str, ...]:
     """The target columns of a table.
 

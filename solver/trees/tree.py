@@ -19,7 +19,7 @@ from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.values import Category
 
-Task: TypeAlias = Literal["classification", "regression"]
+TaskType: TypeAlias = Literal["classification", "regression"]
 
 FORMAT = "treesweep-tree"
 VERSION = 2
@@ -98,7 +98,7 @@ class Tree:
     weight_scale: Fraction | None = field(default=None, compare=False)
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TaskType:
         """``classification`` or ``regression``."""
         return "regression" if self.outputs else "classification"
 

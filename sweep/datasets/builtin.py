@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.trees.tree import Task
+from solver.trees.tree import TaskType
 from sweep.datasets.rules import CAR, NURSERY, car_rule, nursery_rule
 
 TARGET = "target"
@@ -47,7 +47,7 @@ class Builtin:
     make: Callable[[], pd.DataFrame]
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TaskType:
         """``classification`` or ``regression``."""
         return "classification" if self.classes else "regression"
 

@@ -19,7 +19,7 @@ from solver.errors import InputError
 from solver.features.columns import ColumnSpec, check_overrides, text_names
 from solver.features.values import Category
 from solver.problem.target import read_labels, read_targets
-from solver.trees.tree import Task
+from solver.trees.tree import TaskType
 from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
@@ -50,7 +50,7 @@ class Dataset:
     targets: tuple[str, ...]
     columns: dict[str, Any]
     digest: str
-    task: Task = "classification"
+    task: TaskType = "classification"
     test: tuple[str, Category] | None = None
 
     @classmethod
@@ -60,7 +60,7 @@ class Dataset:
         frame: pd.DataFrame,
         target: str | Sequence[str],
         columns: Mapping[str, Any] | None = None,
-        task: Task = "classification",
+        task: TaskType = "classification",
         test: tuple[str, Category] | None = None,
     ) -> Dataset:
         """Check a table and drop what is to be dropped.
@@ -215,7 +215,7 @@ def table_digest(
     frame: pd.DataFrame,
     targets: str | Sequence[str],
     columns: Mapping[str, Any],
-    task: Task = "classification",
+    task: TaskType = "classification",
     test: tuple[str, Category] | None = None,
 ) -> str:
     """SHA-256 of what determines a dataset's results.

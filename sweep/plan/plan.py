@@ -24,7 +24,7 @@ from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.shards import Shard
-from solver.trees import tree
+from solver.trees.tree import TaskType
 from sweep import datasets
 from sweep.datasets.reference import DatasetRef, parse_reference
 from sweep.plan.task_keys import KeyMaker, canonical
@@ -51,7 +51,7 @@ class NodeInfo:
     n_train: int
     n_test: int
     n_classes: int
-    task: tree.Task
+    task: TaskType
     encoding: str
     encoding_options: str
     fold: int | None

@@ -35,7 +35,7 @@ class Params(NamedTuple):
     child_order : int
         LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN: which open child of a split is entered.
     pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent : bool
-        The bounds of the search, one switch each.
+        The ideas of the search, one switch each.
     """
 
     error: int
