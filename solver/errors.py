@@ -28,3 +28,12 @@ class StateError(InputError):
 
 class UnsupportedError(InputError):
     """A solver or an encoding cannot do what is asked of it, e.g. CART a multiway split."""
+
+
+def one_line(what: BaseException | str, length: int | None = None) -> str:
+    """An error's message, or a text, on one line and cut to a length.
+
+    An error without a message gives the name of its type.
+    """
+    text = " ".join(str(what).split())[:length]
+    return text or ("" if isinstance(what, str) else type(what).__name__)

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client
+from distributed import Client, Security
 
 from pipelines.report import write_report
 from solver.errors import InputError
 from solver.trees.tree import Tree
 from sweep.clusters import Local, load_cluster, open_cluster
-from sweep.clusters.run_keys import security_in_memory
 from sweep.datasets import load_dataset
 from sweep.datasets.packing import unpack
 from sweep.graph.engine import run_sweep
@@ -46,7 +45,7 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 
 MAY_START = {
     "sweep/plan/versions.py",  # git, with fixed words
-    "sweep/clusters/slurmcluster.py",  # squeue and scancel, with numbers of jobs
+    "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/background/detached.py",  # this Python, with our own command
     "pipelines/background/remote.py",  # holds what the one before has started
 }
@@ -309,7 +308,7 @@ def test_other_users_of_this_machine_cannot_use_a_local_cluster() -> None:
     with open_cluster(Local(workers=1)) as client:
         address = client.scheduler.address
         assert address.startswith("tls://127.0.0.1:")
-        for other in (security_in_memory(), None):
+        for other in (Security.temporary(), None):
             with pytest.raises((OSError, ValueError, RuntimeError, TypeError)):
                 where = address if other else address.replace("tls://", "tcp://")
                 Client(where, security=other, timeout=3, set_as_default=False)

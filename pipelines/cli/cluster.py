@@ -47,8 +47,7 @@ def certs(folder: Path, hosts: tuple[str, ...], days: int, ca: Path | None) -> N
 def check(file: Path, dry_run: bool) -> ExitCode:
     """Start or reach the cluster of a file, say who works there, and leave it."""
     from pipelines.progress.display import show_bytes
-    from sweep.clusters import load_cluster
-    from sweep.clusters.connection_test import check_cluster
+    from sweep.clusters import check_cluster, load_cluster
 
     config = load_cluster(file)
     if dry_run:

@@ -10,7 +10,7 @@ from typing import Literal
 from distributed import Client, Security
 from pydantic import Field, field_validator, model_validator
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.clusters.base import Cluster
 from sweep.clusters.validators import PrivateKey
 from sweep.clusters.worker_admission import check_workers
@@ -83,7 +83,7 @@ class Address(Cluster):
 
     def _complaint(self, error: Exception) -> str:
         """Why the scheduler cannot be reached, and what may help."""
-        why = " ".join(str(error).split())[:120]
+        why = one_line(error, 120)
         if isinstance(error, ssl.SSLError) or "SSL" in why:
             return (
                 f"the scheduler at {self.address} and this side do not accept each other's "

@@ -1,21 +1,25 @@
-"""Reading ``cluster.yaml``, and opening what it describes."""
+"""Read ``cluster.yaml``; open, reach or check the cluster that it describes."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import dask
 from distributed import Client
 
+from solver.errors import InputError
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
-from sweep.clusters.kubernetes import Kubernetes
 from sweep.clusters.local import Local
 from sweep.clusters.slurm import Slurm
 from sweep.clusters.ssh import Ssh
+from sweep.clusters.worker_admission import cannot_run
+from sweep.plan.versions import difference, fingerprint
 from sweep.spec.yaml_reader import read_yaml, validate
 
 KINDS: Mapping[str, type[Cluster]] = {
@@ -23,9 +27,33 @@ KINDS: Mapping[str, type[Cluster]] = {
     "address": Address,
     "ssh": Ssh,
     "slurm": Slurm,
-    "kubernetes": Kubernetes,
 }
 """The model of each kind of cluster."""
+
+
+_SETTLE_SECONDS = 3.0
+_POLL = 0.2
+
+
+@dataclass(frozen=True)
+class CheckedHost:
+    """A machine, and what is known of it.
+
+    Parameters
+    ----------
+    host : str
+    workers : int
+        How many workers of it have come.
+    memory : int
+        Bytes that they may use, all together.
+    differs : str or None
+        What is installed there in another version than here.
+    """
+
+    host: str
+    workers: int
+    memory: int
+    differs: str | None
 
 
 def load_cluster(path: str | Path) -> Cluster:
@@ -78,6 +106,46 @@ def reach_cluster(config: Cluster) -> None:
     """
     with dask.config.set(config.settings()), _quiet():
         config.reach()
+
+
+def check_cluster(config: Cluster) -> list[CheckedHost]:
+    """Open a cluster, look who comes, and close it.
+
+    Returns
+    -------
+    list of CheckedHost
+        Machines with at least one worker. It is not waited for all of them: those are counted
+        that have come a few seconds after the first.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, no worker comes, or a worker cannot run treesweep.
+    """
+    with open_cluster(config) as client:
+        deadline = time.monotonic() + config.worker_timeout
+        last, since = 0, time.monotonic()
+        while not last or time.monotonic() - since < _SETTLE_SECONDS:
+            now = len(client.scheduler_info(n_workers=-1).get("workers", {}))
+            if now != last:
+                last, since = now, time.monotonic()
+            if time.monotonic() > deadline:
+                raise InputError(f"no worker has come within {config.worker_timeout:g} s")
+            config.keep(client, now, 1)
+            time.sleep(_POLL)
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        names = sorted({worker["host"] for worker in workers.values()})
+        found = []
+        for host in names:
+            there = {a: w for a, w in workers.items() if w["host"] == host}
+            first = min(there)
+            try:
+                print_of = client.run(fingerprint, workers=[first])[first]
+            except Exception as error:
+                raise InputError(cannot_run(first, error)) from None
+            memory = sum(worker["memory_limit"] for worker in there.values())
+            found.append(CheckedHost(host, len(there), memory, difference(print_of)))
+        return found
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from contextlib import ExitStack
 from typing import Any, ClassVar, Literal
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 from distributed.core import Status
 from pydantic import Field
 
@@ -16,7 +16,6 @@ from solver.features.number_format import count
 from sweep.clusters.base import Cluster
 from sweep.clusters.dask_settings import flatten
 from sweep.clusters.main_guard import NO_GUARD, check_main, watched_main
-from sweep.clusters.run_keys import security_in_memory
 from sweep.clusters.validators import Memory
 from sweep.worker.process import LocalWorker
 
@@ -67,7 +66,7 @@ class Local(Cluster):
             host="127.0.0.1",
             # Without it every user of this machine could run code as this one.
             protocol="tls://",
-            security=security_in_memory(),
+            security=Security.temporary(),
             # Not None: then the scheduler takes port 8787 and complains if it is not free.
             dashboard_address="127.0.0.1:0",
             memory_limit=self.memory_limit or "auto",

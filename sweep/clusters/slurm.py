@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
+import yaml
 from distributed import Client
 from pydantic import Field, field_validator, model_validator
 
 from solver.errors import InputError
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
-from sweep.clusters.retirement import LEAVE_AT
+from sweep.clusters.dask_settings import nest
+from sweep.clusters.retirement import LEAVE_AT, LeaveInTime
+from sweep.clusters.tls import security_in
 from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
 from sweep.spec.yaml_reader import Strict, problem, unknown
 
@@ -207,21 +212,38 @@ class Slurm(Cluster):
     def open(self, stack: ExitStack) -> Client:
         """Start the scheduler, and hand in the first jobs."""
         self._check()
-        from sweep.clusters.slurmcluster import open_slurm
+        from sweep.clusters.slurm_cluster import JobsCluster, brief
 
-        return open_slurm(self, stack)
+        folder = self._make_folder()
+        stack.callback(_tidy, folder)
+        security = security_in(folder / "keys")
+        (folder / "dask.yaml").write_text(yaml.safe_dump(nest(self.settings())))
+        options = self.job_options(folder)
+        try:
+            cluster = stack.enter_context(
+                JobsCluster(self.target, self.seconds, security, self.listen, options)
+            )
+        except (RuntimeError, OSError, ValueError) as error:
+            raise InputError(f"the scheduler did not start: {brief(error)}") from None
+        try:
+            cluster.sync(cluster.submit, max(1, self.jobs.minimum))
+        except (RuntimeError, OSError, ValueError) as error:
+            raise InputError(f"SLURM takes no job: {brief(error)}") from None
+        client: Client = stack.enter_context(Client(cluster, set_as_default=False))
+        client.register_plugin(LeaveInTime(self.notice))
+        return client
 
     def reach(self) -> None:
         """Ask SLURM whether it is there."""
         self._check()
-        from sweep.clusters.slurmcluster import ask
+        from sweep.clusters.slurm_cluster import ask
 
         ask("sinfo", "--version")
         ask("squeue", "--noheader", "--jobs=", "--format=%A")
 
     def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Let other jobs follow those that have ended, while there is work for them."""
-        from sweep.clusters.slurmcluster import JobsCluster
+        from sweep.clusters.slurm_cluster import JobsCluster
 
         cluster = client.cluster
         return cluster.mend(tasks) if isinstance(cluster, JobsCluster) else []
@@ -229,13 +251,14 @@ class Slurm(Cluster):
     def dry_run(self) -> str:
         """The script of a job."""
         self._check()
-        from sweep.clusters.slurmcluster import shown_script
+        from sweep.clusters.slurm_cluster import shown_script
 
+        run = self.directory / "RUN"
         least, most = self.jobs.minimum, self.jobs.maximum
         number = f"{least} to {most}" if least else f"up to {most}"
         return (
             f"{number} jobs with {count(self.processes, 'worker')} each, handed in with sbatch:\n\n"
-            f"{shown_script(self)}\n"
+            f"{shown_script(run, self.job_options(run))}\n"
             "the scheduler runs in this process; scheduler and workers talk TLS, with a "
             f"certificate and key made for each run, in files of mode 600 in {self.directory}"
         )
@@ -245,6 +268,24 @@ class Slurm(Cluster):
             import dask_jobqueue  # noqa: F401
         if any(character.isspace() for character in str(self.directory)):
             raise InputError(f"shared_directory {self.directory} has a space; choose another one")
+
+    def _make_folder(self) -> Path:
+        """A folder for this run, of mode 700, in the shared directory."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix="run-", dir=self.directory))
+        except OSError as error:
+            raise InputError(
+                f"cannot write to shared_directory {self.directory}: {error.strerror}"
+            ) from None
+
+
+def _tidy(folder: Path) -> None:
+    """Remove the keys, and all but the logs."""
+    shutil.rmtree(folder / "keys", ignore_errors=True)
+    (folder / "dask.yaml").unlink(missing_ok=True)
+    if not any(path.stat().st_size for path in (folder / "logs").glob("*")):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _directive(name: str, value: Any) -> str:

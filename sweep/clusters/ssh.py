@@ -11,6 +11,7 @@ from typing import Any, Literal
 from distributed import Client
 from pydantic import Field, field_validator
 
+from solver.errors import InputError, one_line
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.validators import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
@@ -143,25 +144,59 @@ class Ssh(Cluster):
             "settings": self.settings(),
         }
 
+    def options(self, host: Host) -> dict[str, Any]:
+        """What ``asyncssh.connect`` takes for a host."""
+        port, user = self.login(host)
+        options: dict[str, Any] = {"port": port, "username": user, "known_hosts": self.known_hosts}
+        options = {name: value for name, value in options.items() if value is not None}
+        if not self.check_host_keys:
+            options["known_hosts"] = None
+        if self.keys:
+            options |= {"client_keys": self.keys, "agent_path": None}
+        seconds = self.connect_timeout
+        return options | {"login_timeout": seconds, "connect_timeout": seconds}
+
     def open(self, stack: ExitStack) -> Client:
         """Log in everywhere, and start the scheduler and the workers."""
         with needs("asyncssh", "ssh"):
-            import asyncssh  # noqa: F401
-        from sweep.clusters.sshcluster import open_ssh
+            from sweep.clusters.ssh_cluster import Program, SshCluster
 
-        return open_ssh(self, stack)
+        def program(name: str, host: Host, **more: Any) -> Program:
+            order = {**self.order(name, host), **more}
+            return Program(
+                host.host, self.options(host), self.command(host), order, self.start_timeout
+            )
+
+        named = self.named_hosts
+        scheduler: Program | dict[str, Any] = {}
+        if self.scheduler == "first":
+            first = next(iter(named.values()))
+            scheduler = program("scheduler", first, role="scheduler", listen=self.listen_scheduler)
+        elif self.listen_scheduler is not None:
+            scheduler = {"host": self.listen_scheduler}
+        elif self.interface is not None:
+            scheduler = {"interface": self.interface}
+        hosts = {name: program(name, host) for name, host in named.items()}
+        try:
+            cluster = stack.enter_context(SshCluster(hosts, scheduler, self.tunnel))
+        except RuntimeError as error:
+            cause = error.__cause__
+            if isinstance(cause, InputError):
+                raise cause from None
+            raise InputError(f"the cluster did not start: {one_line(error, 200)}") from None
+        client: Client = stack.enter_context(Client(cluster, set_as_default=False))
+        return client
 
     def reach(self) -> None:
         """Log in everywhere."""
         with needs("asyncssh", "ssh"):
-            import asyncssh  # noqa: F401
-        from sweep.clusters.sshcluster import reach_hosts
+            from sweep.clusters.ssh_cluster import reach_hosts
 
-        reach_hosts(self)
+        reach_hosts((host.host, self.options(host)) for host in self.hosts)
 
     def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Start what has ended on a host again."""
-        from sweep.clusters.sshcluster import SshCluster
+        from sweep.clusters.ssh_cluster import SshCluster
 
         return client.cluster.mend() if isinstance(client.cluster, SshCluster) else []
 

@@ -23,6 +23,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from distributed import Security
 
 from solver.errors import InputError
 
@@ -102,6 +103,35 @@ def make_certificates(
         os.rename(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def security_in(folder: Path) -> Security:
+    """Make certificates for one run in a new folder of mode 700; the CA's key is not kept.
+
+    Whoever has such a certificate may join the cluster of this run, and nobody else.
+    """
+    make_certificates(folder)
+    (folder / f"{CA}.key").unlink()
+    files = {
+        f"tls_{role}_{part}": str(folder / f"{name}.{suffix}")
+        for role, name in (("scheduler", NODE), ("worker", NODE), ("client", CLIENT))
+        for part, suffix in (("cert", "pem"), ("key", "key"))
+    }
+    return Security(require_encryption=True, tls_ca_file=str(folder / f"{CA}.pem"), **files)
+
+
+def security_in_memory() -> Security:
+    """Make the same, as text and not in files.
+
+    ``Security.temporary()`` would do but for the clocks: its certificate holds from this very
+    second, and a host whose clock is behind would refuse it.
+    """
+    with tempfile.TemporaryDirectory(prefix="treesweep-") as place:
+        security = security_in(Path(place) / "keys")
+        for name in Security.__slots__:
+            if name.endswith(("_file", "_cert", "_key")):
+                setattr(security, name, Path(getattr(security, name)).read_text())
+    return security
 
 
 def read_authority(folder: Path, now: dt.datetime) -> Pair:

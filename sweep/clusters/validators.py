@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sweep.clusters.key_files import exposed
 from sweep.spec.spec import read_bytes
 from sweep.spec.yaml_reader import problem
 
@@ -17,6 +17,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:%-]*")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*")
 _PATH = re.compile(r"[A-Za-z0-9_./~][A-Za-z0-9_./~+@=,:-]*")
 _PYTHON = re.compile(r"python[0-9.]*")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def _host(value: str) -> str:
@@ -61,6 +62,26 @@ PythonPath = Annotated[str, AfterValidator(_python)]
 
 Memory = Annotated[int | None, BeforeValidator(_memory)]
 """An amount of memory in bytes; ``4GiB`` in a file."""
+
+
+def exposed(path: str | Path) -> str | None:
+    """What is wrong with the rights of a private key's file, and the remedy; None if nothing is.
+
+    A file that is not there, or that this user may not look at, has nothing wrong here: whoever
+    reads it will say so.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"the private key {str(path)!r} belongs to another user; use a key of your own"
+    if stat.S_IMODE(found.st_mode) & _OTHERS:
+        return (
+            f"the private key {str(path)!r} can be read by other users (mode "
+            f"{stat.S_IMODE(found.st_mode):o}); run: chmod 600 {path}"
+        )
+    return None
 
 
 def private_key(value: str) -> str:

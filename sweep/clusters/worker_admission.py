@@ -15,7 +15,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.plan.versions import difference, fingerprint
 from sweep.worker import tasks
 
@@ -147,7 +147,7 @@ class Hosts:
             if future.status == "error":
                 error = future.exception()
                 if not isinstance(error, KilledWorker):
-                    raise InputError(_cannot_run(address, error) + ", and run the sweep again")
+                    raise InputError(cannot_run(address, error) + ", and run the sweep again")
                 self._workers.pop(address, None)
             elif future.status != "finished":
                 continue
@@ -188,7 +188,7 @@ def _complaint(address: str, answer: Future[Any]) -> str | None:
     """What is wrong with what a worker runs, and what is to be done; None if nothing is known."""
     if answer.status == "error":
         error = answer.exception()
-        return None if isinstance(error, KilledWorker) else _cannot_run(address, error)
+        return None if isinstance(error, KilledWorker) else cannot_run(address, error)
     if answer.status != "finished":
         return None
     differs = difference(answer.result())
@@ -197,6 +197,9 @@ def _complaint(address: str, answer: Future[Any]) -> str | None:
     return f"worker {address} has another version: {differs}; install the same on both"
 
 
-def _cannot_run(address: str, error: BaseException | None) -> str:
-    why = " ".join(str(error).split())[:200]
-    return f"worker {address} cannot run treesweep ({why}); install there what is installed here"
+def cannot_run(address: str, error: BaseException) -> str:
+    """What to tell the user of a worker that has raised an error instead of its versions."""
+    return (
+        f"worker {address} cannot run treesweep ({one_line(error, 200)}); install there what is "
+        "installed here"
+    )

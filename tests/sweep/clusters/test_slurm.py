@@ -13,9 +13,9 @@ import pytest
 from distributed import Client
 
 from solver.errors import InputError
-from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurmcluster
+from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurm_cluster
 from sweep.clusters.slurm import Slurm, read_walltime
-from sweep.clusters.slurmcluster import last_words
+from sweep.clusters.slurm_cluster import last_words
 from tests.faults.driving import Drive, alike, wait_for_done
 from tests.pipelines.commands import SCRIPT
 from tests.sweep.clusters import slurmd
@@ -130,7 +130,7 @@ def test_jobs_that_never_work_are_given_up(
     bare.chmod(0o755)
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
     message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
-    monkeypatch.setattr(slurmcluster, "_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_LOOK_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -142,7 +142,7 @@ def test_jobs_that_never_work_are_given_up(
 def test_jobs_come_and_go_with_the_work(
     slurm: slurmd.Slurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurmcluster, "_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_LOOK_SECONDS", 0.3)
     config = Slurm.model_validate(slurm.config(jobs=2))
     notes: list[str] = []
 

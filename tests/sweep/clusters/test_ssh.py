@@ -17,8 +17,8 @@ from distributed import Client
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster
 from sweep.clusters.base import needs
-from sweep.clusters.run_keys import security_in, security_in_memory
 from sweep.clusters.ssh import Ssh
+from sweep.clusters.tls import security_in, security_in_memory
 from tests.faults.driving import MANY, Drive, alike, wait_for_done
 from tests.ports import free_port
 from tests.sweep.clusters import sshd

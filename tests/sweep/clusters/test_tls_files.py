@@ -1,4 +1,4 @@
-"""Tests of sweep/clusters/tls.py and sweep/clusters/key_files.py."""
+"""Tests of sweep/clusters/tls.py and of private keys in sweep/clusters/validators.py."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from solver.errors import InputError
-from sweep.clusters.key_files import exposed
 from sweep.clusters.tls import make_certificates
+from sweep.clusters.validators import exposed
 
 
 def mode(path: Path) -> int:

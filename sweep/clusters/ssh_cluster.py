@@ -8,32 +8,63 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import asyncssh
-from distributed import Client, Scheduler, Security, SpecCluster
+from distributed import Scheduler, Security, SpecCluster
 from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 
-from solver.errors import InputError
-from sweep.clusters.run_keys import security_in_memory
-from sweep.clusters.ssh import Host, Ssh
+from solver.errors import InputError, one_line
 from sweep.clusters.ssh_node import BEAT_SECONDS
+from sweep.clusters.tls import security_in_memory
 
-_KEEPALIVE = {"keepalive_interval": 30, "keepalive_count_max": 10}
+_OPTIONS = {
+    "keepalive_interval": 30,
+    "keepalive_count_max": 10,
+    # Nobody is there to be asked, and no file holds a password.
+    "preferred_auth": ("publickey", "gssapi-with-mic"),
+}
 _END_SECONDS = 8.0
 _SHORTEST_PAUSE = 5.0
 _LONGEST_PAUSE = 300.0
 _TAIL_LINES = 20
 
 
-class Node(ProcessInterface, ABC):
-    """A program on a machine, at the other end of an SSH connection."""
+@dataclass(frozen=True)
+class Program:
+    """What is run on a host.
 
-    def __init__(self, config: Ssh, host: Host, security: Security) -> None:
+    Parameters
+    ----------
+    host : str
+        Its name or address.
+    login : mapping
+        Options of ``asyncssh.connect``.
+    command : str
+        What starts the program.
+    order : mapping
+        What the program is told, but for the scheduler's address and the keys.
+    start_timeout : float
+        Seconds until it must be ready.
+    """
+
+    host: str
+    login: Mapping[str, Any]
+    command: str
+    order: Mapping[str, Any]
+    start_timeout: float
+
+
+class Node(ProcessInterface, ABC):
+    """A program on a host, at the other end of an SSH connection."""
+
+    def __init__(self, program: Program, security: Security) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._config, self._host, self._security = config, host, security
+        self._program, self._security = program, security
         self._connection: Any = None
         self._process: Any = None
         self._watching: list[asyncio.Task[None]] = []
@@ -53,28 +84,28 @@ class Node(ProcessInterface, ABC):
             Naming the host and what went wrong there.
         """
         try:
-            await asyncio.wait_for(self._start(), self._config.start_timeout)
+            await asyncio.wait_for(self._start(), self._program.start_timeout)
         except BaseException as error:
             self.status = Status.failed
             self._end()
             if not isinstance(error, TimeoutError):
                 raise
             raise InputError(
-                f"host {self._host.host}: nothing was started within "
-                f"{self._config.start_timeout:g} s{self._last_words()}"
+                f"host {self._program.host}: nothing was started within "
+                f"{self._program.start_timeout:g} s{self._last_words()}"
             ) from None
 
     async def _start(self) -> None:
-        self._connection = await connect(self._config, self._host)
+        self._connection = await connect(self._program.host, self._program.login)
         try:
             self._process = await self._connection.create_process(
-                self._config.command(self._host), encoding="utf-8", errors="replace"
+                self._program.command, encoding="utf-8", errors="replace"
             )
             self._watching.append(asyncio.create_task(self._read_errors()))
             self._process.stdin.write(json.dumps(self._order()) + "\n")
             self._take(await self._answer())
         except (OSError, asyncssh.Error) as error:
-            raise InputError(f"host {self._host.host}: {_one_line(error)}") from None
+            raise InputError(f"host {self._program.host}: {one_line(error, 200)}") from None
         self._watching += [
             asyncio.create_task(self._beat()),
             asyncio.create_task(self._read_on()),
@@ -95,11 +126,11 @@ class Node(ProcessInterface, ABC):
             except (ValueError, TypeError, KeyError):
                 continue  # what a login shell prints
             if "error" in found:
-                raise InputError(f"host {self._host.host}: {found['error']}")
+                raise InputError(f"host {self._program.host}: {found['error']}")
             return dict(found)
         await self._process.wait_closed()
         raise InputError(
-            f"host {self._host.host}: {self._config.command(self._host)!r} ended"
+            f"host {self._program.host}: {self._program.command!r} ended"
             f"{self._last_words()}; install treesweep there, or name the Python that has it "
             "under 'python'"
         )
@@ -140,19 +171,21 @@ class Node(ProcessInterface, ABC):
 
 
 class SchedulerNode(Node):
-    """A scheduler on a machine, reached through the SSH connection."""
+    """A scheduler on a host, reached through the SSH connection if there is a tunnel."""
+
+    def __init__(self, program: Program, security: Security, tunnel: bool) -> None:
+        super().__init__(program, security)
+        self._tunnel = tunnel
 
     def _order(self) -> dict[str, Any]:
-        order = self._config.order("scheduler", self._host)
-        order |= {"role": "scheduler", "listen": self._config.listen_scheduler}
-        return order | {"security": pems(self._security)}
+        return {**self._program.order, "security": pems(self._security)}
 
     def _take(self, answer: dict[str, Any]) -> None:
         self.address = answer["address"]
 
     async def _start(self) -> None:
         await super()._start()
-        if self._config.tunnel:
+        if self._tunnel:
             host, port = str(self.address).removeprefix("tls://").rsplit(":", 1)
             tunnel = await self._connection.forward_local_port(
                 "127.0.0.1", 0, host.strip("[]"), int(port)
@@ -161,50 +194,61 @@ class SchedulerNode(Node):
 
 
 class WorkersNode(Node):
-    """The workers of a machine."""
+    """The workers of a host."""
 
-    def __init__(
-        self, scheduler: str, config: Ssh, host: Host, security: Security, name: str
-    ) -> None:
-        super().__init__(config, host, security)
+    def __init__(self, scheduler: str, program: Program, security: Security, name: str) -> None:
+        super().__init__(program, security)
         self._scheduler, self.name = scheduler, name
 
     def again(self) -> WorkersNode:
         """Another one, to take its place."""
-        return WorkersNode(self._scheduler, self._config, self._host, self._security, self.name)
+        return WorkersNode(self._scheduler, self._program, self._security, self.name)
 
     def _order(self) -> dict[str, Any]:
-        order = self._config.order(self.name, self._host)
-        return order | {"scheduler": self._scheduler, "security": pems(self._security)}
+        keys = pems(self._security)
+        return {**self._program.order, "scheduler": self._scheduler, "security": keys}
 
 
 class SshCluster(SpecCluster):
-    """A scheduler, and a :class:`WorkersNode` for each host."""
+    """A scheduler, and a :class:`WorkersNode` for each host.
 
-    def __init__(self, config: Ssh) -> None:
+    Parameters
+    ----------
+    hosts : mapping
+        What is run on each host, by the host's name.
+    scheduler : Program or mapping
+        What is run on the scheduler's host; or, for a scheduler in this process, where it listens.
+    tunnel : bool
+        Whether a scheduler on a host is reached through the SSH connection.
+    """
+
+    def __init__(
+        self, hosts: Mapping[str, Program], scheduler: Program | Mapping[str, Any], tunnel: bool
+    ) -> None:
         self._mending: asyncio.Future[None] | None = None
         self._notes: deque[str] = deque()
         # When to try again what is lost, and how long to wait if that fails too.
         self._retry: dict[str, tuple[float, float]] = {}
         security = security_in_memory()
-        named = config.named_hosts
-        if config.scheduler == "first":
-            first = next(iter(named.values()))
-            scheduler: dict[str, Any] = {
-                "cls": SchedulerNode,
-                "options": {"config": config, "host": first, "security": security},
-            }
+        if isinstance(scheduler, Program):
+            cls: type = SchedulerNode
+            options = {"program": scheduler, "security": security, "tunnel": tunnel}
         else:
-            scheduler = {"cls": Scheduler, "options": _scheduler_here(config, security)}
-        workers = {
-            name: {
-                "cls": WorkersNode,
-                "options": {"config": config, "host": host, "security": security},
+            cls = Scheduler
+            options = {
+                **scheduler,
+                "port": 0,
+                "protocol": "tls://",
+                "security": copy.copy(security),
+                "dashboard": False,
+                "dashboard_address": "127.0.0.1:0",
             }
-            for name, host in named.items()
+        workers = {
+            name: {"cls": WorkersNode, "options": {"program": program, "security": security}}
+            for name, program in hosts.items()
         }
         super().__init__(  # type: ignore[no-untyped-call]
-            workers, scheduler, security=security, name="treesweep-ssh"
+            workers, {"cls": cls, "options": options}, security=security, name="treesweep-ssh"
         )
 
     def mend(self) -> list[str]:
@@ -250,20 +294,7 @@ class SshCluster(SpecCluster):
                 del self._retry[name]
 
 
-def open_ssh(config: Ssh, stack: ExitStack) -> Client:
-    """Start everything; the stack ends it."""
-    try:
-        cluster = stack.enter_context(SshCluster(config))
-    except RuntimeError as error:
-        cause = error.__cause__
-        if isinstance(cause, InputError):
-            raise cause from None
-        raise InputError(f"the cluster did not start: {_one_line(error)}") from None
-    client: Client = stack.enter_context(Client(cluster, set_as_default=False))
-    return client
-
-
-async def connect(config: Ssh, host: Host) -> Any:
+async def connect(host: str, login: Mapping[str, Any]) -> Any:
     """Log in to a host.
 
     Raises
@@ -271,74 +302,36 @@ async def connect(config: Ssh, host: Host) -> Any:
     InputError
         Naming the host and what to do.
     """
-    port, user = config.login(host)
-    options: dict[str, Any] = {
-        "login_timeout": config.connect_timeout,
-        "connect_timeout": config.connect_timeout,
-        # Nobody is there to be asked, and no file holds a password.
-        "preferred_auth": ("publickey", "gssapi-with-mic"),
-        **_KEEPALIVE,
-    }
-    if port is not None:
-        options["port"] = port
-    if user is not None:
-        options["username"] = user
-    if config.keys:
-        options |= {"client_keys": config.keys, "agent_path": None}
-    if not config.check_host_keys:
-        options["known_hosts"] = None
-    elif config.known_hosts is not None:
-        options["known_hosts"] = config.known_hosts
     try:
-        return await asyncssh.connect(host.host, **options)
+        return await asyncssh.connect(host, **login, **_OPTIONS)
     except asyncssh.HostKeyNotVerifiable as error:
         remedy = (
             "its host key is not the one known here, or not known yet; log in once with ssh "
-            f"and compare the fingerprint ({_one_line(error)})"
+            f"and compare the fingerprint ({one_line(error, 200)})"
         )
     except asyncssh.PermissionDenied:
         remedy = "no key was accepted; put yours into its ~/.ssh/authorized_keys, or name another"
     except (asyncssh.KeyEncryptionError, asyncssh.KeyImportError) as error:
-        remedy = f"cannot read a key ({_one_line(error)}); add it to ssh-agent: ssh-add FILE"
+        remedy = f"cannot read a key ({one_line(error, 200)}); add it to ssh-agent: ssh-add FILE"
     except (OSError, asyncssh.Error, TimeoutError) as error:
-        remedy = f"cannot connect within {config.connect_timeout:g} s ({_one_line(error)})"
-    where = host.host if port is None else f"{host.host}:{port}"
+        remedy = f"cannot connect within {login['connect_timeout']:g} s ({one_line(error, 200)})"
+    where = f"{host}:{login['port']}" if "port" in login else host
     raise InputError(f"host {where}: {remedy}")
 
 
-def reach_hosts(config: Ssh) -> None:
+def reach_hosts(logins: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """Log in to each host once, and leave."""
 
-    async def one(host: Host) -> None:
-        connection = await connect(config, host)
-        connection.close()
+    async def reach(host: str, login: Mapping[str, Any]) -> None:
+        (await connect(host, login)).close()
 
-    async def all_of_them() -> None:
-        await asyncio.gather(*(one(host) for host in config.hosts))
+    async def reach_all() -> None:
+        await asyncio.gather(*(reach(*one) for one in logins))
 
-    asyncio.run(all_of_them())
+    asyncio.run(reach_all())
 
 
 def pems(security: Security) -> dict[str, str]:
     """A temporary certificate and its key, as they are sent to a node."""
     fields = ("ca_file", "scheduler_cert", "scheduler_key", "worker_cert", "worker_key")
     return {f"tls_{name}": getattr(security, f"tls_{name}") for name in fields}
-
-
-def _scheduler_here(config: Ssh, security: Security) -> dict[str, Any]:
-    options = {
-        "port": 0,
-        "protocol": "tls://",
-        "security": copy.copy(security),
-        "dashboard": False,
-        "dashboard_address": "127.0.0.1:0",
-    }
-    if config.listen_scheduler is not None:
-        options["host"] = config.listen_scheduler
-    elif config.interface is not None:
-        options["interface"] = config.interface
-    return options
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 import tempfile
 import time
 from collections import deque
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from dask_jobqueue.slurm import SLURMCluster, SLURMJob
-from distributed import Client, Security
+from distributed import Security
 from distributed.core import Status
 
-from solver.errors import InputError
-from sweep.clusters.dask_settings import nest
-from sweep.clusters.retirement import LeaveInTime
-from sweep.clusters.run_keys import security_in
-from sweep.clusters.slurm import Slurm
+from solver.errors import InputError, one_line
 
 _ASK_SECONDS = 30.0
 _LOOK_SECONDS = 10.0
@@ -57,10 +51,32 @@ def ask(*command: str) -> str:
 
 
 class JobsCluster(SLURMCluster):
-    """As many jobs as there is work for, each in the place of one that has ended."""
+    """As many jobs as there is work for, each in the place of one that has ended.
 
-    def __init__(self, config: Slurm, folder: Path, security: Security) -> None:
-        self._config, self._folder = config, folder
+    Parameters
+    ----------
+    target : callable
+        How many jobs there should be when N tasks are left.
+    seconds : float
+        The wall time of a job.
+    security : Security
+        The keys of this run.
+    host : str, optional
+        The address that the scheduler listens on.
+    options : mapping
+        What ``SLURMCluster`` takes for a job.
+    """
+
+    def __init__(
+        self,
+        target: Callable[[int], int],
+        seconds: float,
+        security: Security,
+        host: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._target, self._seconds = target, seconds
+        self._logs = Path(options["log_directory"])
         self._notes: deque[str] = deque()
         self._began: dict[Any, float] = {}
         self._seen: set[Any] = set()
@@ -71,14 +87,14 @@ class JobsCluster(SLURMCluster):
         self._complaint = ""
         self._idle: set[Any] = set()
         scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
-        if config.listen is not None:
-            scheduler["host"] = config.listen
+        if host is not None:
+            scheduler["host"] = host
         super().__init__(
             security=security,
             scheduler_options=scheduler,
             silence_logs=False,
             name="treesweep",
-            **config.job_options(folder),
+            **options,
         )
 
     def new_worker_spec(self) -> dict[Any, Any]:
@@ -118,14 +134,14 @@ class JobsCluster(SLURMCluster):
         try:
             listed = await asyncio.to_thread(ask, "squeue", "--noheader", "--me", "--format=%A")
             self._count(set(listed.split()))
-            surplus = len(self.worker_spec) - self._config.target(tasks)
+            surplus = len(self.worker_spec) - self._target(tasks)
             if self._error is None and surplus < 0:
-                await self._hand_in(-surplus)
+                await self.submit(-surplus)
             await self._let_go(surplus)
             self._complaint = ""
         except (InputError, RuntimeError, OSError, ValueError) as error:
             # SLURM may be down for a while; the jobs go on.
-            complaint = f"SLURM takes no job: {_brief(error)}"
+            complaint = f"SLURM takes no job: {brief(error)}"
             if complaint != self._complaint:
                 self._notes.append(complaint)
             self._complaint = complaint
@@ -158,17 +174,17 @@ class JobsCluster(SLURMCluster):
         job = self.workers[name]
         self._forget(name)
         lived = time.monotonic() - self._began.pop(name, 0.0)
-        if name in self._seen or lived > self._config.seconds - _YOUNG_SECONDS:
+        if name in self._seen or lived > self._seconds - _YOUNG_SECONDS:
             self._failures = 0
             self._notes.append(f"job {job.job_id} has ended")
             return
         self._failures += 1
-        why = last_words(self._folder / "logs", job.job_id)
+        why = last_words(self._logs, job.job_id)
         self._notes.append(f"job {job.job_id} ended before a worker of it had come{why}")
         if self._failures >= _MOST_FAILURES:
             self._error = InputError(
                 f"{self._failures} jobs ended before a worker of theirs had come{why}; the logs "
-                f"are in {self._folder / 'logs'}"
+                f"are in {self._logs}"
             )
 
     def _job_of(self, worker: Any) -> Any:
@@ -176,7 +192,7 @@ class JobsCluster(SLURMCluster):
         name = str(worker)
         return name if name in self.worker_spec else name.rpartition("-")[0]
 
-    async def _hand_in(self, number: int) -> None:
+    async def submit(self, number: int) -> None:
         for _ in range(number):
             self.worker_spec.update(self.new_worker_spec())
         try:
@@ -201,31 +217,17 @@ class JobsCluster(SLURMCluster):
         await super()._close()  # type: ignore[no-untyped-call]
 
 
-def open_slurm(config: Slurm, stack: ExitStack) -> Client:
-    """Start the scheduler and hand in jobs; the stack cancels them."""
-    folder = _make_folder(config)
-    stack.callback(_tidy, folder)
-    security = security_in(folder / "keys")
-    settings = folder / "dask.yaml"
-    settings.write_text(yaml.safe_dump(nest(config.settings())))
-    try:
-        cluster = stack.enter_context(JobsCluster(config, folder, security))
-    except (RuntimeError, OSError, ValueError) as error:
-        raise InputError(f"the scheduler did not start: {_brief(error)}") from None
-    try:
-        cluster.sync(cluster._hand_in, max(1, config.jobs.minimum))
-    except (RuntimeError, OSError, ValueError) as error:
-        raise InputError(f"SLURM takes no job: {_brief(error)}") from None
-    client: Client = stack.enter_context(Client(cluster, set_as_default=False))
-    client.register_plugin(LeaveInTime(config.notice))
-    return client
+def shown_script(folder: Path, options: Mapping[str, Any]) -> str:
+    """The script of a job, with placeholders for what is known only when it is submitted.
 
-
-def shown_script(config: Slurm) -> str:
-    """The script of a job, with placeholders for what is known only when it is handed in."""
-    options = config.job_options(config.directory / "RUN")
-    folder = options.pop("log_directory")
-    keys = config.directory / "RUN" / "keys"
+    Parameters
+    ----------
+    folder : Path
+        What stands for the folder of a run.
+    options : mapping
+        What ``SLURMCluster`` takes for a job.
+    """
+    keys = folder / "keys"
     security = Security(
         tls_ca_file=str(keys / "ca.pem"),
         tls_worker_cert=str(keys / "node.pem"),
@@ -235,13 +237,12 @@ def shown_script(config: Slurm) -> str:
         job = SLURMJob(  # type: ignore[no-untyped-call]
             _ADDRESS,
             name="treesweep-N",
-            log_directory=place,
             protocol="tls://",
             security=security,
-            **options,
+            **{**options, "log_directory": place},
         )
         script = str(job.job_script())  # type: ignore[no-untyped-call]
-        return script.replace(place, folder)
+        return script.replace(place, options["log_directory"])
 
 
 def last_words(logs: Path, job: str) -> str:
@@ -256,27 +257,7 @@ def last_words(logs: Path, job: str) -> str:
     return ""
 
 
-def _make_folder(config: Slurm) -> Path:
-    try:
-        config.directory.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="run-", dir=config.directory))  # mode 700
-    except OSError as error:
-        raise InputError(
-            f"cannot write to shared_directory {config.directory}: {error.strerror}"
-        ) from None
-    return folder
-
-
-def _tidy(folder: Path) -> None:
-    """Remove the keys, and all but the logs."""
-    shutil.rmtree(folder / "keys", ignore_errors=True)
-    (folder / "dask.yaml").unlink(missing_ok=True)
-    logs = folder / "logs"
-    if not any(path.stat().st_size for path in logs.glob("*")):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _brief(error: BaseException) -> str:
+def brief(error: BaseException) -> str:
+    """What a command of SLURM complained of, or the message of the error."""
     found = re.search(r"stderr:\s*(.+)", str(error))
-    text = found[1] if found else str(error)
-    return " ".join(text.split())[:200] or type(error).__name__
+    return " ".join(found[1].split())[:200] if found else one_line(error, 200)
