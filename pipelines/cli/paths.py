@@ -87,26 +87,33 @@ def _show_steps(found: LamPath) -> None:
 
 
 def _row(found: LamPath, step: Step) -> list[str]:
-    from solver.features.number_format import at_least, at_most
-
-    end = ("∞", "") if step.end is None else (at_most(step.end, 6), str(step.end))
+    start, end = _ends(step)
     return [
-        at_least(step.start, 6), str(step.start), *end, *_size(step), str(step.errors),
+        start, str(step.start), end, str(step.end or ""), *_size(step), str(step.errors),
         _decimal(Fraction(step.errors) / found.total_weight), "yes" if step.proven else "no",
     ]  # fmt: skip
 
 
 def _numbers(found: LamPath, step: Step) -> list[str]:
-    """A step of regression; its ends are rounded into it."""
-    from solver.features.number_format import at_least, at_most, share, significant
+    """A step of regression."""
+    from solver.features.number_format import share, significant
 
     loss = Fraction(step.errors) / found.total_weight
     rmse = math.sqrt(loss / len(step.tree.outputs))
     return [
-        at_least(step.start, 6), "∞" if step.end is None else at_most(step.end, 6), *_size(step),
-        _decimal(loss), significant(rmse), share(float(1 - step.errors / found.leaf_errors)),
+        *_ends(step), *_size(step), _decimal(loss), significant(rmse),
+        share(float(1 - step.errors / found.leaf_errors)),
         "yes" if step.proven else "no",
     ]  # fmt: skip
+
+
+def _ends(step: Step) -> tuple[str, str]:
+    """From which λ to which a step holds, rounded into it."""
+    from solver.features.number_format import at_least, ends_within
+
+    return (
+        (at_least(step.start, 6), "∞") if step.end is None else ends_within(step.start, step.end, 6)
+    )
 
 
 def _size(step: Step) -> list[str]:

@@ -62,6 +62,16 @@ def at_least(value: float | Fraction, digits: int) -> str:
     return _rounded(value, digits, ROUND_CEILING)
 
 
+def ends_within(start: Fraction, end: Fraction, digits: int) -> tuple[str, str]:
+    """The ends of an interval, both rounded into it, with at least so many significant digits and
+    as many as it takes for the start to be below the end."""
+    while True:
+        low, high = at_least(start, digits), at_most(end, digits)
+        if Fraction(low) < Fraction(high):
+            return low, high
+        digits += 1
+
+
 def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
     """A float stands for its shortest decimal, as everywhere."""
     exact = value if isinstance(value, Fraction) else Fraction(repr(float(value)))

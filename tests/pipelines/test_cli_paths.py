@@ -93,6 +93,17 @@ def test_saved_trees_predict(tmp_path: Path) -> None:
     assert stored["steps"] == printed["steps"]
 
 
+def test_no_interval_starts_above_its_end(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("c,y,w\np,n,5000000\nq,y,1000000\nr,z,1000001\n")
+    shown = run("path", table, "--target", "y", "--weights", "w", "--encoding", "onehot",
+                "--lam-min", "0.01").stdout  # fmt: skip
+    rows = [line.split() for line in shown.splitlines() if line.endswith(" yes")]
+    assert len(rows) == 3
+    for start, exact, end, *_ in rows[:-1]:
+        assert Fraction(exact) <= Fraction(start) < Fraction(end)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from solver.features.number_format import at_least, at_most, nouns
+from solver.features.number_format import at_least, at_most, ends_within, nouns
 
 NONE = "–"
 
@@ -71,10 +71,10 @@ def seconds(value: Any) -> str:
 
 
 def factor(value: Any) -> str:
-    """How many times: ``2.3``, ``26``, ``1 040``."""
+    """How many times at least: ``2.3``, ``26``, ``1 040``; rounded down."""
     if not is_number(value):
         return NONE
-    return f"{value:.2g}" if value < 10 else whole(float(f"{value:.3g}"))
+    return at_most(value, 2) if value < 10 else whole(float(at_most(math.floor(value), 3)))
 
 
 def ratio(value: Any) -> str:
@@ -157,11 +157,7 @@ def interval(start: Fraction, end: Fraction | None) -> str:
     """
     if end is None:
         return f"{lam_from(start)} or more"
-    for digits in range(4, 17):
-        low, high = at_least(start, digits), at_most(end, digits)
-        if Fraction(low) < Fraction(high):
-            return f"{low} to {high}"
-    return f"{start} to {end}"
+    return " to ".join(ends_within(start, end, 4))
 
 
 def plain_between(start: Fraction, end: Fraction | None) -> str:

@@ -14,6 +14,7 @@ from solver.features.number_format import (
     at_least,
     at_most,
     count,
+    ends_within,
     in_full,
     moment_in_full,
     share,
@@ -145,3 +146,12 @@ def test_a_moment_reads_back_as_the_same_float(seconds: float) -> None:
     day, _, rest = moment_in_full(seconds).partition(".")
     whole = int(np.datetime64(day, "s").astype(np.int64))
     assert float(Fraction(whole) + Fraction(f"0.{rest or 0}")) == seconds
+
+
+def test_the_ends_of_an_interval_have_the_digits_it_takes_to_lie_in_it() -> None:
+    low, high = Fraction(1000000, 7000001), Fraction(1000001, 7000001)
+    assert ends_within(low, high, 6) == ("0.14285713", "0.14285726")
+    start, end = Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**40)
+    texts = ends_within(start, end, 4)
+    assert start <= Fraction(texts[0]) < Fraction(texts[1]) <= end
+    assert ends_within(Fraction(1, 20), Fraction(1, 4), 6) == ("0.05", "0.25")

@@ -53,6 +53,17 @@ def test_sizes_counts_and_lists() -> None:
     assert formats.listed(["a", "b", "c"]) == "a, b and c"
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(10000, 202), "49"), (Fraction(50, 21), "2.3"), (Fraction(5), "5"), (52.08, "52"),
+        (1049.9, "1\u202f040"), (9.999, "9.9"), (0.0347, "0.034"), (math.nan, "–"),
+    ],
+)  # fmt: skip
+def test_a_factor_is_at_least_what_is_said(value: float | Fraction, text: str) -> None:
+    assert formats.factor(value) == text
+
+
 def test_means_of_fractions_are_exact() -> None:
     assert formats.mean_fraction(["1/3", "1/6"]) == Fraction(1, 4)
     assert formats.mean_fraction(["1/3", None]) is None
