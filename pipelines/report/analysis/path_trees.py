@@ -1,4 +1,7 @@
-"""The trees along λ-paths: at each λ the one that most folds found, joined where it stays."""
+"""The trees along λ-paths: at each λ the one that most folds found, joined where it stays.
+
+Where the runs of two λ are of other folds, the trees of both are of other rows and are not joined.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from pipelines.report.analysis.points import Points
 from pipelines.report.data import metrics as quality
-from pipelines.report.data.columns import Floats, Groups, Ints, codes_of, firsts, floats
+from pipelines.report.data.columns import Floats, Groups, Ints, codes_of, firsts, floats, groups
 from pipelines.report.data.compressed_texts import unpack
 from pipelines.report.data.formats import is_number
 from solver.solution import Status
@@ -102,7 +105,8 @@ def signature(text: str) -> str:
 
 def trees_along(points: Points) -> list[tuple[PathTree, ...]]:
     """For each cell its trees from large λ to small: at each λ the one of most folds, of several
-    that of the earliest fold; neighbours that are the same tree are one."""
+    that of the earliest fold; neighbours that are the same tree are one, if they are of the same
+    folds."""
     found = _Found(points)
     cells: list[tuple[PathTree, ...]] = []
     for start, stop in pairwise(points.cells.tolist()):
@@ -122,6 +126,8 @@ class _Found:
         Numbers of the signatures.
     rows : array of int
         The first row with the tree, in the points' rows.
+    folds : array of int
+        Numbers that are equal for points whose trees are of the same folds.
     """
 
     def __init__(self, points: Points) -> None:
@@ -141,6 +147,9 @@ class _Found:
         self.points, self.signs, self.rows = place[best], signs[first[best]], first[best]
         self.runs = count[best]
         self.of = np.bincount(at, minlength=len(self.table))[self.points]
+        fold = np.split(groups(self.good, ["repeat", "fold"]), np.cumsum(self.of)[:-1])
+        sets = np.array([own.tobytes() for own in fold], dtype=object)
+        self.folds = np.asarray(pd.factorize(sets)[0], np.int64)
         proven = (self.good["status"] == Status.OPTIMAL.value).to_numpy(bool)
         by_pair = np.argsort(which, kind="stable")
         over = Groups(which[by_pair], len(first))
@@ -155,7 +164,8 @@ class _Found:
         """The trees of some neighbouring points."""
         if low == high:
             return []
-        change = np.flatnonzero(np.diff(self.signs[low:high])) + low + 1
+        changes = np.diff(self.signs[low:high]) | np.diff(self.folds[low:high])
+        change = np.flatnonzero(changes) + low + 1
         ends = [low, *change.tolist(), high]
         return [self._tree(a, b) for a, b in pairwise(ends)]
 

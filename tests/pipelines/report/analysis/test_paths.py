@@ -98,3 +98,18 @@ def test_the_same_tree_with_other_counts_has_the_same_signature() -> None:
     assert len(set(trees)) > 1
     assert len({signature(text) for text in trees}) == 1
     assert signature(run_row(lam="0.01")["tree"]) != signature(trees[0])
+
+
+def test_trees_of_other_folds_are_other_trees() -> None:
+    """Two folds' optima at two λ prove nothing of the λ between them."""
+    rows = [run_row(lam=lam, fold=fold) for lam in ("0.9", "0.8", "0.7") for fold in range(2)]
+    for kept, joined in (
+        ([0, 3], [("0.9",), ("0.8",)]),
+        ([0, 2], [("0.9", "0.8")]),
+        ([0, 1, 2], [("0.9",), ("0.8",)]),
+        ([1, 2, 3, 4, 5], [("0.9",), ("0.8", "0.7")]),
+        ([0, 1, 2, 3, 4, 5], [("0.9", "0.8", "0.7")]),
+    ):
+        (path,) = make_paths(label_results(as_frame([rows[i] for i in kept]), as_plan(rows)))
+        assert [tree.lams for tree in path.trees] == joined
+        assert all(tree.proven for tree in path.trees)
