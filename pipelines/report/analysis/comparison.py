@@ -10,10 +10,12 @@ import pandas as pd
 
 from pipelines.report.analysis.paths import Path
 from pipelines.report.data.columns import Floats, Ints, firsts, floats, groups
+from pipelines.report.data.compressed_texts import unpack
 from pipelines.report.data.fraction_columns import Exact, differences, least_of
 from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
 from pipelines.report.data.results import Results
 from solver.solution import Status
+from solver.trees.tree import Tree
 
 _CELL = ["dataset", "encoding_label", "solver_label"]
 
@@ -52,7 +54,12 @@ def _units(rows: pd.DataFrame) -> Floats:
     numbers = (rows["task"] == REGRESSION).to_numpy(bool)
     left = 1 - floats(rows["train_r2"])
     variance = np.divide(floats(rows["loss"]), left, out=np.ones(len(rows)), where=left > 0)
-    return np.where(numbers & (variance > 0), variance, 1.0)
+    units = np.where(numbers & (variance > 0), variance, 1.0)
+    for place in np.flatnonzero(numbers & (left <= 0)):
+        row = rows.iloc[place]  # what explains everything leaves nothing: its root says what it was
+        root = Tree.from_json(unpack(row["tree"])).nodes[0]
+        units[place] = float(root.squared_error / int(row["total_weight"]))
+    return units
 
 
 def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +121,8 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     )
     # Costs are those of runs: an exact path is one run that is compared at many λ.
     above = "excess" if "dataset" in by else "share"
-    best = excess[excess["solvers"] > 1]
+    # So is a run whose λ has two names, and it counts once.
+    best = excess[excess["solvers"] > 1].drop_duplicates(["dataset", "key", "lam_exact"])
     compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", above]], by)
     costs = ["seconds", "iterations", "nodes", "peak_bytes"]
     ran = _grouped(rows.loc[ok, [*by, *costs]], by)
@@ -190,8 +198,12 @@ def encoding_facts(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
         least = least[least.notna().sum(axis=1) > 1]
         if least.empty:
             continue
-        at_best = least.le(least.min(axis=1) + 1e-12, axis=0).sum()
+        is_best = least.le(least.min(axis=1) + 1e-12, axis=0)
+        at_best = is_best.sum()
         best = max(at_best.index, key=lambda name: at_best[name])
+        shared = int((is_best[best] & (is_best.sum(axis=1) > 1)).sum())
         wins = {"encoding": best, "wins": int(at_best[best]), "lams": len(least)}
-        facts[str(dataset)] = wins
+        at = f"at {wins['wins']} of {len(least)} λ"
+        also = f" (at {shared} of them another encoding has the same)" if shared else ""
+        facts[str(dataset)] = wins | {"where": at + also}
     return facts

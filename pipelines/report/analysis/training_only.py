@@ -56,10 +56,7 @@ def by_training(dataset: str, paths: Sequence[Path], comparison: pd.DataFrame) -
         return _single_lambda(dataset, paths, reasons)
     fact = encoding_facts(comparison).get(dataset)
     if fact is not None:
-        reasons.append(
-            f"The smallest objective is that of {fact['encoding']} at {fact['wins']} of "
-            f"{fact['lams']} λ."
-        )
+        reasons.append(f"The smallest objective is that of {fact['encoding']} {fact['where']}.")
     taken = min(paths, key=lambda path: _standing(path, comparison, fact))
     steady = _steadiest(taken)
     if steady is not None:
@@ -102,10 +99,10 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
     best = "proven best" if tree.proven else "the best known"
     why = [
         f"It is {best} for every λ from {formats.interval(start, end)}, a factor of "
-        f"{formats.factor(float(end / start))}: {_which_step(path, start, end)}. "
+        f"{formats.factor(end / start)}: {_which_step(path, start, end)}. "
         f"{train_sentence(point)}, with {leaves_words(point)}."
     ]
-    why.append(_gains(path, point, start, end))
+    why.append(_gains(path, tree, start, end))
     splits = formats.plural(tree.tree.splits, "split")
     return Answer(
         dataset,
@@ -121,25 +118,27 @@ def _by_steps(dataset: str, path: Path, tree: PathTree, reasons: list[str]) -> A
 
 
 def _which_step(path: Path, start: Fraction, end: Fraction) -> str:
-    """That no step with splits is wider by ratio; of the first only a part may be known."""
+    """That no step with splits is wider by ratio; the first is known from λ_min on only."""
     first = path.trees[-1]
     low, high = first.start, first.end
     if low == start:
-        return "the only step of a tree with splits"
-    if low is None or high is None or (low and high / low <= end / start):
-        return "the widest step of a tree with splits"
-    known = f", a factor of {formats.factor(float(high / low))} or more" if low else ""
-    return (
-        "the widest step of a tree with splits but for the first step, which is known for λ from "
-        f"{formats.interval(low, high)}{known}"
-    )
+        return (
+            f"the only step of a tree with splits, known only from λ = {formats.lam_from(start)} on"
+        )
+    assert low is not None
+    assert high is not None
+    widest = "the widest step of a tree with splits but for the first step, which is known"
+    if low and high / low <= end / start:
+        return f"{widest} only from λ = {formats.lam_from(low)} on"
+    known = f", a factor of {formats.factor(high / low)} or more" if low else ""
+    return f"{widest} for λ from {formats.interval(low, high)}{known}"
 
 
-def _gains(path: Path, point: pd.Series[Any], start: Fraction, end: Fraction) -> str:
+def _gains(path: Path, tree: PathTree, start: Fraction, end: Fraction) -> str:
     """What the splits of a step are worth: the λ at its ends."""
-    if point["task"] == REGRESSION:
-        whole = float(point["loss"]) / max(1 - float(point["train_r2"]), 1e-12)
-        much, little = (f"{formats.percent(float(lam) / whole)} more" for lam in (end, start))
+    if tree.quality["task"] == REGRESSION:
+        variance = tree.tree.nodes[0].squared_error / tree.total_weight
+        much, little = (f"{formats.percent(lam / variance)} more" for lam in (end, start))
         gains = f"Each split that the next simpler tree lacks explains {much} of the variance"
     else:
         much, little = (formats.percent(float(lam)) for lam in (end, start))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipelines.report.analysis import paths
+from pipelines.report.analysis.comparison import rank
 from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import gather
 from sweep.spec.spec import parse_spec
@@ -86,3 +87,9 @@ def test_a_lambda_that_was_not_planned_in_every_fold_is_not_recommended() -> Non
     assert path.minimum == "1/5"
     (answer,) = gather(results).answers
     assert answer.key == "1/5"
+
+
+def test_a_run_that_is_at_two_lambdas_is_the_best_once(tmp_path: Path) -> None:
+    results = results_of(tmp_path, "[0.1, {per-row: 1}]", "[branches, cart]")
+    ranking = rank(results, gather(results).excess, ["encoding_label", "solver_label"])
+    assert ranking[["runs", "compared"]].to_numpy().tolist() == [[3, 3], [3, 3]]

@@ -65,3 +65,4 @@ def test_encodings_are_compared_for_information() -> None:
     fact = encoding_facts(table)["toy"]
     assert fact["encoding"] == "categorical"
     assert fact["wins"] == fact["lams"] == 3
+    assert fact["where"] == "at 3 of 3 λ (at 2 of them another encoding has the same)"
