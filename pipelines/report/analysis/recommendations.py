@@ -239,7 +239,14 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
 
 
 def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
-    """Why the best path has no split, as far as that is known."""
+    """Why the best path has no split where all its folds are, as far as that is known."""
+    table = one.path.table
+    own = table[table["splits"] > 0]
+    if len(own):
+        return (
+            f"{one.path.encoding} with {one.path.solver} has no split at any λ with all its folds; "
+            f"at {lam_words(own.iloc[0])}, which lacks folds, it has."
+        )
     splitting = [path for path in paths if path.table["splits"].max() > 0]
     if splitting:
         other = splitting[0]
@@ -251,10 +258,12 @@ def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
     limited = "; ".join(words for words in limits if words)
     low = min(float(path.table["lam"].min()) for path in paths)
     smaller = "; try smaller λ" if low > 0 else ""
-    if limited:
-        note = f"No tree here has a split; larger limits ({limited}) may allow one that pays"
-    elif not _all_proven(paths, low):
-        note = "No tree here has a split, but it is not proven that none pays"
+    if not _all_proven(paths, low):
+        note = "No tree here has a split"
+        note += (
+            f"; other limits ({limited}) may allow one that pays" if limited else
+            ", but it is not proven that none pays"
+        )  # fmt: skip
     elif low == 0:
         return "No tree with a split fits the training rows better than one leaf, even at λ = 0."
     else:
@@ -269,9 +278,15 @@ def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
 
 
 def _all_proven(paths: Sequence[Path], low: float) -> bool:
-    """Whether in each encoding a solver has proven its trees of the smallest λ of all."""
+    """Whether in each encoding a solver has proven its trees of the smallest λ of all, among all
+    trees."""
     ends = [(path.encoding, path.table.iloc[-1]) for path in paths]
-    proven = {e for e, p in ends if p["lam"] <= low and p["optimal"] == p["expected"]}
+    proven = {
+        encoding for encoding, point in ends
+        if point["lam"] <= low
+        and point["optimal"] == point["expected"]
+        and not point["tree_limits"]
+    }  # fmt: skip
     return proven == {encoding for encoding, _ in ends}
 
 

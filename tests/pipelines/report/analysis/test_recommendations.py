@@ -175,7 +175,12 @@ def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
 @pytest.mark.parametrize(
     ("encoding", "lam", "words"),
     [
-        ("categorical", "0.04", "1.5: the widest step of a tree with splits. "),
+        (
+            "categorical",
+            "0.04",
+            "1.5: the widest step of a tree with splits but for the first step, which is known "
+            "only from λ = 0.04 on. ",
+        ),
         (
             "onehot",
             "0.001",
@@ -196,7 +201,8 @@ def test_the_only_step_with_splits_is_not_called_the_widest() -> None:
     row = path_row(lam="0.085")
     first, last = row["path"]
     row |= {"lam_exact": "1/20", "path": [first | {"lam": "1/20"}, last], "path_points": []}
-    assert any("the only step of a tree with splits" in reason for reason in answer([row]).reasons)
+    words = "the only step of a tree with splits, known only from λ = 0.05 on. "
+    assert any(words in reason for reason in answer([row]).reasons)
 
 
 def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
@@ -250,8 +256,33 @@ def without_gain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         (without_split(), "No λ here is small enough for a split to pay; try smaller λ."),
         (
             [row | {"limits": '{"depth":1}'} for row in without_split()],
-            "No tree here has a split; larger limits (depth: 1) may allow one that pays; try "
+            "No tree here has a split; other limits (depth: 1) may allow one that pays; try "
             "smaller λ.",
+        ),
+        (
+            [
+                *without_split(),
+                *([row | {"limits": '{"min_leaf_size":20}'} for row in without_split("cart")]),
+            ],
+            "No λ here is small enough for a split to pay; try smaller λ.",
+        ),
+        (
+            [
+                *without_split(encoding="categorical"),
+                *([row | {"limits": '{"min_leaf_size":20}'} for row in without_split()]),
+            ],
+            "No tree here has a split; other limits (min_leaf_size: 20) may allow one that pays; "
+            "try smaller λ.",
+        ),
+        (
+            [
+                *without_split(),
+                run_row(lam="0.05", fold=0),
+                run_row(lam="0.05", fold=1),
+                failed(run_row(lam="0.05", fold=2)),
+            ],
+            "onehot with branches has no split at any λ with all its folds; at λ = 0.05, which "
+            "lacks folds, it has.",
         ),
         (
             without_split("cart"),
