@@ -22,7 +22,7 @@ from pipelines.report.data.metrics import test_words as words_of_test
 from pipelines.report.data.path_steps import at_breakpoints, read_stairs
 from pipelines.report.data.results import Results, load_results
 from pipelines.report.summary import print_summary
-from pipelines.report.write import write_report
+from pipelines.report.write import gather, write_report
 from solver.features.number_format import significant
 from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
@@ -30,6 +30,7 @@ from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.results import read_results
 from sweep.store.status import sweep_status
+from tests.sweep import rowmaker
 
 SPEC = """
 name: both
@@ -149,6 +150,7 @@ def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) 
     assert "On the held-out rows it has RMSE" in html
     assert "of the held-out rows right" in html
     assert "--task regression" in html
+    assert "in exact arithmetic; of regression no more than the rounding of its sums" in html
     assert "R²" in html
     for bad in ("nan", ">None<", "0 errors", "NaN"):
         assert bad not in html.replace("nanosecond", "")
@@ -189,3 +191,25 @@ def test_tables_of_several_targets_are_no_series_of_sizes(results: Results) -> N
         for name, own in targets.items()
     }
     assert find_scalings(results, references) == []
+
+
+def test_a_tree_that_explains_everything_is_worth_a_share_of_the_variance(tmp_path: Path) -> None:
+    """What it leaves, which is nothing, does not say what there was."""
+    lines = [f"{x},{x % 3},{10 if x < 10 else 30}" for x in range(20)]
+    (tmp_path / "t.csv").write_text("x,z,y\n" + "\n".join(lines) + "\n")
+    sweep = parse_spec(
+        "name: perfect\ndatasets: [{path: t.csv, task: regression, target: y}]\n"
+        "encodings: [continuous]\nlambdas: [1]\n"
+        "solvers: [{solver: quantbnb, lam: path}]\nlimits: {depth: 2}\n",
+        tmp_path,
+    )
+    rowmaker.finish(tmp_path / "out", sweep)
+    found = gather(load_results(tmp_path / "out"))
+    (answer,) = found.answers
+    # Of a variance of 100 a split at λ = 100 explains all, and at λ = 1 one per cent.
+    assert any("explains 100.0 % more of the variance on average" in r for r in answer.reasons)
+    rows = found.results.at_grid
+    best = rows[rows["lam"] == 1]
+    worse = str(Fraction(best["objective_exact"].iloc[0]) + 1)
+    other = best.assign(solver_label="other", objective_exact=worse)
+    assert add_excess(pd.concat([best, other]))["share"].tolist() == [0, 0.01]
