@@ -181,15 +181,20 @@ def train_command(
         parts += ["--column", f"{column}={kind}"]
     parts += ["--encoding", row["encoding"]]
     for name, value in json.loads(row["encoding_options"]).items():
-        parts += ["--encoding-option", f"{name}={value}"]
+        parts += ["--encoding-option", f"{name}={_plain(value)}"]
     parts += ["--solver", row["solver"]]
     usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
     for name, value in own_options(json.loads(row["solver_options"])).items():
         if name not in usual or usual[name].default != value:
-            parts += ["--option", f"{name}={value}"]
+            parts += ["--option", f"{name}={_plain(value)}"]
     names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}
     for name, value in json.loads(row["limits"]).items():
         if name in names and value is not None:
             parts += [names[name], str(value)]
     parts += ["--lam", lam, "--save", "tree.json"]
     return shlex.join(parts)
+
+
+def _plain(value: Any) -> str:
+    """An option's value as the command line reads it: text as it is, the rest as in JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
