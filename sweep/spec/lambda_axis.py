@@ -17,6 +17,7 @@ from solver.objective.exact import as_lambda
 from sweep.spec.yaml_reader import Strict, Unrounded, problem
 
 _MOST = 100_000
+_PRECISION = 40
 
 SAME = " = "
 """Between the names of a λ that has several in one fold, but not in all: ``0.1 = 1/n``."""
@@ -118,6 +119,7 @@ class LambdaGrid(Strict):
                 "a log grid cannot reach 0; use a small λ, or scale: linear",
                 "to" if first else "from",
             )
+        self.expand(1)
         return self
 
     def expand(self, n_train: int) -> list[Lam]:
@@ -129,12 +131,12 @@ class LambdaGrid(Strict):
 def _grid(first: Fraction, last: Fraction, count: int, scale: str) -> list[Lam]:
     """It is the same for every dataset and fold, so it is made once."""
     value = _even_steps if scale == "linear" else _even_ratios
-    for digits in range(4, 16):
+    for digits in range(4, _PRECISION):
         inner = [value(first, last, Fraction(i, count - 1), digits) for i in range(1, count - 1)]
         values = [first, *inner, last]
         if len(set(values)) == count:
-            break
-    return [Lam(value, shown(value)) for value in values]
+            return [Lam(value, shown(value)) for value in values]
+    raise problem(f"'from' and 'to' are too near to each other for {count} λ", "to")
 
 
 def _even_steps(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
@@ -144,7 +146,7 @@ def _even_steps(first: Fraction, last: Fraction, part: Fraction, digits: int) ->
 
 
 def _even_ratios(first: Fraction, last: Fraction, part: Fraction, digits: int) -> Fraction:
-    context = Context(prec=40)
+    context = Context(prec=_PRECISION)
     ratio = context.power(context.divide(_decimal(last), _decimal(first)), _decimal(part))
     return _round(Fraction(context.multiply(_decimal(first), ratio)), digits)
 
@@ -224,7 +226,9 @@ def shown(value: Fraction) -> str:
             rest //= prime
     if rest > 1:
         return str(value)
-    return f"{_decimal(value).normalize():f}"
+    top, bottom = value.as_integer_ratio()
+    context = Context(prec=len(str(top)) + bottom.bit_length())  # as many as it may have
+    return f"{context.divide(Decimal(top), Decimal(bottom)).normalize(context):f}"
 
 
 def _decimal(value: Fraction) -> Decimal:

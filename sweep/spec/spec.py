@@ -537,6 +537,10 @@ class SweepFile:
     file: YamlFile
 
 
+_EXACT = {("lambdas",), ("datasets", "lambdas")}
+"""Where a file's numbers are λ."""
+
+
 def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     """Read and check a sweep's file.
 
@@ -553,7 +557,7 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     """
     path = Path(path)
     file = read_yaml(path)
-    spec = validate(Spec, file, exact="lambdas")
+    spec = validate(Spec, file, exact=_EXACT)
     text = path.read_text(encoding="utf-8")
     return SweepFile(spec, text, _base(base or path.parent), file)
 
@@ -561,7 +565,7 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
 def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
     """Read a sweep from text; errors as :func:`load_spec`."""
     file = parse_yaml(text, Path(name))
-    return SweepFile(validate(Spec, file, exact="lambdas"), text, _base(base), file)
+    return SweepFile(validate(Spec, file, exact=_EXACT), text, _base(base), file)
 
 
 def _base(folder: str | Path) -> Path:

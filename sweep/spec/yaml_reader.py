@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -236,14 +236,17 @@ def problem(message: str, *at: str | int | None) -> PydanticCustomError:
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def validate(model: type[ModelT], file: YamlFile, exact: str | None = None) -> ModelT:
+_Keys = Collection[tuple[str, ...]]
+
+
+def validate(model: type[ModelT], file: YamlFile, exact: _Keys = ()) -> ModelT:
     """Read a model from a file.
 
     Parameters
     ----------
-    exact : str, optional
-        The key below which numbers are read as they are written, however many digits they have:
-        the model takes :class:`Unrounded` there.
+    exact : collection of tuple of str, optional
+        Where numbers are read as they are written, however many digits they have: the model takes
+        :class:`Unrounded` there. Each place is given by the keys from the top of the file.
 
     Raises
     ------
@@ -259,15 +262,16 @@ def validate(model: type[ModelT], file: YamlFile, exact: str | None = None) -> M
         raise _first(error, file) from None
 
 
-def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: str | None) -> None:
+def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: _Keys) -> None:
     """Refuse numbers that would be read as other ones."""
+    if tuple(part for part in location if isinstance(part, str)) in exact:
+        return
     if isinstance(data, Unrounded):
         remedy = "write that" if math.isfinite(data) else "write a smaller one"
         raise file.error(location, f"{data.text[:40]} would be read as {float(data)}; {remedy}")
     if isinstance(data, (dict, list)):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-            if key != exact:
-                _refuse_unrounded(value, (*location, key), file, exact)
+            _refuse_unrounded(value, (*location, key), file, exact)
 
 
 def _first(error: ValidationError, file: YamlFile) -> InputError:

@@ -63,6 +63,11 @@ def test_numbers_elsewhere_that_would_be_read_as_others_are_refused() -> None:
     for more in ("limits: {seconds: 0.1000000000000000000001}\n", "limits: {seconds: 1e400}\n"):
         with pytest.raises(InputError, match=r"line 6: limits.seconds: .* would be read as"):
             parse_spec(SPEC.replace("{}", "0.1") + more)
+    for place in ("{test: {lambdas: %s}}", "{columns: {lambdas: %s}}"):
+        entry = place % "0.3000000000000000000000001"
+        table = "{path: t.csv, target: y, " + entry[1:]
+        with pytest.raises(InputError, match=r"lambdas: .* would be read as"):
+            parse_spec(SPEC.replace("[car]", f"[{table}]").replace("{}", "0.1"))
     for same in ("0.10", "1e-1", "+.1", "0.1000000000000000000000"):
         assert parse_spec(SPEC.replace("{}", "1") + f"limits: {{seconds: {same}}}\n")
 
@@ -86,6 +91,16 @@ def test_a_grid_is_monotone_short_and_ends_where_it_should(
     assert len(values) == count
     assert values == sorted(values, reverse=first > last)
     assert all(10**18 % value.denominator == 0 for value in values)
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_a_grid_of_ends_that_are_near_has_all_its_lambdas(scale: str) -> None:
+    near = "0.100000000000000000000001"
+    found = lams(f"{{from: 0.1, to: {near}, count: 5, scale: {scale}}}")
+    assert len({exact for exact, _ in found}) == 5
+    assert [exact for exact, _ in found] == [str(Fraction(text)) for _, text in found]
+    with pytest.raises(InputError, match="too near to each other for 5 λ"):
+        lams(f"{{from: 0.1, to: 0.1{'0' * 50}1, count: 5, scale: {scale}}}")
 
 
 def test_a_log_grid_has_even_ratios() -> None:
@@ -127,6 +142,7 @@ def test_bad_lambdas_are_refused_with_their_place(text: str, message: str) -> No
         (Fraction(1, 8), "0.125"),
         (Fraction(0), "0"),
         (Fraction(100), "100"),
+        (Fraction(f"0.1{'0' * 70}1"), f"0.1{'0' * 70}1"),
     ],
 )
 def test_fractions_are_shown_as_decimals_where_they_are(value: Any, text: str) -> None:
