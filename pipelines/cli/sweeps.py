@@ -143,7 +143,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
-    Exit code 1 says that something is wrong, or that planned tasks have no row to check yet.
+    Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
     from sweep.verify.verify import verify_sweep
 
@@ -157,15 +157,17 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         rows = count(found.former, "row")
         checked += f"; {rows} of earlier plans, whose data the sweep's file does not name any more"
     if not found.rows and not found.findings:
-        click.echo(f"Nothing is checked: {folder} has no results yet.")
+        click.echo(f"Nothing is checked: {folder} has no rows.")
         return ExitCode.FAILED
-    if not found.findings and not found.missing:
+    if not found.findings and not found.missing and not found.failed:
         click.echo(f"{checked}: all is well.")
         return ExitCode.DONE
-    if found.missing:
-        have = "has" if found.missing == 1 else "have"
-        tasks = f"{found.missing} of {count(found.planned, 'planned task')} {have} no row"
-        checked += f"; {tasks} (treesweep resume {folder})"
+    planned = count(found.planned, "planned task")
+    for number, what in ((found.failed, "failed"), (found.missing, "no row")):
+        if number:
+            checked += f"; {number} of {planned} {'has' if number == 1 else 'have'} {what}"
+    if found.failed or found.missing:
+        checked += f" (treesweep resume {folder})"
     for finding in found.findings:
         click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}")
     click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")

@@ -26,6 +26,7 @@ from sweep.spec.task_options import shown_lam
 from sweep.storage import Folder, Place, open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
+from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks
 from sweep.store.state_file import check_state
 from sweep.store.states import state_name, state_sizes
 from sweep.store.store import read_manifest
@@ -60,8 +61,8 @@ class Verification:
         Trees that could not be; a finding of their row says why, unless it is a former one.
     proofs : int
         Certificates that were checked.
-    planned, missing : int
-        Tasks of the plan, and how many of them have no row.
+    planned, failed, missing : int
+        Tasks of the plan, how many of them have failed, and how many have no row.
     former : int
         Rows of earlier plans whose data the sweep's file does not name any more: their trees are
         not scored.
@@ -74,6 +75,7 @@ class Verification:
     unscored: int
     proofs: int
     planned: int
+    failed: int
     missing: int
     former: int
     findings: list[Finding]
@@ -120,7 +122,8 @@ def verify_sweep(
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
     tasks = planned_tasks(folder)
-    stored = Parts(folder).read(["key"])["key"].unique()
+    runs = Parts(folder).read(RUN_COLUMNS)
+    stored = runs["key"].unique()
     findings += _check_answers(tasks, stored)
     for row in sampled_rows(Parts(folder), tasks, sample):
         n_rows += 1
@@ -148,10 +151,19 @@ def verify_sweep(
         unscored=n_trees - n_scored,
         proofs=n_proofs,
         planned=len(tasks),
+        failed=_n_failed(tasks, runs),
         missing=_n_missing(tasks, stored),
         former=n_former,
         findings=findings,
     )
+
+
+def _n_failed(tasks: pa.Table, runs: pa.Table) -> int:
+    """How many tasks have a row that says how they failed, and no answer."""
+    place = rows_of_tasks(tasks, runs)
+    statuses = runs["status"].take(pa.array(place[place >= 0]))
+    failures = pa.array([status.value for status in Status if not status.has_tree])
+    return int(pc.sum(pc.is_in(statuses, value_set=failures)).as_py() or 0)
 
 
 def _n_missing(tasks: pa.Table, stored: pa.Array) -> int:

@@ -15,8 +15,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from sweep.plan.plan import make_plan
+from sweep.rows import rows
+from sweep.spec.spec import parse_spec
+from sweep.store import store as stores
+from sweep.store.plan_file import survey
 from sweep.store.results import read_results
 from tests.pipelines.commands import SCRIPT, refused, run
+from tests.sweep import rowmaker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -174,7 +180,7 @@ def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:
         part.unlink()
     result = run("verify", home / "out")
     assert result.exit_code == 1
-    assert result.stdout == f"Nothing is checked: {home / 'out'} has no results yet.\n"
+    assert result.stdout == f"Nothing is checked: {home / 'out'} has no rows.\n"
 
 
 def test_verify_says_how_many_planned_tasks_have_no_row(home: Path) -> None:
@@ -185,6 +191,33 @@ def test_verify_says_how_many_planned_tasks_have_no_row(home: Path) -> None:
     assert "all is well" not in result.stdout
     assert "11 rows checked" in result.stdout
     assert "; 1 of 12 planned tasks has no row (treesweep resume " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("fates", "words"),
+    [
+        ((True, True), "2 of 2 planned tasks have failed ("),
+        ((True, False), "1 of 2 planned tasks has failed ("),
+        ((True, None), "1 of 2 planned tasks has failed; 1 of 2 planned tasks has no row ("),
+    ],
+)
+def test_verify_says_how_many_planned_tasks_have_failed(
+    tmp_path: Path, fates: tuple[bool | None, ...], words: str
+) -> None:
+    text = SPEC.replace(", monks-3", "").replace("categorical, ", "").replace(", cart", "")
+    sweep = parse_spec(text)
+    plan, done = make_plan(sweep), rowmaker.make_rows(sweep)
+    with stores.create(tmp_path / "out", sweep, print) as store:
+        survey(plan, store)
+        for task, fails, row in zip(plan.tasks(), fates, done, strict=True):
+            place = rows.Place(None, None, rows.now())
+            failure = rows.failed(task.node.info, rowmaker.cell_of(task), place, "it broke")
+            if fails is not None:
+                store.add(rows.as_finished([failure if fails else row]))
+    result = run("verify", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "all is well" not in result.stdout
+    assert words in result.stdout
 
 
 def test_verify_counts_trees_that_it_could_not_score(tmp_path: Path) -> None:
