@@ -352,7 +352,7 @@ def write_store(folder: Path, shape: Shape, n_lams: int, done: float) -> tuple[i
     per_part = max(1, PART_ROWS // len(plan.blocks))
     left = round(n_lams * (1 - done))
     rows = parts = 0
-    with stores.create(folder, sweep) as store:
+    with stores.create(folder, sweep, print) as store:
         survey(plan, store)
         for stop in range(n_lams, left, -per_part):
             table = part(plan, steps, range(max(stop - per_part, left), stop), draw)

@@ -101,7 +101,7 @@ def _prepare(folder: str, sweep: SweepFile) -> None:
     from sweep.store.plan_file import survey
 
     plan = make_plan(sweep)
-    with store.create(folder, sweep) as made:
+    with store.create(folder, sweep, lambda text: click.echo(text, err=True)) as made:
         survey(plan, made)
 
 

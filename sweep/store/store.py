@@ -75,8 +75,8 @@ class Store:
     ----------
     place : str, Path or Folder
         The folder; see :func:`create`.
-    tell : callable, optional
-        Told what is worth a line: what was found damaged, what takes long.
+    tell : callable
+        Told what a person must hear: what was found damaged, what takes long.
 
     Raises
     ------
@@ -84,9 +84,7 @@ class Store:
         If another driver is at work, or a part is of a later version.
     """
 
-    def __init__(
-        self, place: Place | Folder, tell: Callable[[str], None] = lambda text: None
-    ) -> None:
+    def __init__(self, place: Place | Folder, tell: Callable[[str], None]) -> None:
         self.folder = open_folder(place)
         self._tell = tell
         self.lease = Lease(self.folder, tell)
@@ -370,9 +368,7 @@ def read_checkpoint(
         return None
 
 
-def create(
-    place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None] = lambda text: None
-) -> Store:
+def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None]) -> Store:
     """Make a sweep's folder, or open the folder of the same sweep.
 
     Raises

@@ -31,7 +31,7 @@ def rows() -> list[dict[str, Any]]:
 @pytest.fixture
 def out(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
     sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         store.add(as_finished([dict(row) for row in rows]))
     return tmp_path / "out"

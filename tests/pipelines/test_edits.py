@@ -142,7 +142,7 @@ class Runner:
         self, sweep: SweepFile, plan: Plan, folder: Path, chance: random.Random | None = None
     ) -> None:
         """Run what a folder does not answer yet; with ``chance`` only some of it, and badly."""
-        with stores.create(folder, sweep) as store:
+        with stores.create(folder, sweep, print) as store:
             remaining, _ = survey(plan, store)
             for task in plan.tasks_of(remaining.tolist()):
                 fate = "done" if chance is None else chance.choice(["done", "fail", "leave"])

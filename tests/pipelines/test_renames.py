@@ -127,7 +127,7 @@ def test_a_limit_that_goes_down_and_up_again(tmp_path: Path) -> None:
 def test_what_is_kept_of_other_tasks_is_not_shown(tmp_path: Path) -> None:
     """Unfinished searches of an earlier plan do not count as unfinished, nor for the gap."""
     run(tmp_path / "out", named("a", "monks-1"))
-    with create(tmp_path / "out", stored_sweep(tmp_path / "out")) as store:
+    with create(tmp_path / "out", stored_sweep(tmp_path / "out"), print) as store:
         store.save_checkpoint(Checkpoint("ab" * 32, "{}", "1/2", "0", 1.0, 5, 6))
     status = sweep_status(tmp_path / "out")
     assert (status.unfinished, status.worst_gap) == (0, 0.0)

@@ -61,7 +61,7 @@ def finish(folder: Path, sweep: SweepFile | None = None) -> list[dict[str, Any]]
     """Make a store that holds a whole sweep, without Dask."""
     sweep = sweep or small_sweep()
     rows = make_rows(sweep)
-    with stores.create(folder, sweep) as store:
+    with stores.create(folder, sweep, print) as store:
         survey(make_plan(sweep), store)
         for row in rows:
             store.add(as_finished([row]))
@@ -71,7 +71,7 @@ def finish(folder: Path, sweep: SweepFile | None = None) -> list[dict[str, Any]]
 def run_here(folder: Path, sweep: SweepFile) -> None:
     """Run what a folder does not answer yet, without Dask."""
     plan = make_plan(sweep)
-    with stores.create(folder, sweep) as store:
+    with stores.create(folder, sweep, print) as store:
         remaining, _ = survey(plan, store)
         for task in plan.tasks_of(remaining.tolist()):
             dataset = tasks.load(task.node.reference, task.node.info.data_hash)

@@ -30,7 +30,7 @@ def test_status_counts_what_is_done_failed_and_missing(
     tmp_path: Path, rowmaker: Any, small_rows: list[Row]
 ) -> None:
     sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         empty = sweep_status(store.folder.place)
         assert (empty.total, empty.done, empty.missing, empty.live) == (24, 0, 24, True)
@@ -55,7 +55,7 @@ def test_status_counts_answers_without_their_certificate(
 ) -> None:
     sweep = rowmaker.small_sweep()
     first, second = small_rows[:2]
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         store.add(as_finished([{**first, "error": "it has no certificate: why"}, second]))
         store.flush()
@@ -80,7 +80,7 @@ def test_planned_tasks_without_a_row_are_counted(
     tmp_path: Path, rowmaker: Any, small_rows: list[Row]
 ) -> None:
     sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         store.add(as_finished(small_rows[1:]))
     found = verify_sweep(tmp_path / "out")
@@ -90,7 +90,7 @@ def test_planned_tasks_without_a_row_are_counted(
 def test_a_row_that_answered_a_task_and_is_gone_is_a_finding(tmp_path: Path, rowmaker: Any) -> None:
     sweep = rowmaker.small_sweep()
     rowmaker.finish(tmp_path / "out", sweep)
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     rows = pq.read_table(part).to_pylist()

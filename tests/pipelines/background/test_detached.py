@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -26,6 +27,7 @@ from sweep.store import store
 from sweep.store.plan_file import survey
 from sweep.store.process_identity import began
 from tests.pipelines.commands import refused, run
+from tests.sweep import rowmaker
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "pipelines.cli"]
@@ -165,7 +167,7 @@ def test_a_refused_sweep_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     spec, out = tmp_path / "s.yaml", tmp_path / "out"
     spec.write_text(SHORT)
     sweep = load_spec(spec)
-    with store.create(out, sweep) as made:
+    with store.create(out, sweep, print) as made:
         survey(make_plan(sweep), made)
     before = run("status", out, "--json").stdout
     spec.write_text(SHORT.replace("[monks-1]", "[{path: none.csv, target: y}]"))
@@ -177,11 +179,26 @@ def test_a_refused_sweep_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "s.yaml").write_text(SHORT)
+    rowmaker.finish(tmp_path / "out", load_spec(tmp_path / "s.yaml"))
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    driver = SimpleNamespace(pid=1)
+    monkeypatch.setattr(detached, "start_driver", lambda arguments, log: driver)
+    monkeypatch.setattr(detached, "await_driver", lambda *how: True)
+    result = run("submit", tmp_path / "s.yaml", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert f"{part.name} is damaged" in result.stderr
+
+
 @pytest.mark.parametrize("command", ["status", "verify", "report"])
 def test_a_sweep_file_changed_in_the_folder_is_named(tmp_path: Path, command: str) -> None:
     (tmp_path / "s.yaml").write_text(SHORT)
     sweep, out = load_spec(tmp_path / "s.yaml"), tmp_path / "out"
-    with store.create(out, sweep) as made:
+    with store.create(out, sweep, print) as made:
         survey(make_plan(sweep), made)
     (out / "sweep.yaml").write_text(SHORT.replace("monks-1", "monks-2"))
     assert "sweep.yaml is not what was written there; if you have" in refused(command, out)
@@ -206,7 +223,7 @@ def test_what_the_driver_finds_is_said_too(tmp_path: Path, monkeypatch: pytest.M
 def test_a_plan_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SHORT)
     out = tmp_path / "out"
-    with store.create(out, load_spec(tmp_path / "s.yaml")):
+    with store.create(out, load_spec(tmp_path / "s.yaml"), print):
         assert "is still making the plan; look again in a moment" in refused("status", out)
     assert "has no plan yet; 'treesweep resume" in refused("status", out)
 

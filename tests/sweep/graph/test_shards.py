@@ -53,7 +53,7 @@ def plan(divisible: None) -> Plan:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with stores.create(tmp_path / "out", parse_spec(SPEC)) as found:
+    with stores.create(tmp_path / "out", parse_spec(SPEC), print) as found:
         yield found
 
 

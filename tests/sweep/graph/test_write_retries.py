@@ -67,7 +67,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disk_that_is_full_and_then_has_room(
     tmpfs: Path, rowmaker: Any, small_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with stores.create(tmpfs / "out", rowmaker.small_sweep()) as store:
+    with stores.create(tmpfs / "out", rowmaker.small_sweep(), print) as store:
         desk = Desk(store, small_rows)
         desk.add(0)
         desk.patience.write()
@@ -108,7 +108,7 @@ def test_whoever_has_had_enough_is_told_what_is_lost(
     def full(*_: Any) -> None:
         raise OSError(28, os.strerror(28))
 
-    with stores.create(tmp_path / "out", rowmaker.small_sweep()) as store:
+    with stores.create(tmp_path / "out", rowmaker.small_sweep(), print) as store:
         desk = Desk(store, small_rows)
         asked: list[bool] = []
         for number in range(3):
@@ -176,7 +176,7 @@ def test_a_store_of_objects_that_is_out_of_order_for_a_while(
     monkeypatch.setenv("AWS_ENDPOINT_URL", relay.address)
     place = f"{bucket}/out"
     try:
-        with stores.create(place, rowmaker.small_sweep()) as store:
+        with stores.create(place, rowmaker.small_sweep(), print) as store:
             desk = Desk(store, small_rows)
             desk.add(0)
             desk.patience.write()

@@ -90,7 +90,7 @@ def test_status_takes_the_worst(tmp_path: Path) -> None:
     )
     plan = make_plan(spec)
     (task,) = plan.tasks()
-    with stores.create(tmp_path / "out", spec) as store:
+    with stores.create(tmp_path / "out", spec, print) as store:
         survey(plan, store)
         store.save_checkpoint(Checkpoint(**{**vars(unfinished(hard_problem())), "key": task.key}))
         found = sweep_status(tmp_path / "out")

@@ -63,7 +63,7 @@ def test_a_store_forgets_shards_of_what_is_answered(
 ) -> None:
     first, second = small_rows[:2]
     sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         for row in (first, second):
             store.save_shard(row["key"], Shard(0, 2), as_finished([row]))
         failed = {**second, "status": "error", "error": "no"}
@@ -74,6 +74,6 @@ def test_a_store_forgets_shards_of_what_is_answered(
         store.save_shard(first["key"], Shard(0, 2), as_finished([first]))  # it comes too late
         assert store.shards.held(first["key"]) == {}
         store.shards.keep(first["key"], Shard(1, 2), as_finished([first]).rows)
-    with stores.create(tmp_path / "out", sweep) as store:
+    with stores.create(tmp_path / "out", sweep, print) as store:
         assert store.shards.held(first["key"]) == {}
         assert store.shards.held(second["key"])

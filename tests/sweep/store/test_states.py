@@ -38,7 +38,7 @@ class Desk:
         self.row = rowmaker.make_rows(rowmaker.small_sweep(SPEC))[0]
 
     def open(self) -> stores.Store:
-        return stores.create(self.folder, self.rowmaker.small_sweep(SPEC))
+        return stores.create(self.folder, self.rowmaker.small_sweep(SPEC), print)
 
     def task(self, limits: str = "seconds: 60") -> tuple[Any, Task]:
         plan = make_plan(self.rowmaker.small_sweep(SPEC.replace("seconds: 60", limits)))
