@@ -17,7 +17,7 @@ from sweep.storage import Folder, Place, open_folder
 from sweep.store import checksummed_parquet
 from sweep.store.lease import is_live
 from sweep.store.row_precedence import TASK_COLUMNS
-from sweep.store.store import PLAN, Store, spec_sum
+from sweep.store.store import PLAN, Store, sweep_sum
 
 SCHEMA = pa.schema(
     [
@@ -44,9 +44,9 @@ run."""
 
 _CHUNK = 50_000
 
-_SPEC = "treesweep-spec"
-"""Under this key the file's metadata hold the SHA-256 of the sweep's file that it is the plan of:
-a driver that ends between writing the one and the other leaves two that do not belong together."""
+_SWEEP = "treesweep-sweep"
+"""Under this key the file's metadata hold the SHA-256 of the sweep that it is the plan of: a driver
+that ends between writing the one and the other leaves two that do not belong together."""
 
 
 def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
@@ -62,20 +62,20 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
     remaining: list[NDArray[np.int64]] = []
     answered = 0
     pending: list[pa.Table] = []
-    lost: set[str] = set()
+    lost = 0
     with checksummed_parquet.created(store.folder, PLAN, SCHEMA) as writer:
         for block in plan.blocks:
             table, open_ones = _survey_block(block, store)
             remaining.append(open_ones)
-            lost |= store.answers.lost_of(block, (open_ones - block.start).tolist())
+            lost += store.answers.count_lost(block, (open_ones - block.start).tolist())
             answered += len(table) - len(open_ones)
             pending.append(table)
             if sum(map(len, pending)) >= _CHUNK:
                 writer.write_table(pa.concat_tables(pending))
                 pending = []
         writer.write_table(pa.concat_tables([SCHEMA.empty_table(), *pending, _refused(plan)]))
-        writer.add_key_value_metadata({_SPEC: spec_sum(store.folder)})
-    store.tell_lost(len(lost))
+        writer.add_key_value_metadata({_SWEEP: sweep_sum(store.folder)})
+    store.tell_lost(lost)
     return np.concatenate([np.zeros(0, np.int64), *remaining]), answered
 
 
@@ -132,17 +132,17 @@ def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> 
 
 
 def _open_plan(folder: Folder) -> checksummed_parquet.Opened:
-    """The plan, if it is that of the sweep's file that the folder holds."""
-    wanted = spec_sum(folder)
+    """The plan, if it is that of the sweep that the folder holds."""
+    wanted = sweep_sum(folder)
     makes = f"'treesweep resume {folder}' makes it"
     try:
         file = checksummed_parquet.Opened(folder, PLAN, f"{makes} anew")
     except FileNotFoundError:
         why = f"{folder} has no plan yet; {makes}"
     else:
-        if file.metadata.get(_SPEC.encode(), wanted.encode()) == wanted.encode():
+        if file.metadata.get(_SWEEP.encode(), wanted.encode()) == wanted.encode():
             return file
-        why = f"the plan of {folder} is that of an earlier sweep.yaml; {makes} anew"
+        why = f"the plan of {folder} is that of an earlier sweep; {makes} anew"
     if is_live(folder):
         why = f"the driver of {folder} is still making the plan; look again in a moment"
     raise InputError(why)

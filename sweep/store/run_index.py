@@ -86,18 +86,18 @@ class Index:
     def __contains__(self, key: str) -> bool:
         return self._run(key) is not None
 
-    def lost_of(self, block: Block, places: Sequence[int]) -> set[str]:
-        """The keys of runs without their certificate that would answer tasks of a block, which
-        are given by their places in it."""
+    def count_lost(self, block: Block, places: Sequence[int]) -> int:
+        """How many tasks of a block, given by their places in it, a run would answer that has lost
+        its certificate."""
         if not self._merged().lost.any():
-            return set()
-        found: set[str] = set()
+            return 0
+        found = np.zeros(len(places), dtype=bool)
         for limits in (block.limits, *self.limits_within(block)):
             names = block.maker.keys([block.axis.texts[place] for place in places], limits)
             at, known = self._look_up(names)
             known[known] = self._sorted.lost[at[known]]
-            found.update(name for name, is_lost in zip(names, known, strict=True) if is_lost)
-        return found
+            found |= known
+        return int(found.sum())
 
     def get(self, key: str) -> Answer | None:
         """What is known of a key."""

@@ -143,12 +143,12 @@ class Store:
         return Index(rows, proofs.lost(self.folder, rows).to_numpy())
 
     def tell_lost(self, number: int) -> None:
-        """Tell how many certificates are lost whose tasks are run again."""
+        """Tell how many tasks are run again because a certificate is lost."""
         if number == 1:
-            self._tell("1 certificate is not there or not whole; its task is run again")
+            self._tell("the certificate of 1 task is not there or not whole; it is run again")
         elif number:
             self._tell(
-                f"{number} certificates are not there or not whole; their tasks are run again"
+                f"the certificates of {number} tasks are not there or not whole; they are run again"
             )
 
     def add(self, finished: Finished) -> None:
@@ -473,10 +473,11 @@ def stored_sweep(place: Place | Folder) -> SweepFile:
     return parse_spec(content.decode(), manifest["base"], root.where(SWEEP_FILE))
 
 
-def spec_sum(place: Place | Folder) -> str:
-    """The SHA-256 of the sweep's file that a folder holds; errors as :func:`stored_sweep`."""
+def sweep_sum(place: Place | Folder) -> str:
+    """The SHA-256 of the sweep that a folder holds, which is the text of its file and the folder
+    that the file's relative paths begin at; errors as :func:`stored_sweep`."""
     manifest, _ = _read_sweep(open_folder(place))
-    return str(manifest["spec_sha256"])
+    return _sum({name: manifest[name] for name in ("spec_sha256", "base")})
 
 
 def _read_sweep(root: Folder, patience: float = 0.5) -> tuple[dict[str, Any], bytes]:

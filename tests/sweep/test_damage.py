@@ -41,7 +41,7 @@ def test_a_certificate_that_is_lost_is_made_again(
         assert remaining.tolist() == [0]
         assert store.answers.attempts(rows[0]["key"]) == 1
         store.add(as_finished([{**rows[0], "attempt": 2}]))
-    assert told == ["1 certificate is not there or not whole; its task is run again"]
+    assert told == ["the certificate of 1 task is not there or not whole; it is run again"]
     assert len(read_results(tmp_path / "out", every_run=True)) == len(rows)
     assert verify_sweep(tmp_path / "out", proof=True).findings == []
 
@@ -67,7 +67,7 @@ def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(
     spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
     sweep, out = rowmaker.small_sweep(spec), tmp_path / "out"
     rows = rowmaker.finish(out, sweep)
-    with stores.create(out, sweep) as store:
+    with stores.create(out, sweep, print) as store:
         store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
     wanted, plan = read_results(out), read_plan(out)
     state = statefile_of(tmp_path)

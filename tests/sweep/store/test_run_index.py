@@ -157,6 +157,19 @@ def test_answers_are_those_of_the_rule(data: st.DataObject) -> None:
             assert answer in best if best else answer is None
 
 
+def test_a_task_with_two_lost_certificates_is_one() -> None:
+    tasks = block("{nodes: 9}")
+    texts = tasks.axis.texts[:2]
+    limits = [canonical({"nodes": nodes}) for nodes in (9, 5)]
+    rows = [
+        {"key": tasks.maker.key(text, own), "status": "optimal", "limits": own, "attempt": 1}
+        for text in texts
+        for own in limits
+    ]
+    found = Index(pa.Table.from_pylist(rows, schema=TYPES), np.ones(4, dtype=bool))
+    assert found.count_lost(tasks, [0, 1, 2]) == 2
+
+
 def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> None:
     """What replaces it must settle as much; until then its task has no answer."""
     tasks = block("{}")
@@ -164,7 +177,7 @@ def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> 
     rows = [{"key": key, "status": "optimal", "limits": "{}", "attempt": 1}]
     stored = pa.Table.from_pylist(rows, schema=TYPES)
     found = Index(stored, np.array([True]))
-    assert found.lost_of(tasks, [0]) == {key}
+    assert found.count_lost(tasks, [0]) == 1
     for status, attempt in (("killed", 2), ("time_limit", 3)):
         found.add(pa.Table.from_pylist([{**rows[0], "status": status, "attempt": attempt}], TYPES))
         assert found.answers_to(tasks)[0] is None
@@ -175,4 +188,4 @@ def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> 
     assert found.answers_to(tasks)[0] == key
     assert found.get(key) == Answer(Status.OPTIMAL, "{}", 4)
     assert found.is_replaced(stored).all()
-    assert found.lost_of(tasks, [0]) == set()
+    assert found.count_lost(tasks, [0]) == 0

@@ -25,6 +25,7 @@ from sweep.plan.plan import make_plan
 from sweep.rows import schema
 from sweep.rows.rows import Checkpoint, as_finished
 from sweep.rows.schema import PROOF_CONTENT
+from sweep.spec.spec import parse_spec
 from sweep.store import certificates, checksummed_parquet
 from sweep.store import part_files as parts
 from sweep.store import store as stores
@@ -52,7 +53,7 @@ def names_of(store: stores.Store) -> list[str]:
 @pytest.fixture
 def store(tmp_path: Path, rowmaker: Any) -> Any:
     sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep) as opened:
+    with stores.create(tmp_path / "out", sweep, print) as opened:
         survey(make_plan(sweep), opened)
         yield opened
 
@@ -107,7 +108,7 @@ def test_rows_are_written_when_they_cost_enough_or_waited_long(
 def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
     rows = rowmaker.finish(tmp_path / "out")
     assert len(read_results(tmp_path / "out")) == len(rows)
-    with stores.Store(tmp_path / "out") as again:
+    with stores.Store(tmp_path / "out", print) as again:
         assert set(again.answers.keys()) == {row["key"] for row in rows}
 
 
@@ -221,7 +222,7 @@ def test_a_part_that_is_none_is_named_and_left_alone(tmp_path: Path, rowmaker: A
     rowmaker.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     pq.write_table(pa.table({"a": [1]}), part)
-    for ask in (read_results, stores.Store):
+    for ask in (read_results, lambda place: stores.Store(place, print)):
         with pytest.raises(InputError, match=rf"{part.name} does not .*move it away"):
             ask(tmp_path / "out")
 
@@ -248,7 +249,7 @@ def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> Non
     (root / "rows" / ".part-00000009.parquet.1.tmp").write_bytes(b"half")
     (root / ".generations" / "00000007").mkdir()
     assert len(read_results(root)) == len(rows)
-    with stores.Store(root):
+    with stores.Store(root, print):
         pass
     (part,) = (root / "rows").iterdir()
     assert re.fullmatch(r"part-00000001-[0-9a-f]{8}\.parquet", part.name)
@@ -262,7 +263,7 @@ def test_a_copy_that_followed_the_link_still_works(tmp_path: Path, rowmaker: Any
     )
     assert (tmp_path / "copy" / "rows").is_dir()
     assert len(read_results(tmp_path / "copy")) == len(rows)
-    with stores.Store(tmp_path / "copy") as store:
+    with stores.Store(tmp_path / "copy", print) as store:
         store.compact()
         assert len(read_results(tmp_path / "copy")) == len(rows)
 
@@ -273,7 +274,7 @@ def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any)
     (tmp_path / "full" / "thesis.tex").write_text("…")
     (tmp_path / "file").write_text("…")
     stores.create(
-        tmp_path / "other", rowmaker.small_sweep(rowmaker.SPEC.replace("small", "big"))
+        tmp_path / "other", rowmaker.small_sweep(rowmaker.SPEC.replace("small", "big")), print
     ).close()
     before = sorted(p for p in tmp_path.rglob("*"))
     for name, message in [
@@ -282,7 +283,7 @@ def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any)
         ("other", "holds the sweep 'big', not 'small'"),
     ]:
         with pytest.raises(InputError, match=message):
-            stores.create(tmp_path / name, sweep)
+            stores.create(tmp_path / name, sweep, print)
     assert sorted(p for p in tmp_path.rglob("*")) == before
     for path in (tmp_path / "none", tmp_path / "full"):
         with pytest.raises(InputError, match=r"no folder|no sweep's folder"):
@@ -304,15 +305,15 @@ def test_a_manifest_that_was_damaged_can_be_written_anew(tmp_path: Path, rowmake
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_bytes(manifest.read_bytes()[:-5])
     with pytest.raises(InputError, match=r"remove it and run the sweep's file again"):
-        stores.create(tmp_path / "out", rowmaker.small_sweep())
+        stores.create(tmp_path / "out", rowmaker.small_sweep(), print)
     manifest.unlink()
-    stores.create(tmp_path / "out", rowmaker.small_sweep()).close()
+    stores.create(tmp_path / "out", rowmaker.small_sweep(), print).close()
     assert len(read_results(tmp_path / "out")) == len(rows)
 
 
 def test_one_driver_at_a_time(store: stores.Store) -> None:
     with pytest.raises(InputError, match=r"another treesweep \(process \d+ on .*\) is working on"):
-        stores.Store(store.folder)
+        stores.Store(store.folder, print)
 
 
 def test_checkpoints_are_replaced_and_go_when_the_row_is_there(
@@ -465,7 +466,7 @@ def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
     assert before[[*schema.ADDED[2], *schema.ADDED[3]]].isna().all(axis=None)
     assert verify_sweep(old).findings == []
     plan = make_plan(stores.stored_sweep(old))
-    with stores.Store(old) as store:
+    with stores.Store(old, print) as store:
         remaining, answered = survey(plan, store)
         assert (answered, remaining.tolist()) == (4, [4, 5])
         for row in new_rows(rowmaker, set(before["key"])):
@@ -488,7 +489,7 @@ def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
 ) -> None:
     monkeypatch.setattr(parts, "LARGE", 2)
     before = read_results(old)
-    with stores.Store(old) as store:
+    with stores.Store(old, print) as store:
         assert store.parts.old == set(store.parts.names())
         store.compact()
         store.parts.read()
@@ -584,7 +585,7 @@ def test_a_finished_store_of_version_3_is_answered_and_verified(
     assert sweep_status(old).worst_gap == 0
     assert verify_sweep(old, proof=True).findings == []
     plan = make_plan(stores.stored_sweep(old))
-    with stores.Store(old) as store:
+    with stores.Store(old, print) as store:
         remaining, answered = survey(plan, store)
     # The keys are as they were, so there is nothing to run again.
     assert (len(remaining), answered) == (0, len(before)) == (0, 32)
@@ -594,15 +595,25 @@ def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmake
     """A driver that ends between writing the file and the plan leaves two that do not match."""
     rowmaker.finish(tmp_path / "out")
     edited = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
-    with stores.create(tmp_path / "out", edited):
+    with stores.create(tmp_path / "out", edited, print):
         with pytest.raises(InputError, match="is still making the plan; look again"):
             read_plan(tmp_path / "out")
     for read in (read_plan, read_results, sweep_status, verify_sweep):
-        with pytest.raises(InputError, match=r"the plan of .* is that of an earlier sweep.yaml"):
+        with pytest.raises(InputError, match=r"the plan of .* is that of an earlier sweep;"):
             read(tmp_path / "out")
-    with stores.create(tmp_path / "out", edited) as store:
+    with stores.create(tmp_path / "out", edited, print) as store:
         survey(make_plan(edited), store)
     assert set(read_plan(tmp_path / "out")["solver"]) == {"cart"}
+
+
+def test_a_plan_of_another_base_folder_is_not_todays(tmp_path: Path, rowmaker: Any) -> None:
+    sweep = rowmaker.small_sweep()
+    rowmaker.finish(tmp_path / "out", sweep)
+    moved = parse_spec(sweep.text, tmp_path)
+    with stores.create(tmp_path / "out", moved, print):
+        pass
+    with pytest.raises(InputError, match=r"the plan of .* is that of an earlier sweep;"):
+        read_plan(tmp_path / "out")
 
 
 def test_a_sweep_file_that_was_changed_in_the_folder_is_named(
