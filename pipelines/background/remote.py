@@ -17,7 +17,7 @@ from typing import Any
 from distributed import Client, Worker
 
 from pipelines.background.detached import find_driver, last_line, log_for, start_driver
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.datasets import cache_directory
 from sweep.storage import open_folder
 
@@ -120,7 +120,7 @@ def start_here(
         log = log_for(place, name)
         process = start_driver(["resume", place, "--cluster", str(config)], log)
     except (OSError, InputError) as error:
-        return {"refused": " ".join(str(error).split())[:200]}
+        return {"refused": one_line(error, 200)}
     _started[process.pid] = process
     return {"host": socket.gethostname(), "pid": process.pid, "log": str(log)}
 

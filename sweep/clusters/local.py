@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster, Security
 from distributed.core import Status
 from pydantic import Field
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster
 from sweep.clusters.dask_settings import flatten
@@ -49,7 +49,7 @@ class Local(Cluster):
         except (OSError, RuntimeError, TimeoutError) as error:
             if visitors():
                 raise InputError(NO_GUARD) from None
-            why = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+            why = one_line(f"{type(error).__name__}: {error}", 120)
             raise InputError(
                 f"the workers of this machine could not be started ({why}); if they said why, it "
                 "stands above"

@@ -45,7 +45,7 @@ def ask(*command: str) -> str:
     except subprocess.TimeoutExpired:
         raise InputError(f"SLURM does not answer: {command[0]} took {_ASK_SECONDS:g} s") from None
     except subprocess.CalledProcessError as error:
-        why = " ".join((error.stderr or error.stdout or "").split())[:200]
+        why = one_line(error.stderr or error.stdout or "", 200)
         raise InputError(f"SLURM does not work here: {command[0]}: {why}") from None
     return done.stdout
 
@@ -251,13 +251,13 @@ def last_words(logs: Path, job: str) -> str:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _LOG_BYTES))
             lines = file.read().decode(errors="replace").split("\n")
-        told = [" ".join(line.split()) for line in lines if line.strip()]
+        told = [line for line in lines if line.strip()]
         if told:
-            return f" ({told[-1][:200]})"
+            return f" ({one_line(told[-1], 200)})"
     return ""
 
 
 def brief(error: BaseException) -> str:
     """What a command of SLURM complained of, or the message of the error."""
     found = re.search(r"stderr:\s*(.+)", str(error))
-    return " ".join(found[1].split())[:200] if found else one_line(error, 200)
+    return one_line(found[1] if found else error, 200)

@@ -141,7 +141,7 @@ class Node(ProcessInterface, ABC):
 
     async def _read_errors(self) -> None:
         async for line in self._process.stderr:
-            self._tail.append(" ".join(line.split()))
+            self._tail.append(one_line(line))
 
     async def _read_on(self) -> None:
         async for _ in self._process.stdout:

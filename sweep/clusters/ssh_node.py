@@ -21,6 +21,7 @@ import dask
 from distributed import Nanny, Scheduler, Security
 from distributed.core import Status
 
+from solver.errors import one_line
 from sweep.clusters.local import cores
 
 LEASH_SECONDS = 600.0
@@ -63,7 +64,7 @@ def main() -> int:
         asyncio.run(_serve(order, leash))
     except Exception as error:  # the driver shows it, whatever it is
         why = error.__cause__ or error
-        _say(error=f"{type(why).__name__}: {' '.join(str(why).split())[:300]}")
+        _say(error=one_line(f"{type(why).__name__}: {why}", 300))
         return 1
     return 0
 

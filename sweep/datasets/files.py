@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.datasets.textual import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -83,8 +83,8 @@ def read_file(
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text; convert it, e.g. with iconv") from None
     except _DAMAGED as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read, it may be damaged: {reason[:200]}") from None
+        reason = one_line(error, 200)
+        raise InputError(f"{path} cannot be read, it may be damaged: {reason}") from None
 
 
 def _read_text(

@@ -11,7 +11,7 @@ from urllib.error import URLError
 import pandas as pd
 import pooch
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 
 PREFIX = "openml:"
 
@@ -72,8 +72,8 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
                 f"({error.reason}); fetch it once with a network, or use a file"
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"dataset {reference!r} cannot be read: {reason[:200]}") from None
+            reason = one_line(error, 200)
+            raise InputError(f"dataset {reference!r} cannot be read: {reason}") from None
     if target is None:
         names = list(bunch.target_names)
         if len(names) != 1:

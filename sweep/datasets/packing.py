@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from solver.features.columns import ColumnSpec, infer_columns
 from sweep.datasets.table import Dataset
 
@@ -40,7 +40,7 @@ def pack(dataset: Dataset, path: Path) -> None:
     try:
         columns = [_pack_column(dataset.frame[name]) for name in names]
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise _cannot(dataset, str(error)) from None
+        raise _cannot(dataset, one_line(error, 120)) from None
     about = {"version": _VERSION, "target": dataset.targets, "columns": dataset.columns}
     about |= {"task": dataset.task, "test": dataset.test}
     fields = [
@@ -88,12 +88,11 @@ def unpack(path: Path, name: str) -> Dataset:
     except FileNotFoundError:
         raise
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:120]
+        reason = one_line(error, 120)
         raise InputError(f"{path} is damaged, or no table of treesweep's ({reason})") from None
 
 
 def _cannot(dataset: Dataset, why: str) -> InputError:
-    why = " ".join(why.split())[:120]
     return InputError(
         f"dataset {dataset.name!r} cannot be sent to the workers ({why}); put its file where they "
         "find it under the same path, or write it as CSV or Parquet with plain columns"

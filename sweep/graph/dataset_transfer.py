@@ -22,7 +22,7 @@ from typing import Any
 from distributed import Client
 from distributed.comm.addressing import get_address_host
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.datasets import DatasetRef, load_dataset
 from sweep.datasets.packing import pack
 from sweep.worker import dataset_cache
@@ -91,7 +91,8 @@ class Shipper:
                 if not self._closed:
                     self._send(digest, address)
             except Exception as error:  # the worker is gone, or its disk is full; it asks again
-                self._note(f"a dataset was not sent to {address}: {_line(error)}")
+                why = one_line(f"{type(error).__name__}: {error}", 160)
+                self._note(f"a dataset was not sent to {address}: {why}")
             finally:
                 with self._lock:
                     self._under_way.discard((digest, get_address_host(address)))
@@ -106,13 +107,10 @@ class Shipper:
         try:
             packed = self._pack(digest, reference)
         except Exception as error:  # the file is gone, the disk is full: it will not come
-            why = (
-                str(error)
-                if isinstance(error, InputError)
-                else (
-                    f"dataset {reference.name!r} cannot be packed for the workers: {_line(error)}"
-                )
-            )
+            why = str(error)
+            if not isinstance(error, InputError):
+                what = one_line(f"{type(error).__name__}: {error}", 160)
+                why = f"dataset {reference.name!r} cannot be packed for the workers: {what}"
             self._ask(address, dataset_cache.refuse_table, digest, why)
             return
         token = uuid.uuid4().hex
@@ -163,7 +161,3 @@ class Shipper:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="treesweep-"))  # mode 700
             return self._folder
-
-
-def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:160]

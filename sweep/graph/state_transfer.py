@@ -13,6 +13,7 @@ from typing import Any
 
 from distributed import Client
 
+from solver.errors import one_line
 from sweep.worker import transfer_files
 
 
@@ -131,7 +132,8 @@ class Courier:
                 self._here.put(parcel)
                 return
         except Exception as error:  # the worker is gone, or the disk is full
-            self._notes.put(f"the state of a search was not kept: {_line(error)}")
+            why = one_line(f"{type(error).__name__}: {error}", 160)
+            self._notes.put(f"the state of a search was not kept: {why}")
         parcel.path.unlink(missing_ok=True)
         self._took()
 
@@ -161,7 +163,8 @@ class Courier:
                     if self._closed or not self._ask(parcel, transfer_files.take_chunk, *given):
                         return
         except Exception as error:
-            self._notes.put(f"a search does not go on from its state: {_line(error)}")
+            why = one_line(f"{type(error).__name__}: {error}", 160)
+            self._notes.put(f"a search does not go on from its state: {why}")
             with suppress(Exception):
                 self._ask(parcel, transfer_files.refuse, parcel.token)
 
@@ -172,7 +175,3 @@ def _drain(source: queue.SimpleQueue[Any], took: Callable[[], None] = lambda: No
         found.append(source.get())
         took()
     return found
-
-
-def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:160]

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
 
 _PIECE = 8 * 2**20
@@ -272,7 +272,7 @@ _WHY = {
 
 def _plainly(error: OSError) -> str:
     """An error of the store as one line without requests and headers."""
-    text = " ".join(str(error).split())
+    text = one_line(error)
     for sign, meaning in _WHY.items():
         if sign in text:
             return meaning

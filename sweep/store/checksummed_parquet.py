@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.storage import Folder
 
 _KEY = b"treesweep-sha256"
@@ -191,7 +191,7 @@ class Opened:
         try:
             yield
         except (pa.ArrowException, OSError, ValueError) as error:
-            text = " ".join(str(error).split())[:120]
+            text = one_line(error, 120)
             raise DamagedError(self._where, text, self._remedy) from None
 
 

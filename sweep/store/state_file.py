@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from solver.errors import InputError
+from solver.errors import InputError, one_line
 from sweep.plan.task_keys import canonical
 from sweep.storage import DiskFolder
 
@@ -198,7 +198,7 @@ def _opened(file: pa.NativeFile | Path, where: str) -> pq.ParquetFile:
 
 
 def _damaged(path: str, error: Exception) -> InputError:
-    text = " ".join(str(error).split())[:120]
+    text = one_line(error, 120)
     return InputError(
         f"{path} is damaged, or not the state of a search ({text}); move it away, then the search "
         "begins again"
