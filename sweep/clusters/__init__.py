@@ -1,7 +1,7 @@
-"""Where a sweep runs: what ``cluster.yaml`` may say, a module a kind of cluster.
+"""Where a sweep runs: the models of ``cluster.yaml``, one module for each kind of cluster.
 
-``base`` holds the contract that the engine knows; ``load`` reads a file and opens what it
-describes; ``liveness`` ends a sweep that nobody works for.
+``base`` holds the contract that the engine uses. ``load`` reads a file and opens its cluster.
+``liveness`` ends a sweep that has no workers.
 
 Here: starting, reaching and admitting workers.
 Not here: who is given which task (``sweep.graph``).

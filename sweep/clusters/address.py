@@ -1,4 +1,4 @@
-"""A scheduler that runs already."""
+"""A Dask scheduler that somebody else has started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sweep.spec.yaml_reader import Strict, problem
 
 
 class Certificates(Strict):
-    """Paths of the files that a ``tls://`` scheduler asks for."""
+    """The certificate files for a ``tls://`` scheduler."""
 
     ca_file: str
     cert: str
@@ -32,7 +32,7 @@ class Certificates(Strict):
         return value
 
     def security(self) -> Security:
-        """What Dask's client takes."""
+        """The same for Dask's client."""
         return Security(
             require_encryption=True,
             tls_ca_file=self.ca_file,
@@ -42,7 +42,7 @@ class Certificates(Strict):
 
 
 class Address(Cluster):
-    """A scheduler that runs already."""
+    """A Dask scheduler that somebody else has started."""
 
     kind: Literal["address"]
     address: str
@@ -68,7 +68,7 @@ class Address(Cluster):
         return self
 
     def open(self, stack: ExitStack) -> Client:
-        """Reach the scheduler."""
+        """Connect to the scheduler."""
         try:
             client: Client = Client(
                 self.address,
@@ -82,7 +82,7 @@ class Address(Cluster):
         return client
 
     def _complaint(self, error: Exception) -> str:
-        """Why the scheduler cannot be reached, and what may help."""
+        """Say why the scheduler cannot be reached, and what may help."""
         why = one_line(error, 120)
         if isinstance(error, ssl.SSLError) or "SSL" in why:
             return (
@@ -97,11 +97,11 @@ class Address(Cluster):
         )
 
     def reach(self) -> None:
-        """Reach the scheduler, ask its workers what they run, and leave it."""
+        """Connect to the scheduler, compare its workers' versions with ours, and disconnect."""
         with ExitStack() as stack:
             check_workers(self.open(stack))
 
     def dry_run(self) -> str:
-        """What would be reached."""
+        """Show which scheduler would be used."""
         lock = "plain TCP, not encrypted" if self.security is None else "TLS"
         return f"nothing is started; the scheduler at {self.address} is used ({lock})"

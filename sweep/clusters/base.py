@@ -1,4 +1,4 @@
-"""What every kind of cluster has, and what the engine may ask of it."""
+"""The base class of all kinds of clusters: the only methods that the engine calls."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sweep.spec.yaml_reader import Strict, problem, unknown
 class Cluster(Strict, ABC):
     """A place where sweeps run, as ``cluster.yaml`` describes it.
 
-    A model is what the file says and nothing more: it is frozen, and what is started from it
-    belongs to the ``ExitStack`` that it was opened on.
+    The model is frozen and holds only what the file says. Whatever :meth:`open` starts belongs to
+    the ``ExitStack`` that is passed to it.
 
     Parameters
     ----------
     kind : str
-        Which kind of cluster; each has a model of its own.
+        The kind of cluster. Each kind has its own model.
     worker_timeout : float
-        Seconds without any worker after which the sweep gives up.
+        The sweep gives up after this many seconds without any worker.
     dask : dict
-        Settings of Dask, by its own names.
+        Settings of Dask, under Dask's own names.
     """
 
     kind: str
@@ -36,13 +36,13 @@ class Cluster(Strict, ABC):
     dask: dict[str, Any] = Field(default_factory=dict)
 
     is_here: ClassVar[bool] = False
-    """Whether all workers are processes of this machine, which the driver has made ready."""
+    """Whether all workers run on this machine, which the driver has already warmed up."""
 
     @abstractmethod
     def open(self, stack: ExitStack) -> Client:
-        """Start or reach the cluster; the stack ends what was started.
+        """Start or reach the cluster. The stack ends what was started.
 
-        The settings of Dask are in place on this side. Workers may come later than this returns.
+        Dask's settings are already in place in this process. Workers may connect after the return.
 
         Raises
         ------
@@ -52,10 +52,10 @@ class Cluster(Strict, ABC):
 
     @abstractmethod
     def dry_run(self) -> str:
-        """What :meth:`open` would start: commands, hosts, scripts. It holds no secret."""
+        """Show what :meth:`open` would start: commands, hosts, scripts. No secret is shown."""
 
     def reach(self) -> None:
-        """Try what can be tried without starting anything.
+        """Check whatever can be checked without starting anything.
 
         Raises
         ------
@@ -63,22 +63,22 @@ class Cluster(Strict, ABC):
             If the cluster could not be opened.
         """
 
-    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Replace lost workers, where that is this side's to do; called every few seconds.
+    def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
+        """Replace lost workers, if nothing else does. The driver calls this every few seconds.
 
         Parameters
         ----------
         client : Client
-            What :meth:`open` gave.
+            The client that :meth:`open` returned.
         workers : int
-            The workers that are there.
+            How many workers are connected.
         tasks : int
-            The tasks that are left, running ones among them.
+            How many tasks are left, including running ones.
 
         Returns
         -------
         list of str
-            What the user should be told.
+            Messages for the user.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Cluster(Strict, ABC):
         return []
 
     def settings(self) -> dict[str, Any]:
-        """All settings of Dask by their full names: those of the sweep, and the file's."""
+        """All settings of Dask by full name: those that a sweep needs, then those of the file."""
         return {**NEEDED, **dict(flatten(self.dask))}
 
     @field_validator("dask")
@@ -104,12 +104,12 @@ class Cluster(Strict, ABC):
 
 @contextmanager
 def needs(package: str, extra: str) -> Iterator[None]:
-    """Around an import of what only one kind of cluster needs.
+    """Wrap the import of a package that only one kind of cluster needs.
 
     Raises
     ------
     InputError
-        If it is not installed, with the command that installs it.
+        If the package is not installed. The message has the command that installs it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Settings of Dask: those that a sweep needs, and those that a ``cluster.yaml`` may change."""
+"""Dask's settings: those that a sweep needs, and those that a ``cluster.yaml`` may change."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ ALLOWED = (
     "distributed.worker.profile",
     "temporary-directory",
 )
-"""The settings of Dask that ``dask:`` may hold. Others name code to import or commands to run."""
+"""The settings that ``dask:`` may change. Others can name code to import or commands to run."""
 
 NEEDED: Mapping[str, Any] = {
     "distributed.scheduler.worker-saturation": 1.0,
-    # A task whose worker dies comes back at once; the engine decides what becomes of it.
+    # A task whose worker dies fails at once. The engine decides whether to run it again.
     "distributed.scheduler.allowed-failures": 0,
-    # Tasks are long and their data small: a worker that is nearly full should not pause but end.
+    # Tasks are long and their data small: a worker that is nearly full must end, not pause.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 0.95,
     "distributed.worker.profile.enabled": False,
-    # The scheduler keeps so many of its last messages to each worker, whole bundles of cells.
+    # The scheduler logs this many messages to each worker; each may hold a whole batch.
     "distributed.admin.low-level-log-length": 20,
-    # A busy worker, or one of a machine that slept, is well: it is not ended for its heartbeats.
+    # A worker that is busy, or whose machine slept, sends no heartbeats. It must not be removed.
     "distributed.scheduler.worker-ttl": None,
-    # When a worker that its nanny has not replaced may be replaced by the cluster.
+    # The cluster replaces a worker whose nanny has not done so within this time.
     "distributed.deploy.lost-worker-timeout": "20s",
 }
-"""What a sweep needs, wherever its scheduler and workers are."""
+"""The settings that a sweep needs on any cluster."""
 
 
 def is_allowed(name: str) -> bool:
@@ -55,7 +55,7 @@ def is_allowed(name: str) -> bool:
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings by their full names, as ``distributed.comm.timeouts.connect``."""
+    """Flatten nested settings to full names such as ``distributed.comm.timeouts.connect``."""
     for name, value in settings.items():
         full = f"{prefix}{name}".replace("_", "-")
         if isinstance(value, Mapping):
@@ -65,7 +65,7 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def nest(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of :func:`flatten`: what a configuration file of Dask holds."""
+    """The inverse of :func:`flatten`, as a configuration file of Dask is written."""
     nested: dict[str, Any] = {}
     for name, value in settings.items():
         inner = nested

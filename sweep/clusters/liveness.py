@@ -1,4 +1,4 @@
-"""Whether there is still somebody to work for a sweep."""
+"""Check that a sweep still has a scheduler and workers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEEP_SECONDS = 5.0
 
 
 class ClusterWatch:
-    """Has lost workers replaced, and gives up when there is nobody to work for us.
+    """Has lost workers replaced, and ends the sweep when no worker comes back.
 
     Parameters
     ----------
     client : Client
     config : Cluster
     listener : Listener
-        Told when there is no worker.
+        Gets a message when there is no worker.
     """
 
     def __init__(self, client: Client, config: Cluster, listener: Listener) -> None:
@@ -32,21 +32,21 @@ class ClusterWatch:
         self._kept = -math.inf
 
     def check(self, workers: int, tasks: int) -> None:
-        """See to it that there are workers.
+        """Replace lost workers; raise an error if there has been none for too long.
 
         Parameters
         ----------
         workers : int
-            The workers that are there.
+            How many workers are connected.
         tasks : int
-            The tasks that are left, running ones among them.
+            How many tasks are left, including running ones.
 
         Raises
         ------
         InputError
-            If the scheduler is lost, or no worker has come for too long.
+            If the scheduler is lost, or there has been no worker for too long.
         """
-        # A connection that Dask has made anew does not know what was asked for through the old one.
+        # When Dask reconnects, the futures of the old connection are lost.
         is_same = self._client.scheduler_comm is self._connection
         if self._client.status != "running" or not is_same:
             raise InputError(
@@ -56,16 +56,16 @@ class ClusterWatch:
         now = time.monotonic()
         if now - self._kept > _KEEP_SECONDS:
             self._kept = now
-            for note in self._config.keep(self._client, workers, tasks):
+            for note in self._config.maintain(self._client, workers, tasks):
                 self._listener.note(note)
-        patience = self._config.worker_timeout
+        timeout = self._config.worker_timeout
         if workers:
             self._without_since = None
         elif self._without_since is None:
             self._without_since = now
             self._listener.note("there is no worker at the moment; waiting for one")
-        elif now - self._without_since > patience:
+        elif now - self._without_since > timeout:
             raise InputError(
-                f"the Dask scheduler has had no worker for {patience:g} s; start workers and "
+                f"the Dask scheduler has had no worker for {timeout:g} s; start workers and "
                 "resume the sweep (what was finished is stored)"
             )

@@ -37,15 +37,15 @@ _POLL = 0.2
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """A machine, and what is known of it.
+    """A machine of a cluster, as :func:`check_cluster` found it.
 
     Parameters
     ----------
     host : str
     workers : int
-        How many workers of it have come.
+        How many of its workers have connected.
     memory : int
-        Bytes that they may use, all together.
+        Bytes that they may use in total.
     differs : str or None
         What is installed there in another version than here.
     """
@@ -62,7 +62,7 @@ def load_cluster(path: str | Path) -> Cluster:
     Raises
     ------
     InputError
-        Naming file, line and key, and what is allowed there.
+        With the file, line, key and allowed values.
     """
     file = read_yaml(path)
     if not isinstance(file.data, dict):
@@ -77,12 +77,12 @@ def load_cluster(path: str | Path) -> Cluster:
 
 @contextmanager
 def open_cluster(config: Cluster | None = None) -> Iterator[Client]:
-    """Start or reach a cluster; it is left, or closed if it was started here, at the end.
+    """Start or reach a cluster. At the end disconnect, and close what was started here.
 
     Parameters
     ----------
     config : Cluster, optional
-        By default a worker a core of this machine.
+        By default this machine, with one worker for each core.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def open_cluster(config: Cluster | None = None) -> Iterator[Client]:
 
 
 def reach_cluster(config: Cluster) -> None:
-    """Try what can be tried without starting anything.
+    """Check whatever can be checked without starting anything.
 
     Raises
     ------
@@ -109,18 +109,18 @@ def reach_cluster(config: Cluster) -> None:
 
 
 def check_cluster(config: Cluster) -> list[CheckedHost]:
-    """Open a cluster, look who comes, and close it.
+    """Open a cluster, list its workers by machine, and close it.
 
     Returns
     -------
     list of CheckedHost
-        Machines with at least one worker. It is not waited for all of them: those are counted
-        that have come a few seconds after the first.
+        Machines with at least one worker. The list is complete when no worker has connected for
+        3 seconds.
 
     Raises
     ------
     InputError
-        If it cannot be opened, no worker comes, or a worker cannot run treesweep.
+        If the cluster cannot be opened, has no workers, or a worker cannot run treesweep.
     """
     with open_cluster(config) as client:
         deadline = time.monotonic() + config.worker_timeout
@@ -131,7 +131,7 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
                 last, since = now, time.monotonic()
             if time.monotonic() > deadline:
                 raise InputError(f"no worker has come within {config.worker_timeout:g} s")
-            config.keep(client, now, 1)
+            config.maintain(client, now, 1)
             time.sleep(_POLL)
         workers = client.scheduler_info(n_workers=-1)["workers"]
         names = sorted({worker["host"] for worker in workers.values()})
@@ -140,17 +140,17 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
             there = {a: w for a, w in workers.items() if w["host"] == host}
             first = min(there)
             try:
-                print_of = client.run(fingerprint, workers=[first])[first]
+                versions = client.run(fingerprint, workers=[first])[first]
             except Exception as error:
                 raise InputError(cannot_run(first, error)) from None
             memory = sum(worker["memory_limit"] for worker in there.values())
-            found.append(CheckedHost(host, len(there), memory, difference(print_of)))
+            found.append(CheckedHost(host, len(there), memory, difference(versions)))
         return found
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's own log out of the sweep's; what matters of it is reported by the engine."""
+    """Silence Dask's own log. The engine reports what matters."""
     known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application", *known)]
     levels = [logger.level for logger in loggers]

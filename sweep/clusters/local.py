@@ -23,7 +23,7 @@ _NEVER = "365d"
 
 
 class Local(Cluster):
-    """Worker processes on this machine, reachable from this machine only."""
+    """Worker processes on this machine. Only this machine can connect to them."""
 
     kind: Literal["local"] = "local"
     workers: int | None = Field(default=None, ge=1, le=4096)
@@ -37,7 +37,7 @@ class Local(Cluster):
         return self.workers or cores()
 
     def reach(self) -> None:
-        """Refuse a process that cannot have workers."""
+        """Refuse a process that cannot start workers."""
         check_main()
 
     def open(self, stack: ExitStack) -> Client:
@@ -64,17 +64,17 @@ class Local(Cluster):
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Without it every user of this machine could run code as this one.
+            # Without TLS every user of this machine could run code as this user.
             protocol="tls://",
             security=Security.temporary(),
-            # Not None: then the scheduler takes port 8787 and complains if it is not free.
+            # With None the scheduler takes port 8787, and complains if it is in use.
             dashboard_address="127.0.0.1:0",
             memory_limit=self.memory_limit or "auto",
             silence_logs=logging.CRITICAL,
         )
 
     def dry_run(self) -> str:
-        """What would be started."""
+        """Show what would be started."""
         memory = "an equal share of the machine's memory"
         if self.memory_limit is not None:
             memory = f"{self.memory_limit / 2**20:,.0f} MiB"
@@ -84,16 +84,16 @@ class Local(Cluster):
         )
 
     def settings(self) -> dict[str, Any]:
-        """As of any cluster, but nobody waits for a nanny: whether it has given up is seen here.
+        """As for any cluster, but Dask never replaces a nanny: :meth:`maintain` does.
 
-        Else the cluster would end a nanny whose new worker takes long to start on a busy machine,
-        with that worker, and begin anew.
+        On a busy machine a new worker may start slowly. Dask would take it for lost, kill it
+        together with its nanny, and begin again.
         """
-        patience = {"distributed.deploy.lost-worker-timeout": _NEVER}
-        return {**super().settings(), **patience, **dict(flatten(self.dask))}
+        timeout = {"distributed.deploy.lost-worker-timeout": _NEVER}
+        return {**super().settings(), **timeout, **dict(flatten(self.dask))}
 
-    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Replace nannies that have given up; the others replace their workers themselves."""
+    def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
+        """Replace nannies that have ended. A running nanny replaces its own worker."""
         cluster = client.cluster
         if workers < self.wanted and cluster is not None:
             for name, nanny in list(cluster.workers.items()):
@@ -104,5 +104,5 @@ class Local(Cluster):
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

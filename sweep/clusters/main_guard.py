@@ -1,7 +1,7 @@
-"""What a program must be like that starts worker processes of its own.
+"""Checks of the program that starts worker processes.
 
-Each worker is a new interpreter, which first imports the program that starts it, under another name
-than ``__main__``. A program that runs a sweep whenever it is imported runs it there as well.
+Each worker is a new interpreter. It first imports the program that started it, under another name
+than ``__main__``. So a program without a ``__main__`` guard would run its sweep in every worker.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _VISITS = "TREESWEEP_VISITS"
 
 
 def check_main() -> None:
-    """Refuse to start workers where that cannot work.
+    """Refuse to start workers where they could not run.
 
     Raises
     ------
     InputError
-        In a daemonic process, and in a program that workers cannot import.
+        In a daemonic process, or in a program that workers cannot import.
     """
     if multiprocessing.current_process().daemon:
         name = multiprocessing.current_process().name
@@ -47,14 +47,14 @@ def check_main() -> None:
 
 
 def leave_if_imported() -> None:
-    """End a worker process that runs a sweep because it imports a program without a guard.
+    """End a worker process that runs a sweep because its program has no ``__main__`` guard.
 
-    The process that started it says what is wrong.
+    The driver that started the worker reports the error.
 
     Raises
     ------
     InputError
-        If that process is no driver of ours.
+        If the process was not started by a driver of treesweep.
     """
     if not getattr(multiprocessing.current_process(), "_inheriting", False):
         return
@@ -67,7 +67,7 @@ def leave_if_imported() -> None:
 
 @contextmanager
 def watched_main() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether a worker has come to :func:`leave_if_imported`."""
+    """Give a function that tells whether a worker has called :func:`leave_if_imported`."""
     with tempfile.TemporaryDirectory(prefix="treesweep-") as folder:
         visits = Path(folder, "visited")
         os.environ[_VISITS] = str(visits)

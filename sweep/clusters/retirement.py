@@ -1,4 +1,4 @@
-"""Workers whose time is known to end: they stop their searches in time to be kept."""
+"""Retire workers before their job ends: their searches stop in time to be checkpointed."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from distributed import Worker, WorkerPlugin
 
 from sweep.worker.process import LEAVING, request_leave
 
-LEAVE_AT = "TREESWEEP_LEAVE_AT"
-"""The variable of a worker's environment that holds when it must leave, in seconds since 1970."""
+RETIRE_AT = "TREESWEEP_RETIRE_AT"
+"""The environment variable that says when a worker must retire, in seconds since 1970."""
 
 
-class LeaveInTime(WorkerPlugin):
-    """Tells the driver that a worker is about to leave, and lets its search stop.
+class RetireInTime(WorkerPlugin):
+    """Tells the driver that a worker is about to retire, and stops the worker's search.
 
-    The driver gives it nothing more; what it was at goes on elsewhere.
+    The driver gives it no more tasks. Its search goes on in another worker.
 
     Parameters
     ----------
     stagger : float
-        A worker leaves up to so many seconds early, so that not all go at the same time.
+        Each worker retires up to this many seconds early, so that not all retire at once.
     """
 
-    name = "treesweep-leave"
+    name = "treesweep-retire"
 
     def __init__(self, stagger: float) -> None:
         self._stagger = stagger
 
     def setup(self, worker: Worker) -> None:
-        """Called in every worker when it starts."""
-        until = os.environ.get(LEAVE_AT)
+        """Set the timer when a worker starts."""
+        until = os.environ.get(RETIRE_AT)
         if until is None or not until.isdigit():
             return
         left = int(until) - time.time() - random.uniform(0, self._stagger)
-        worker.io_loop.call_later(max(0.0, left), leave, worker)
+        worker.io_loop.call_later(max(0.0, left), retire, worker)
 
 
-def leave(worker: Worker) -> None:
-    """Tell that this worker is about to leave."""
+def retire(worker: Worker) -> None:
+    """Tell the driver that this worker retires, and stop its search."""
     worker.log_event("all", {"kind": LEAVING, "worker": worker.address})
     request_leave()

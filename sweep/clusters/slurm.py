@@ -1,4 +1,4 @@
-"""Workers that a SLURM queue runs: the model, and the script of a job."""
+"""Workers in jobs of a SLURM queue: the model, and the script of a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solver.errors import InputError
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.dask_settings import nest
-from sweep.clusters.retirement import LEAVE_AT, LeaveInTime
+from sweep.clusters.retirement import RETIRE_AT, RetireInTime
 from sweep.clusters.tls import security_in
 from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
 from sweep.spec.yaml_reader import Strict, problem, unknown
@@ -30,7 +30,7 @@ OPTIONS = (
     "nodelist", "oversubscribe", "power", "priority", "qos", "reservation", "switches", "tmp",
     "wckey",
 )  # fmt: skip
-"""Options of ``sbatch`` that a file may hold: none of them runs anything or writes a file."""
+"""The options of ``sbatch`` that a file may set. None of them runs a command or writes a file."""
 
 _TIME = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
 _VALUE = re.compile(r"[A-Za-z0-9_.,:@/=+*%&|()\[\]-]*")
@@ -38,7 +38,7 @@ _LEAST_MARGIN, _MOST_MARGIN = 30.0, 300.0
 
 
 class Jobs(Strict):
-    """How many jobs there may be: as many as there is work for, within these."""
+    """The least and the largest number of jobs. The tasks left decide how many there are."""
 
     minimum: int = Field(default=0, ge=0, le=10_000)
     maximum: int = Field(ge=1, le=10_000)
@@ -51,7 +51,7 @@ class Jobs(Strict):
 
 
 def read_walltime(text: str) -> int:
-    """Seconds of a time as SLURM writes it: ``MM``, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``."""
+    """Convert a time of SLURM to seconds: ``MM``, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``."""
     days, _, clock = text.rpartition("-")
     parts = [int(part) for part in clock.split(":")]
     if days:
@@ -64,32 +64,32 @@ def read_walltime(text: str) -> int:
 
 
 class Slurm(Cluster):
-    """Workers in jobs of a SLURM queue; the scheduler is in this process.
+    """Workers in jobs of a SLURM queue. The scheduler is in this process.
 
     Parameters
     ----------
     jobs : Jobs
-        How many jobs at a time; in a file a number will do. A job that ends is followed by
-        another while there is work for it.
+        How many jobs at a time. A file may give one number. A job that ends is replaced while
+        there is work for it.
     processes : int
         Workers of a job, one core each.
     memory : int
-        Bytes of a job, for all its workers.
+        Bytes of a job, for all its workers together.
     walltime : str
-        Of a job, as SLURM writes it.
+        The wall time of a job, as SLURM writes it.
     margin : float, optional
-        Seconds before the wall time at which workers let their searches stop and be kept; by
-        default a tenth of the wall time, from 30 s to 5 minutes.
+        Workers stop and checkpoint their searches this many seconds before the wall time. The
+        default is a tenth of the wall time, but from 30 s to 5 minutes.
     queue, account : str, optional
         The partition and the account.
     options : dict
-        More options of ``sbatch``, out of :data:`OPTIONS`.
+        More options of ``sbatch``, among :data:`OPTIONS`.
     python : str, optional
-        The Python of the nodes; by default the path of this one.
+        The Python of the nodes; by default the path of this Python.
     shared_directory : str
-        Where this machine and the nodes see the same files: for certificates, settings and logs.
+        A folder that this machine and the nodes share, for certificates, settings and logs.
     local_directory : str, optional
-        Where workers put their temporary files.
+        Where workers write temporary files.
     interface, listen : str, optional
         The network interface of scheduler and workers, or the scheduler's address.
     """
@@ -148,30 +148,30 @@ class Slurm(Cluster):
 
     @property
     def seconds(self) -> int:
-        """The wall time."""
+        """The wall time in seconds."""
         return read_walltime(self.walltime)
 
     @property
     def notice(self) -> float:
-        """The margin."""
+        """The margin in seconds."""
         if self.margin is not None:
             return self.margin
         return min(max(self.seconds / 10, _LEAST_MARGIN), _MOST_MARGIN, self.seconds / 3)
 
     def target(self, tasks: int) -> int:
-        """How many jobs there should be when so many tasks are left."""
+        """How many jobs there should be when N tasks are left."""
         wanted = -(-tasks // self.processes)
         return min(self.jobs.maximum, max(self.jobs.minimum, wanted))
 
     @property
     def directory(self) -> Path:
-        """The shared directory."""
+        """The absolute path of the shared directory."""
         return Path(self.shared_directory).expanduser().absolute()
 
     def job_options(self, folder: Path) -> dict[str, Any]:
-        """What ``dask_jobqueue.SLURMCluster`` takes for a job.
+        """The arguments of ``dask_jobqueue.SLURMCluster`` for a job.
 
-        Nothing is left to the defaults of its own configuration files but the SLURM commands.
+        They override all defaults of its configuration files but the SLURM commands.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Slurm(Cluster):
             "shebang": "#!/usr/bin/env bash",
             "job_script_prologue": [
                 f"export DASK_CONFIG={shlex.quote(str(folder / 'dask.yaml'))}",
-                f"export {LEAVE_AT}=$(( $(date +%s) + {stay:.0f} ))",
+                f"export {RETIRE_AT}=$(( $(date +%s) + {stay:.0f} ))",
             ],
             "job_extra_directives": [_directive(*item) for item in self.options.items()],
             "job_directives_skip": [],
@@ -210,7 +210,7 @@ class Slurm(Cluster):
         }
 
     def open(self, stack: ExitStack) -> Client:
-        """Start the scheduler, and hand in the first jobs."""
+        """Start the scheduler, and submit the first jobs."""
         self._check()
         from sweep.clusters.slurm_cluster import JobsCluster, brief
 
@@ -230,26 +230,26 @@ class Slurm(Cluster):
         except (RuntimeError, OSError, ValueError) as error:
             raise InputError(f"SLURM takes no job: {brief(error)}") from None
         client: Client = stack.enter_context(Client(cluster, set_as_default=False))
-        client.register_plugin(LeaveInTime(self.notice))
+        client.register_plugin(RetireInTime(self.notice))
         return client
 
     def reach(self) -> None:
-        """Ask SLURM whether it is there."""
+        """Check that SLURM answers."""
         self._check()
         from sweep.clusters.slurm_cluster import ask
 
         ask("sinfo", "--version")
         ask("squeue", "--noheader", "--jobs=", "--format=%A")
 
-    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Let other jobs follow those that have ended, while there is work for them."""
+    def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
+        """Replace jobs that have ended, while there is work for them."""
         from sweep.clusters.slurm_cluster import JobsCluster
 
         cluster = client.cluster
-        return cluster.mend(tasks) if isinstance(cluster, JobsCluster) else []
+        return cluster.adjust(tasks) if isinstance(cluster, JobsCluster) else []
 
     def dry_run(self) -> str:
-        """The script of a job."""
+        """Show the script of a job."""
         self._check()
         from sweep.clusters.slurm_cluster import shown_script
 
@@ -257,7 +257,7 @@ class Slurm(Cluster):
         least, most = self.jobs.minimum, self.jobs.maximum
         number = f"{least} to {most}" if least else f"up to {most}"
         return (
-            f"{number} jobs with {count(self.processes, 'worker')} each, handed in with sbatch:\n\n"
+            f"{number} jobs with {count(self.processes, 'worker')} each, submitted with sbatch:\n\n"
             f"{shown_script(run, self.job_options(run))}\n"
             "the scheduler runs in this process; scheduler and workers talk TLS, with a "
             f"certificate and key made for each run, in files of mode 600 in {self.directory}"
@@ -270,7 +270,7 @@ class Slurm(Cluster):
             raise InputError(f"shared_directory {self.directory} has a space; choose another one")
 
     def _make_folder(self) -> Path:
-        """A folder for this run, of mode 700, in the shared directory."""
+        """Make a folder of mode 700 for this run in the shared directory."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             return Path(tempfile.mkdtemp(prefix="run-", dir=self.directory))
@@ -281,7 +281,7 @@ class Slurm(Cluster):
 
 
 def _tidy(folder: Path) -> None:
-    """Remove the keys, and all but the logs."""
+    """Delete all but the logs; delete empty logs too."""
     shutil.rmtree(folder / "keys", ignore_errors=True)
     (folder / "dask.yaml").unlink(missing_ok=True)
     if not any(path.stat().st_size for path in (folder / "logs").glob("*")):

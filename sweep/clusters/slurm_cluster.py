@@ -1,4 +1,4 @@
-"""Handing jobs in to SLURM, and letting others follow those that have ended."""
+"""Submit jobs to SLURM, and replace those that have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from distributed.core import Status
 from solver.errors import InputError, one_line
 
 _ASK_SECONDS = 30.0
-_LOOK_SECONDS = 10.0
+_UPDATE_SECONDS = 10.0
 _YOUNG_SECONDS = 60.0
 _MOST_FAILURES = 3
 _LOG_BYTES = 20_000
@@ -27,12 +27,12 @@ _ADDRESS = "tls://SCHEDULER:PORT"
 
 
 def ask(*command: str) -> str:
-    """What a command of SLURM says.
+    """Run a command of SLURM and return its output.
 
     Raises
     ------
     InputError
-        If there is no such command, or it does not work.
+        If the command is missing or fails.
     """
     try:
         done = subprocess.run(
@@ -40,7 +40,7 @@ def ask(*command: str) -> str:
         )
     except FileNotFoundError:
         raise InputError(
-            f"there is no {command[0]} here: run this on a machine that hands jobs in to SLURM"
+            f"there is no {command[0]} here: run this on a machine that submits jobs to SLURM"
         ) from None
     except subprocess.TimeoutExpired:
         raise InputError(f"SLURM does not answer: {command[0]} took {_ASK_SECONDS:g} s") from None
@@ -51,7 +51,7 @@ def ask(*command: str) -> str:
 
 
 class JobsCluster(SLURMCluster):
-    """As many jobs as there is work for, each in the place of one that has ended.
+    """Keeps as many jobs running as there is work for.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class JobsCluster(SLURMCluster):
     seconds : float
         The wall time of a job.
     security : Security
-        The keys of this run.
+        The TLS certificates of this run.
     host : str, optional
         The address that the scheduler listens on.
     options : mapping
-        What ``SLURMCluster`` takes for a job.
+        The arguments of ``SLURMCluster`` for a job.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class JobsCluster(SLURMCluster):
         self._seen: set[Any] = set()
         self._failures = 0
         self._error: InputError | None = None
-        self._looking: asyncio.Future[None] | None = None
-        self._looked = -_LOOK_SECONDS
+        self._updating: asyncio.Future[None] | None = None
+        self._updated = -_UPDATE_SECONDS
         self._complaint = ""
         self._idle: set[Any] = set()
         scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
@@ -98,66 +98,66 @@ class JobsCluster(SLURMCluster):
         )
 
     def new_worker_spec(self) -> dict[Any, Any]:
-        """A job of a name that no job has had: the scheduler may still know the old workers."""
+        """Give each job a new name: the scheduler may still know the workers of old jobs."""
         self._i += 1
         name = f"{self._name}-{self._i}"
         self._began[name] = time.monotonic()
         return {name: self.new_spec}
 
-    def mend(self, tasks: int) -> list[str]:
-        """Look after the jobs, without waiting for it; and say what came of it before.
+    def adjust(self, tasks: int) -> list[str]:
+        """Replace and cancel jobs in the background. Return messages about earlier calls.
 
         Raises
         ------
         InputError
-            If jobs end again and again before a worker of theirs has come.
+            If three jobs in a row end before a worker of theirs has connected.
         """
         if self._error is not None:
             raise self._error
         assert self.loop is not None
-        self.loop.add_callback(self._look, tasks)
+        self.loop.add_callback(self._start_update, tasks)
         notes = []
         while self._notes:
             notes.append(self._notes.popleft())
         return notes
 
-    async def _look(self, tasks: int) -> None:
+    async def _start_update(self, tasks: int) -> None:
         now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS or not (
-            self._looking is None or self._looking.done()
+        if now - self._updated < _UPDATE_SECONDS or not (
+            self._updating is None or self._updating.done()
         ):
             return
-        self._looked = now
-        self._looking = asyncio.ensure_future(self._tend(tasks))
+        self._updated = now
+        self._updating = asyncio.ensure_future(self._update(tasks))
 
-    async def _tend(self, tasks: int) -> None:
+    async def _update(self, tasks: int) -> None:
         try:
             listed = await asyncio.to_thread(ask, "squeue", "--noheader", "--me", "--format=%A")
-            self._count(set(listed.split()))
+            self._note_ended(set(listed.split()))
             surplus = len(self.worker_spec) - self._target(tasks)
             if self._error is None and surplus < 0:
                 await self.submit(-surplus)
-            await self._let_go(surplus)
+            await self._cancel_surplus(surplus)
             self._complaint = ""
         except (InputError, RuntimeError, OSError, ValueError) as error:
-            # SLURM may be down for a while; the jobs go on.
+            # SLURM may be down for a while. The jobs go on.
             complaint = f"SLURM takes no job: {brief(error)}"
             if complaint != self._complaint:
                 self._notes.append(complaint)
             self._complaint = complaint
 
-    def _count(self, there: set[str]) -> None:
-        """Which jobs have worked, and which have ended."""
+    def _note_ended(self, there: set[str]) -> None:
+        """Record which jobs have had a worker, and which have ended."""
         for worker in list(self.scheduler_info["workers"].values()):
             self._seen.add(self._job_of(worker["name"]))
         for name in set(self.worker_spec) - set(self.workers):
-            self._forget(name)  # Dask has cancelled it, because its workers were gone
+            self._forget(name)  # Dask cancelled the job because its workers were gone
         for name, job in list(self.workers.items()):
             if job.job_id and job.job_id not in there:
-                self._bury(name)
+                self._record_end(name)
 
-    async def _let_go(self, surplus: int) -> None:
-        """Cancel jobs that nobody needs any more: those that wait, and those idle for two looks."""
+    async def _cancel_surplus(self, surplus: int) -> None:
+        """Cancel surplus jobs: those that wait, and those that were idle at two updates."""
         assert self.scheduler is not None  # it is in this process
         known = list(self.scheduler.workers.values())
         busy = {self._job_of(worker.name) for worker in known if worker.processing}
@@ -169,8 +169,8 @@ class JobsCluster(SLURMCluster):
             await job.close()
             self._notes.append(f"job {job.job_id} has no work left and is cancelled")
 
-    def _bury(self, name: Any) -> None:
-        """A job has ended; was it one that never worked?"""
+    def _record_end(self, name: Any) -> None:
+        """Record that a job has ended. Count it as a failure if it never had a worker."""
         job = self.workers[name]
         self._forget(name)
         lived = time.monotonic() - self._began.pop(name, 0.0)
@@ -179,7 +179,7 @@ class JobsCluster(SLURMCluster):
             self._notes.append(f"job {job.job_id} has ended")
             return
         self._failures += 1
-        why = last_words(self._logs, job.job_id)
+        why = last_log_line(self._logs, job.job_id)
         self._notes.append(f"job {job.job_id} ended before a worker of it had come{why}")
         if self._failures >= _MOST_FAILURES:
             self._error = InputError(
@@ -188,7 +188,7 @@ class JobsCluster(SLURMCluster):
             )
 
     def _job_of(self, worker: Any) -> Any:
-        """The job's name in a worker's: workers of one job are numbered."""
+        """The job of a worker: a job numbers its workers by a suffix of its name."""
         name = str(worker)
         return name if name in self.worker_spec else name.rpartition("-")[0]
 
@@ -198,7 +198,7 @@ class JobsCluster(SLURMCluster):
         try:
             await self._correct_state()  # type: ignore[no-untyped-call]
         except BaseException:
-            # What was not taken is no job; it is tried again at the next look.
+            # Forget jobs that SLURM refused. The next update submits new ones.
             for name, job in list(self.workers.items()):
                 if not job.job_id:
                     self._forget(name)
@@ -211,21 +211,21 @@ class JobsCluster(SLURMCluster):
             job.status = Status.closed
 
     async def _close(self) -> None:
-        if self._looking is not None and not self._looking.done():
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+        if self._updating is not None and not self._updating.done():
+            self._updating.cancel()
+            await asyncio.wait([self._updating])
         await super()._close()  # type: ignore[no-untyped-call]
 
 
 def shown_script(folder: Path, options: Mapping[str, Any]) -> str:
-    """The script of a job, with placeholders for what is known only when it is submitted.
+    """The script of a job, with placeholders for what is known only at submission.
 
     Parameters
     ----------
     folder : Path
-        What stands for the folder of a run.
+        A placeholder for the folder of a run.
     options : mapping
-        What ``SLURMCluster`` takes for a job.
+        The arguments of ``SLURMCluster`` for a job.
     """
     keys = folder / "keys"
     security = Security(
@@ -233,7 +233,7 @@ def shown_script(folder: Path, options: Mapping[str, Any]) -> str:
         tls_worker_cert=str(keys / "node.pem"),
         tls_worker_key=str(keys / "node.key"),
     )
-    with tempfile.TemporaryDirectory() as place:  # jobqueue makes the folder of the logs
+    with tempfile.TemporaryDirectory() as place:  # jobqueue makes the log folder
         job = SLURMJob(  # type: ignore[no-untyped-call]
             _ADDRESS,
             name="treesweep-N",
@@ -245,8 +245,8 @@ def shown_script(folder: Path, options: Mapping[str, Any]) -> str:
         return script.replace(place, options["log_directory"])
 
 
-def last_words(logs: Path, job: str) -> str:
-    """What stands at the end of a job's log, in brackets; nothing if there is none."""
+def last_log_line(logs: Path, job: str) -> str:
+    """The last line of a job's log in brackets; empty if there is none."""
     for path in sorted(logs.glob(f"*-{job}.err")):
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _LOG_BYTES))
@@ -258,6 +258,6 @@ def last_words(logs: Path, job: str) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """What a command of SLURM complained of, or the message of the error."""
+    """What a command of SLURM wrote to stderr, else the message of the error."""
     found = re.search(r"stderr:\s*(.+)", str(error))
     return one_line(found[1] if found else error, 200)

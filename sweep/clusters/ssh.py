@@ -1,4 +1,4 @@
-"""Machines that are reached by SSH: the model, and what is started on them."""
+"""Workers on machines that are reached by SSH: the model, and the commands it runs there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sweep.spec.yaml_reader import Strict, problem
 
 
 class Host(Strict):
-    """A machine, and what differs on it from the others.
+    """A machine, with the settings that differ from those of the other machines.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class Host(Strict):
     port, username : optional
         Where and as whom to log in.
     python : str, optional
-        The Python that treesweep is installed for there.
+        The Python there that has treesweep.
     workers : int, optional
-        Worker processes.
+        The number of worker processes.
     listen : str, optional
         The address that its workers listen on.
     """
@@ -44,35 +44,35 @@ class Host(Strict):
 
 
 class Ssh(Cluster):
-    """Workers on machines that are reached by SSH, joined by TLS with keys made for this one run.
+    """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run.
 
     Parameters
     ----------
     hosts : list of Host
-        In a file a name alone will do.
+        A file may give a name alone.
     username, port, python, workers, listen : optional
-        For all hosts that say nothing else; ``python`` is by default the path of this Python,
-        ``workers`` one a core.
+        For all hosts that do not set them. By default ``python`` is the path of this Python, and
+        there is one worker for each core.
     scheduler : str
-        ``first`` host, reached through its SSH connection, or ``here``.
+        Where the scheduler runs: on the ``first`` host, or ``here`` in this process.
     listen_scheduler : str, optional
-        The address that the scheduler listens on; by default all of its machine's.
+        The address that the scheduler listens on; by default all addresses of its machine.
     interface : str, optional
         The network interface that workers listen on, e.g. ``ib0``.
     tunnel : bool
         Whether a scheduler on the first host is reached through the SSH connection.
     keys : list of str
-        Files of private keys; by default those of ``ssh`` itself, and its agent.
+        Private key files; by default those of ``ssh``, and its agent.
     known_hosts : str, optional
-        By default that of ``ssh`` itself.
+        By default the file of ``ssh``.
     check_host_keys : bool
-        False trusts whatever answers.
+        False trusts any host.
     memory_limit : int, optional
-        Bytes of each worker.
+        Bytes for each worker.
     local_directory : str, optional
-        Where workers put their temporary files.
+        Where workers write temporary files.
     connect_timeout, start_timeout : float
-        Seconds for the SSH connection, and for what is started through it.
+        Seconds for the SSH connection, and for starting the programs through it.
     """
 
     kind: Literal["ssh"]
@@ -113,7 +113,7 @@ class Ssh(Cluster):
 
     @property
     def named_hosts(self) -> dict[str, Host]:
-        """The hosts, each by a name that no other has: one may stand in the list twice."""
+        """The hosts by unique names: a host may be in the list more than once."""
         named: dict[str, Host] = {}
         for host in self.hosts:
             name, n = host.host, 2
@@ -123,16 +123,16 @@ class Ssh(Cluster):
         return named
 
     def login(self, host: Host) -> tuple[int | None, str | None]:
-        """Port and user, None where ``ssh``'s own configuration decides."""
+        """Port and user. None leaves it to the configuration of ``ssh``."""
         return host.port or self.port, host.username or self.username
 
     def command(self, host: Host) -> str:
-        """What is run on a host."""
+        """The command that is run on a host."""
         python = host.python or self.python or sys.executable
         return f"exec {shlex.quote(python)} -P -m sweep.clusters.ssh_node"
 
     def order(self, name: str, host: Host) -> dict[str, Any]:
-        """What workers on a host are told, but for the scheduler's address and the keys."""
+        """What a host's workers are told, except the scheduler's address and the TLS keys."""
         return {
             "role": "workers",
             "name": name,
@@ -145,7 +145,7 @@ class Ssh(Cluster):
         }
 
     def options(self, host: Host) -> dict[str, Any]:
-        """What ``asyncssh.connect`` takes for a host."""
+        """The arguments of ``asyncssh.connect`` for a host."""
         port, user = self.login(host)
         options: dict[str, Any] = {"port": port, "username": user, "known_hosts": self.known_hosts}
         options = {name: value for name, value in options.items() if value is not None}
@@ -157,7 +157,7 @@ class Ssh(Cluster):
         return options | {"login_timeout": seconds, "connect_timeout": seconds}
 
     def open(self, stack: ExitStack) -> Client:
-        """Log in everywhere, and start the scheduler and the workers."""
+        """Log in to all hosts, and start the scheduler and the workers."""
         with needs("asyncssh", "ssh"):
             from sweep.clusters.ssh_cluster import Program, SshCluster
 
@@ -188,20 +188,20 @@ class Ssh(Cluster):
         return client
 
     def reach(self) -> None:
-        """Log in everywhere."""
+        """Log in to all hosts."""
         with needs("asyncssh", "ssh"):
             from sweep.clusters.ssh_cluster import reach_hosts
 
         reach_hosts((host.host, self.options(host)) for host in self.hosts)
 
-    def keep(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Start what has ended on a host again."""
+    def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
+        """Restart the workers of hosts whose program has ended."""
         from sweep.clusters.ssh_cluster import SshCluster
 
-        return client.cluster.mend() if isinstance(client.cluster, SshCluster) else []
+        return client.cluster.restart_lost() if isinstance(client.cluster, SshCluster) else []
 
     def dry_run(self) -> str:
-        """The commands, as ``ssh`` would be called."""
+        """Show the commands, as calls of ``ssh``."""
         named = self.named_hosts
         first = next(iter(named.values()))
         lines = [self._shown(first, "the scheduler")] if self.scheduler == "first" else []

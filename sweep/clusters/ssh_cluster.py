@@ -1,4 +1,4 @@
-"""Starting a scheduler and workers through SSH connections, and starting them again."""
+"""Start a scheduler and workers through SSH connections, and restart lost workers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 
 from solver.errors import InputError, one_line
-from sweep.clusters.ssh_node import BEAT_SECONDS
+from sweep.clusters.ssh_node import HEARTBEAT_SECONDS
 from sweep.clusters.tls import security_in_memory
 
 _OPTIONS = {
     "keepalive_interval": 30,
     "keepalive_count_max": 10,
-    # Nobody is there to be asked, and no file holds a password.
+    # A password would need a user who is asked for it, or a file that holds it.
     "preferred_auth": ("publickey", "gssapi-with-mic"),
 }
 _END_SECONDS = 8.0
@@ -36,20 +36,20 @@ _TAIL_LINES = 20
 
 @dataclass(frozen=True)
 class Program:
-    """What is run on a host.
+    """A program to run on a host.
 
     Parameters
     ----------
     host : str
-        Its name or address.
+        The host's name or address.
     login : mapping
-        Options of ``asyncssh.connect``.
+        Arguments of ``asyncssh.connect``.
     command : str
-        What starts the program.
+        The command that starts the program.
     order : mapping
-        What the program is told, but for the scheduler's address and the keys.
+        What the program is told, except the scheduler's address and the TLS keys.
     start_timeout : float
-        Seconds until it must be ready.
+        Seconds until the program must be ready.
     """
 
     host: str
@@ -60,7 +60,7 @@ class Program:
 
 
 class Node(ProcessInterface, ABC):
-    """A program on a host, at the other end of an SSH connection."""
+    """A program that runs on a host, at the other end of an SSH connection."""
 
     def __init__(self, program: Program, security: Security) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -72,16 +72,16 @@ class Node(ProcessInterface, ABC):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it has ended without being told to."""
+        """Whether the program has ended unasked."""
         return bool(self.status == Status.running and self._process.is_closing())
 
     async def start(self) -> None:
-        """Log in, give the order, and wait until it is done.
+        """Log in, start the program, and wait until it is ready.
 
         Raises
         ------
         InputError
-            Naming the host and what went wrong there.
+            With the host and what went wrong there.
         """
         try:
             await asyncio.wait_for(self._start(), self._program.start_timeout)
@@ -92,7 +92,7 @@ class Node(ProcessInterface, ABC):
                 raise
             raise InputError(
                 f"host {self._program.host}: nothing was started within "
-                f"{self._program.start_timeout:g} s{self._last_words()}"
+                f"{self._program.start_timeout:g} s{self._last_error()}"
             ) from None
 
     async def _start(self) -> None:
@@ -107,35 +107,35 @@ class Node(ProcessInterface, ABC):
         except (OSError, asyncssh.Error) as error:
             raise InputError(f"host {self._program.host}: {one_line(error, 200)}") from None
         self._watching += [
-            asyncio.create_task(self._beat()),
+            asyncio.create_task(self._send_heartbeats()),
             asyncio.create_task(self._read_on()),
         ]
         self.status = Status.running
 
     @abstractmethod
     def _order(self) -> dict[str, Any]:
-        """What the program is to do."""
+        """What the program is told."""
 
     def _take(self, answer: dict[str, Any]) -> None:
-        """Use what the program says when it is ready."""
+        """Use the program's answer when it is ready."""
 
     async def _answer(self) -> dict[str, Any]:
         async for line in self._process.stdout:
             try:
                 found = json.loads(line)["treesweep"]
             except (ValueError, TypeError, KeyError):
-                continue  # what a login shell prints
+                continue  # a login shell printed this
             if "error" in found:
                 raise InputError(f"host {self._program.host}: {found['error']}")
             return dict(found)
         await self._process.wait_closed()
         raise InputError(
             f"host {self._program.host}: {self._program.command!r} ended"
-            f"{self._last_words()}; install treesweep there, or name the Python that has it "
+            f"{self._last_error()}; install treesweep there, or name the Python that has it "
             "under 'python'"
         )
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
         lines = [line for line in self._tail if line]
         return f" ({lines[-1][:200]})" if lines else ""
 
@@ -147,14 +147,14 @@ class Node(ProcessInterface, ABC):
         async for _ in self._process.stdout:
             pass
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         with suppress(OSError, asyncssh.Error):
             while not self._process.is_closing():
                 self._process.stdin.write("\n")
-                await asyncio.sleep(BEAT_SECONDS)
+                await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def close(self) -> None:
-        """Let the program end by itself, and hang up."""
+        """Let the program end by itself, then close the connection."""
         if self._process is not None and not self._process.is_closing():
             with suppress(OSError, asyncssh.Error, TimeoutError):
                 self._process.stdin.write_eof()
@@ -171,7 +171,7 @@ class Node(ProcessInterface, ABC):
 
 
 class SchedulerNode(Node):
-    """A scheduler on a host, reached through the SSH connection if there is a tunnel."""
+    """A scheduler on a host. With a tunnel it is reached through the SSH connection."""
 
     def __init__(self, program: Program, security: Security, tunnel: bool) -> None:
         super().__init__(program, security)
@@ -200,8 +200,8 @@ class WorkersNode(Node):
         super().__init__(program, security)
         self._scheduler, self.name = scheduler, name
 
-    def again(self) -> WorkersNode:
-        """Another one, to take its place."""
+    def replacement(self) -> WorkersNode:
+        """A new node that takes the place of this one."""
         return WorkersNode(self._scheduler, self._program, self._security, self.name)
 
     def _order(self) -> dict[str, Any]:
@@ -215,9 +215,10 @@ class SshCluster(SpecCluster):
     Parameters
     ----------
     hosts : mapping
-        What is run on each host, by the host's name.
+        The program of each host, by the host's unique name.
     scheduler : Program or mapping
-        What is run on the scheduler's host; or, for a scheduler in this process, where it listens.
+        The program of the scheduler's host; or, for a scheduler in this process, the arguments
+        that say where it listens.
     tunnel : bool
         Whether a scheduler on a host is reached through the SSH connection.
     """
@@ -225,9 +226,9 @@ class SshCluster(SpecCluster):
     def __init__(
         self, hosts: Mapping[str, Program], scheduler: Program | Mapping[str, Any], tunnel: bool
     ) -> None:
-        self._mending: asyncio.Future[None] | None = None
+        self._replacing: asyncio.Future[None] | None = None
         self._notes: deque[str] = deque()
-        # When to try again what is lost, and how long to wait if that fails too.
+        # By host: when to restart lost workers, and how long to wait if that fails.
         self._retry: dict[str, tuple[float, float]] = {}
         security = security_in_memory()
         if isinstance(scheduler, Program):
@@ -251,28 +252,28 @@ class SshCluster(SpecCluster):
             workers, {"cls": cls, "options": options}, security=security, name="treesweep-ssh"
         )
 
-    def mend(self) -> list[str]:
-        """Start what has ended again, without waiting for it; and say so."""
+    def restart_lost(self) -> list[str]:
+        """Restart lost workers in the background. Return messages for the user."""
         lost = [name for name, node in list(self.workers.items()) if node.is_lost]
         for name in lost:
             if name not in self._retry:
                 self._retry[name] = 0.0, _SHORTEST_PAUSE
                 self._notes.append(f"the workers on {name} have ended; starting them again")
         assert self.loop is not None
-        self.loop.add_callback(self._mend, lost)
+        self.loop.add_callback(self._start_replacing, lost)
         notes = []
         while self._notes:
             notes.append(self._notes.popleft())
         return notes
 
-    async def _mend(self, lost: list[str]) -> None:
-        if self._mending is None or self._mending.done():
-            self._mending = asyncio.ensure_future(self._replace(lost))
+    async def _start_replacing(self, lost: list[str]) -> None:
+        if self._replacing is None or self._replacing.done():
+            self._replacing = asyncio.ensure_future(self._replace(lost))
 
     async def _close(self) -> None:
-        if self._mending is not None and not self._mending.done():
-            self._mending.cancel()
-            await asyncio.wait([self._mending])
+        if self._replacing is not None and not self._replacing.done():
+            self._replacing.cancel()
+            await asyncio.wait([self._replacing])
         await super()._close()  # type: ignore[no-untyped-call]
 
     async def _replace(self, lost: list[str]) -> None:
@@ -281,7 +282,7 @@ class SshCluster(SpecCluster):
             if time.monotonic() < due:
                 continue
             old = self.workers[name]
-            fresh = old.again()
+            fresh = old.replacement()
             self._created.add(fresh)
             try:
                 await fresh
@@ -300,7 +301,7 @@ async def connect(host: str, login: Mapping[str, Any]) -> Any:
     Raises
     ------
     InputError
-        Naming the host and what to do.
+        With the host and the remedy.
     """
     try:
         return await asyncssh.connect(host, **login, **_OPTIONS)
@@ -320,7 +321,7 @@ async def connect(host: str, login: Mapping[str, Any]) -> Any:
 
 
 def reach_hosts(logins: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Log in to each host once, and leave."""
+    """Log in to each host once, and log out."""
 
     async def reach(host: str, login: Mapping[str, Any]) -> None:
         (await connect(host, login)).close()
@@ -332,6 +333,6 @@ def reach_hosts(logins: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
 
 
 def pems(security: Security) -> dict[str, str]:
-    """A temporary certificate and its key, as they are sent to a node."""
+    """The certificates and keys of a run, as they are sent to a node."""
     fields = ("ca_file", "scheduler_cert", "scheduler_key", "worker_cert", "worker_key")
     return {f"tls_{name}": getattr(security, f"tls_{name}") for name in fields}

@@ -1,9 +1,9 @@
-"""The program of a machine that was reached by SSH: ``python -P -m sweep.clusters.ssh_node``.
+"""The program that runs on a host of an SSH cluster: ``python -P -m sweep.clusters.ssh_node``.
 
-It takes its order as one line of JSON from standard input, certificates among it, so that no
-secret is on a command line, in an environment or in a file. It answers with lines of JSON, and
-ends when standard input does, or when nothing has come from there for a while: a machine whose
-driver is gone keeps no worker.
+It reads what to do as one line of JSON from standard input, including the TLS keys, so that no
+secret is in a command line, an environment or a file. It answers with lines of JSON. It ends when
+standard input ends, or when no heartbeat has come from there for a while. So no worker outlives
+its driver.
 """
 
 from __future__ import annotations
@@ -24,61 +24,61 @@ from distributed.core import Status
 from solver.errors import one_line
 from sweep.clusters.local import cores
 
-LEASH_SECONDS = 600.0
-"""How long a node goes on without a sign of its driver."""
+HEARTBEAT_TIMEOUT = 600.0
+"""A node ends after this many seconds without a heartbeat of its driver."""
 
-BEAT_SECONDS = 30.0
-"""How often the driver gives one."""
+HEARTBEAT_SECONDS = 30.0
+"""Seconds between two heartbeats of the driver."""
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _CLOSE_SECONDS = 5.0
 _DEATH_SECONDS = 60.0
 
 
-class Leash:
-    """Whether the other end of standard input is there."""
+class DriverWatch:
+    """Reads the driver's heartbeats from standard input."""
 
     def __init__(self) -> None:
         self._heard = time.monotonic()
         self._ended = False
-        threading.Thread(target=self._listen, name="leash", daemon=True).start()
+        threading.Thread(target=self._listen, name="driver", daemon=True).start()
 
     def _listen(self) -> None:
-        # Not by sys.stdin, whose lock this thread would hold when the interpreter ends.
+        # Not from sys.stdin: this thread would hold its lock when the interpreter ends.
         while os.read(0, 4096):
             self._heard = time.monotonic()
         self._ended = True
 
     @property
-    def is_held(self) -> bool:
-        """Whether to go on."""
-        return not self._ended and time.monotonic() - self._heard < LEASH_SECONDS
+    def is_alive(self) -> bool:
+        """Whether standard input is open and the last heartbeat is recent."""
+        return not self._ended and time.monotonic() - self._heard < HEARTBEAT_TIMEOUT
 
 
 def main() -> int:
-    """Do what standard input says."""
+    """Run a scheduler or workers, as standard input says."""
     order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    leash = Leash()
+    driver = DriverWatch()
     dask.config.set(order["settings"])
     try:
-        asyncio.run(_serve(order, leash))
-    except Exception as error:  # the driver shows it, whatever it is
+        asyncio.run(_serve(order, driver))
+    except Exception as error:  # the driver shows any error
         why = error.__cause__ or error
         _say(error=one_line(f"{type(why).__name__}: {why}", 300))
         return 1
     return 0
 
 
-async def _serve(order: dict[str, Any], leash: Leash) -> None:
+async def _serve(order: dict[str, Any], driver: DriverWatch) -> None:
     listening = {"host": order["listen"], "interface": order["interface"]}
     security = Security(require_encryption=True, **order["security"])
     if order["role"] == "scheduler":
-        await _schedule(listening, security, leash)
+        await _schedule(listening, security, driver)
     else:
-        await _work(order, listening, security, leash)
+        await _work(order, listening, security, driver)
 
 
-async def _schedule(listening: dict[str, Any], security: Security, leash: Leash) -> None:
+async def _schedule(listening: dict[str, Any], security: Security, driver: DriverWatch) -> None:
     scheduler = await Scheduler(
         **listening,
         port=0,
@@ -88,13 +88,13 @@ async def _schedule(listening: dict[str, Any], security: Security, leash: Leash)
         dashboard_address="127.0.0.1:0",
     )
     _say(address=scheduler.address)
-    while leash.is_held and scheduler.status == Status.running:
-        await asyncio.sleep(_LOOK_SECONDS)
+    while driver.is_alive and scheduler.status == Status.running:
+        await asyncio.sleep(_POLL_SECONDS)
     await asyncio.wait_for(scheduler.close(), _CLOSE_SECONDS)
 
 
 async def _work(
-    order: dict[str, Any], listening: dict[str, Any], security: Security, leash: Leash
+    order: dict[str, Any], listening: dict[str, Any], security: Security, driver: DriverWatch
 ) -> None:
     names = [f"{order['name']}-{i}" for i in range(order["workers"] or cores())]
 
@@ -117,9 +117,9 @@ async def _work(
     try:
         await asyncio.gather(*nannies)
         _say(workers=len(nannies))
-        while leash.is_held:
-            await asyncio.sleep(_LOOK_SECONDS)
-            # A nanny replaces its worker, but gives up one that dies while it is being started.
+        while driver.is_alive:
+            await asyncio.sleep(_POLL_SECONDS)
+            # A nanny replaces its worker, but ends if the worker dies while starting.
             for i, one in enumerate(nannies):
                 if one.status in (Status.closed, Status.failed):
                     nannies[i] = nanny(names[i])
@@ -140,5 +140,5 @@ def _say(**what: Any) -> None:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    # At once: a worker process that does not end would be waited for. It ends with its parent.
+    # A normal exit would wait for worker processes that hang. They end with their parent.
     os._exit(code)

@@ -1,8 +1,8 @@
-"""Certificates for a small lab: who holds one may join the cluster, and nobody else.
+"""TLS certificates for a cluster. Only who holds one can connect.
 
-A certificate authority (CA) signs a certificate for the machines and one for those who submit
-work. Dask asks both sides of a connection for a certificate of the CA and does not compare host
-names, so the certificate itself is the key to the cluster.
+A certificate authority (CA) signs one certificate for the machines and one for those who submit
+work. Dask asks both sides of a connection for a certificate of that CA. It does not compare host
+names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from solver.errors import InputError
 Key: TypeAlias = ec.EllipticCurvePrivateKey
 
 MOST_DAYS = 3650
-"""Days for which certificates may be made."""
+"""The longest validity of a certificate."""
 
 CA, NODE, CLIENT = "ca", "node", "client"
 
@@ -53,26 +53,26 @@ def make_certificates(
     days: int = 365,
     authority: Path | None = None,
 ) -> None:
-    """Fill a new folder: ``ca.pem``, ``node.pem``, ``client.pem`` and ``….key`` for the latter.
+    """Write ``ca.pem``, ``node.pem``, ``client.pem`` and the key of each to a new folder.
 
-    The folder has mode 700, the keys 600. All of it is there at the end, or nothing.
+    The folder has mode 700, the keys have mode 600. The folder appears complete or not at all.
 
     Parameters
     ----------
     folder : Path
-        Must not be there, or be empty.
+        Must be empty or not exist.
     hosts : sequence of str
-        Names and addresses of the machines, noted in the node's certificate.
+        Names and addresses of the machines. They are written into the node's certificate.
     days : int
-        How long the certificates hold. A new CA holds as long.
+        How long the certificates and a new CA are valid.
     authority : Path, optional
-        A folder with the ``ca.pem`` and ``ca.key`` of a CA that is there already; by default a
-        new CA is made, and its key put beside the others.
+        The folder of an existing CA: ``ca.pem`` and ``ca.key``. By default a new CA is made, and
+        its key is written to ``folder``.
 
     Raises
     ------
     InputError
-        If the folder is not empty, a host is none, or the CA cannot be used.
+        If the folder is not empty, a host's name is invalid, or the CA cannot be used.
     """
     if not 1 <= days <= MOST_DAYS:
         raise InputError(f"certificates hold from 1 to {MOST_DAYS} days, not {days}")
@@ -86,7 +86,7 @@ def make_certificates(
     ca = _new_ca(now, end) if authority is None else read_authority(authority, now)
     end = min(end, ca.certificate.not_valid_after_utc)
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    # A client's certificate does not serve to pass oneself off as the scheduler.
+    # A client's certificate cannot be used to impersonate the scheduler.
     pairs = {
         NODE: _signed(ca, "treesweep node", both, names, now, end),
         CLIENT: _signed(ca, "treesweep client", both[1:], [], now, end),
@@ -106,9 +106,9 @@ def make_certificates(
 
 
 def security_in(folder: Path) -> Security:
-    """Make certificates for one run in a new folder of mode 700; the CA's key is not kept.
+    """Write certificates for one run to a new folder. The CA's key is deleted.
 
-    Whoever has such a certificate may join the cluster of this run, and nobody else.
+    Only who holds one of these certificates can connect to the cluster of this run.
     """
     make_certificates(folder)
     (folder / f"{CA}.key").unlink()
@@ -121,10 +121,10 @@ def security_in(folder: Path) -> Security:
 
 
 def security_in_memory() -> Security:
-    """Make the same, as text and not in files.
+    """Make the same certificates, in memory.
 
-    ``Security.temporary()`` would do but for the clocks: its certificate holds from this very
-    second, and a host whose clock is behind would refuse it.
+    Dask's ``Security.temporary()`` does not work between machines: its certificate is valid from
+    this very second, and a machine whose clock is behind refuses it.
     """
     with tempfile.TemporaryDirectory(prefix="treesweep-") as place:
         security = security_in(Path(place) / "keys")
@@ -135,12 +135,12 @@ def security_in_memory() -> Security:
 
 
 def read_authority(folder: Path, now: dt.datetime) -> Pair:
-    """The CA of a folder.
+    """Read the CA of a folder.
 
     Raises
     ------
     InputError
-        If it is not there, has expired, or certificate and key do not belong together.
+        If it cannot be read, has expired, or its certificate and key do not match.
     """
     try:
         certificate = x509.load_pem_x509_certificate((folder / f"{CA}.pem").read_bytes())
@@ -207,7 +207,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SKEW)  # the clocks of a lab are never quite alike
+        .not_valid_before(now - _SKEW)  # clocks of different machines differ
         .not_valid_after(end)
         .add_extension(identifier, critical=False)
     )
@@ -256,7 +256,7 @@ def _write_key(path: Path, key: Key) -> None:
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
-    # Created with its mode: there is no moment at which others could open a key.
+    # The file is created with its mode, so that others can never open a key.
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

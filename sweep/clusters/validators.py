@@ -1,4 +1,4 @@
-"""Checks of what a ``cluster.yaml`` may hold: names that reach a command line, and key files."""
+"""Checks of values in ``cluster.yaml``: names that go into a command, and private key files."""
 
 from __future__ import annotations
 
@@ -52,23 +52,22 @@ HostName = Annotated[str, AfterValidator(_host)]
 """A machine's name or address."""
 
 Word = Annotated[str, AfterValidator(_word)]
-"""A user's, a queue's or an interface's name."""
+"""The name of a user, a queue or a network interface."""
 
 SafePath = Annotated[str, AfterValidator(_path)]
-"""A path that needs no quotes."""
+"""A path that is safe in a command without quotes."""
 
 PythonPath = Annotated[str, AfterValidator(_python)]
-"""A Python interpreter, and nothing else that could be run."""
+"""The path of a Python interpreter, and of no other program."""
 
 Memory = Annotated[int | None, BeforeValidator(_memory)]
-"""An amount of memory in bytes; ``4GiB`` in a file."""
+"""Bytes of memory. A file may say ``4GiB``."""
 
 
 def exposed(path: str | Path) -> str | None:
-    """What is wrong with the rights of a private key's file, and the remedy; None if nothing is.
+    """Say what is wrong with the permissions of a private key file, and the remedy.
 
-    A file that is not there, or that this user may not look at, has nothing wrong here: whoever
-    reads it will say so.
+    None if nothing is wrong, or if the file cannot be looked at: reading it will fail later.
     """
     try:
         found = os.stat(path)
@@ -85,12 +84,12 @@ def exposed(path: str | Path) -> str | None:
 
 
 def private_key(value: str) -> str:
-    """A key file that only its owner can read, as ``ssh`` itself asks for.
+    """Check that only its owner can read a key file, as ``ssh`` does.
 
     Raises
     ------
     PydanticCustomError
-        If it is not there, or others can read it.
+        If the file cannot be read, or others can read it.
     """
     path = Path(value).expanduser()
     try:
@@ -106,4 +105,4 @@ def private_key(value: str) -> str:
 
 
 PrivateKey = Annotated[str, AfterValidator(private_key)]
-"""A private key's file, of mode 600 or stricter."""
+"""A private key file of mode 600 or stricter."""

@@ -1,7 +1,7 @@
-"""The workers and their machines: who may work, and which machines are ready.
+"""Decide which workers get tasks, and warm up their machines.
 
-Every worker that comes is asked what it runs. One with other versions of what decides results, or
-other code, gets no work. Of the others, one on each machine makes the machine ready.
+Every new worker is asked for its versions. A worker whose code or libraries could change a result
+gets no tasks. On each machine one of the other workers compiles the kernels.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from solver.errors import InputError, one_line
 from sweep.plan.versions import difference, fingerprint
 from sweep.worker import tasks
 
-PATIENCE = 30.0
-"""Seconds for which the sweep waits for the answers of all workers that are there at its start."""
+ANSWER_TIMEOUT = 30.0
+"""Seconds to wait for the answers of all workers that are connected at the start."""
 
 _POLL = 0.05
 
@@ -33,18 +33,18 @@ class _Worker:
 
 
 class Hosts:
-    """Which workers may work.
+    """Knows which workers may get tasks.
 
-    Kernels are compiled and cached once a machine. Cold processes that compile side by side would
-    take many times as long.
+    Kernels are compiled and cached once on each machine. If all its workers compiled them at the
+    same time, that would take many times as long.
 
     Parameters
     ----------
     solvers : sequence of str
-        What the plan needs.
+        The solvers of the plan.
     are_here : bool
-        Whether there is only this machine: the driver has made it ready, it sees the data, and
-        its workers are started from this very code.
+        Whether all workers are on this machine. Then the driver has warmed it up, it has the
+        data, and its workers run the same code.
     """
 
     def __init__(self, client: Client, run: str, solvers: Sequence[str], are_here: bool) -> None:
@@ -61,7 +61,7 @@ class Hosts:
         self._all_asked = are_here
 
     def add(self, host: str, address: str) -> None:
-        """A worker has come."""
+        """A worker has connected."""
         if self.are_here:
             self._workers[address] = _Worker(host, None, accepted=True)
             self._ready.add(host)
@@ -72,7 +72,7 @@ class Hosts:
         self._workers[address] = _Worker(host, answer)
 
     def remove(self, host: str, address: str) -> None:
-        """A worker has gone; if it was getting the machine ready, another one does."""
+        """A worker is gone. If it was warming up its machine, another worker does that."""
         self._workers.pop(address, None)
         self._refused.pop(address, None)
         self._first.discard(address)
@@ -81,13 +81,13 @@ class Hosts:
             self._make_ready()
 
     def ready(self) -> set[str]:
-        """The addresses of the workers that may be given work.
+        """The addresses of the workers that may get tasks.
 
         Raises
         ------
         InputError
-            If a worker that is there at the start cannot run treesweep, or runs another version of
-            what matters; or if a machine cannot be made ready.
+            If a worker that is connected at the start cannot run treesweep or has other versions,
+            or if a machine cannot be warmed up.
         """
         if self.are_here:
             return set(self._workers)
@@ -95,9 +95,9 @@ class Hosts:
             self._began = time.monotonic()
         for address, worker in list(self._workers.items()):
             if worker.answer is not None and worker.answer.status != "pending":
-                self._hear(address, worker)
+                self._take_answer(address, worker)
         if not self._all_asked:
-            late = self._began is not None and time.monotonic() - self._began > PATIENCE
+            late = self._began is not None and time.monotonic() - self._began > ANSWER_TIMEOUT
             self._all_asked = bool(self._workers) and (not self._first or late)
             if not self._all_asked:
                 return set()
@@ -107,23 +107,23 @@ class Hosts:
 
     @property
     def n_refused(self) -> int:
-        """Workers that get no work."""
+        """How many workers get no tasks."""
         return len(self._refused)
 
     def notes(self) -> list[str]:
-        """What is worth a line."""
+        """New messages for the user."""
         notes, self._notes = self._notes, []
         return notes
 
     # Versions
 
-    def _hear(self, address: str, worker: _Worker) -> None:
+    def _take_answer(self, address: str, worker: _Worker) -> None:
         answer, worker.answer = worker.answer, None
         assert answer is not None
         complaint = _complaint(address, answer)
         if complaint is None:
             worker.accepted = answer.status == "finished"
-            if not worker.accepted:  # it died, and what is left of it will soon be removed
+            if not worker.accepted:  # it died and will soon be removed
                 worker.answer = self._submit(address, fingerprint)
                 return
         else:
@@ -161,21 +161,21 @@ class Hosts:
 
 
 def check_workers(client: Client) -> None:
-    """Ask the workers that are there what they run, before anything is made of the sweep.
+    """Compare the versions of all connected workers with ours, before the sweep starts.
 
-    A worker that is busy for long is asked again when the sweep runs.
+    A worker that is too busy to answer is asked again when the sweep runs.
 
     Raises
     ------
     InputError
-        If one cannot run treesweep, or runs another version of what matters.
+        If a worker cannot run treesweep or has other versions.
     """
     name = f"ready-{uuid.uuid4().hex}"
     answers = {
         address: client.submit(fingerprint, key=f"{name}-{i}", workers=[address], pure=False)
         for i, address in enumerate(client.scheduler_info(n_workers=-1)["workers"])
     }
-    deadline = time.monotonic() + PATIENCE / 2
+    deadline = time.monotonic() + ANSWER_TIMEOUT / 2
     while any(a.status == "pending" for a in answers.values()) and time.monotonic() < deadline:
         time.sleep(_POLL)
     for address, answer in answers.items():
@@ -185,7 +185,7 @@ def check_workers(client: Client) -> None:
 
 
 def _complaint(address: str, answer: Future[Any]) -> str | None:
-    """What is wrong with what a worker runs, and what is to be done; None if nothing is known."""
+    """Say what is wrong with a worker's versions, and the remedy; None if nothing is known."""
     if answer.status == "error":
         error = answer.exception()
         return None if isinstance(error, KilledWorker) else cannot_run(address, error)
@@ -198,7 +198,7 @@ def _complaint(address: str, answer: Future[Any]) -> str | None:
 
 
 def cannot_run(address: str, error: BaseException) -> str:
-    """What to tell the user of a worker that has raised an error instead of its versions."""
+    """The message about a worker that raised an error when it was asked for its versions."""
     return (
         f"worker {address} cannot run treesweep ({one_line(error, 200)}); install there what is "
         "installed here"

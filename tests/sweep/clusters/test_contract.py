@@ -96,7 +96,7 @@ def client(cluster: Cluster) -> Iterator[Client]:
         deadline = time.monotonic() + 90
         while len(known_workers(opened)) < 2:
             assert time.monotonic() < deadline
-            cluster.keep(opened, len(known_workers(opened)), 100)
+            cluster.maintain(opened, len(known_workers(opened)), 100)
             time.sleep(0.5)
         yield opened
 
@@ -173,7 +173,7 @@ class TestContract:
     def test_a_worker_that_is_killed_is_replaced(self, cluster: Cluster, client: Client) -> None:
         def is_whole() -> bool:
             n_workers = len(known_workers(client))
-            cluster.keep(client, n_workers, 100)  # as the engine does: a job may end meanwhile
+            cluster.maintain(client, n_workers, 100)  # as the engine does: a job may end meanwhile
             return n_workers == 2
 
         before = client.run(os.getpid)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sweep.clusters.retirement import LEAVE_AT, LeaveInTime
+from sweep.clusters.retirement import RETIRE_AT, RetireInTime
 from sweep.worker import process as workers
 
 
@@ -38,9 +38,9 @@ def leaving(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def test_a_worker_leaves_in_time(leaving: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LEAVE_AT, str(int(time.time()) + 100))
+    monkeypatch.setenv(RETIRE_AT, str(int(time.time()) + 100))
     worker = Pretender()
-    LeaveInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
+    RetireInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
     ((delay, leave),) = worker.calls
     assert 68 <= delay <= 100
     assert not workers.is_stopped("any run")
@@ -52,17 +52,17 @@ def test_a_worker_leaves_in_time(leaving: threading.Event, monkeypatch: pytest.M
 def test_a_worker_that_is_started_too_late_leaves_at_once(
     leaving: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(LEAVE_AT, str(int(time.time()) - 5))
+    monkeypatch.setenv(RETIRE_AT, str(int(time.time()) - 5))
     worker = Pretender()
-    LeaveInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
+    RetireInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
     assert [delay for delay, _ in worker.calls] == [0.0]
 
 
 @pytest.mark.parametrize("value", [None, "soon"])
 def test_elsewhere_workers_stay(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEAVE_AT, raising=False)
+    monkeypatch.delenv(RETIRE_AT, raising=False)
     if value is not None:
-        monkeypatch.setenv(LEAVE_AT, value)
+        monkeypatch.setenv(RETIRE_AT, value)
     worker = Pretender()
-    LeaveInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
+    RetireInTime(stagger=30).setup(worker)  # type: ignore[arg-type]
     assert worker.calls == []

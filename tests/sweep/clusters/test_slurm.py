@@ -15,7 +15,7 @@ from distributed import Client
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurm_cluster
 from sweep.clusters.slurm import Slurm, read_walltime
-from sweep.clusters.slurm_cluster import last_words
+from sweep.clusters.slurm_cluster import last_log_line
 from tests.faults.driving import Drive, alike, wait_for_done
 from tests.pipelines.commands import SCRIPT
 from tests.sweep.clusters import slurmd
@@ -45,7 +45,7 @@ def test_a_dry_run_shows_the_script_of_a_job(tmp_path: Path) -> None:
     ).replace("jobs: 2\n", "")
     shown = load_cluster(write(tmp_path, text.replace("jobs: 2\n", "", 1))).dry_run()
     lines = shown.splitlines()
-    assert lines[0] == "1 to 4 jobs with 8 workers each, handed in with sbatch:"
+    assert lines[0] == "1 to 4 jobs with 8 workers each, submitted with sbatch:"
     wanted = [
         "#!/usr/bin/env bash",
         "#SBATCH -p long",
@@ -57,7 +57,7 @@ def test_a_dry_run_shows_the_script_of_a_job(tmp_path: Path) -> None:
         "#SBATCH --exclusive",
         "#SBATCH --nice=10",
         f"export DASK_CONFIG={tmp_path}/RUN/dask.yaml",
-        "export TREESWEEP_LEAVE_AT=$(( $(date +%s) + 7080 ))",
+        "export TREESWEEP_RETIRE_AT=$(( $(date +%s) + 7080 ))",
     ]
     assert set(wanted) <= set(lines)
     (command,) = [line for line in lines if "dask_worker" in line]
@@ -110,15 +110,17 @@ def test_bad_files_name_line_key_and_remedy(tmp_path: Path, text: str, message: 
 def test_without_slurm_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     config = load_cluster(write(tmp_path, LEAST))
-    with pytest.raises(InputError, match="there is no sinfo here: run this on a machine that"):
+    with pytest.raises(
+        InputError, match="there is no sinfo here: run this on a machine that submits"
+    ):
         reach_cluster(config)
 
 
 def test_the_last_words_of_a_job_are_found(tmp_path: Path) -> None:
     (tmp_path / "treesweep-7.err").write_text("first\nNo module named sweep\n\n")
     (tmp_path / "treesweep-8.err").write_text("")
-    assert last_words(tmp_path, "7") == " (No module named sweep)"
-    assert last_words(tmp_path, "8") == last_words(tmp_path, "9") == ""
+    assert last_log_line(tmp_path, "7") == " (No module named sweep)"
+    assert last_log_line(tmp_path, "8") == last_log_line(tmp_path, "9") == ""
 
 
 @pytest.mark.slow
@@ -130,11 +132,11 @@ def test_jobs_that_never_work_are_given_up(
     bare.chmod(0o755)
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
     message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
-    monkeypatch.setattr(slurm_cluster, "_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            config.keep(client, 0, 10)
+            config.maintain(client, 0, 10)
             time.sleep(0.3)
 
 
@@ -142,27 +144,27 @@ def test_jobs_that_never_work_are_given_up(
 def test_jobs_come_and_go_with_the_work(
     slurm: slurmd.Slurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_cluster, "_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
     config = Slurm.model_validate(slurm.config(jobs=2))
     notes: list[str] = []
 
-    def keep(client: Client, tasks: int, wanted: int) -> None:
+    def maintain(client: Client, tasks: int, wanted: int) -> None:
         deadline = time.monotonic() + 60
         while len(slurm.jobs()) != wanted:
             assert time.monotonic() < deadline, notes
-            notes.extend(config.keep(client, 0, tasks))
+            notes.extend(config.maintain(client, 0, tasks))
             time.sleep(0.2)
 
     with open_cluster(config) as client:
-        keep(client, tasks=9, wanted=2)
+        maintain(client, tasks=9, wanted=2)
         client.wait_for_workers(2, timeout=60)
-        keep(client, tasks=1, wanted=1)
-        keep(client, tasks=9, wanted=2)
+        maintain(client, tasks=1, wanted=1)
+        maintain(client, tasks=9, wanted=2)
         (job, _) = slurm.jobs()
         slurm.run("scancel", job)
-        keep(client, tasks=9, wanted=1)
-        keep(client, tasks=9, wanted=2)
-        notes.extend(config.keep(client, 0, 9))
+        maintain(client, tasks=9, wanted=1)
+        maintain(client, tasks=9, wanted=2)
+        notes.extend(config.maintain(client, 0, 9))
     assert any("has no work left and is cancelled" in note for note in notes)
     assert f"job {job} has ended" in notes or any(f"job {job} ended before" in n for n in notes)
     assert slurm.jobs() == []

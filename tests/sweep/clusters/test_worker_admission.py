@@ -171,7 +171,7 @@ def test_a_worker_that_does_not_answer_does_not_hold_the_others(
     client.end("fingerprint", "a:1", OWN)
     assert found.ready() == set()
     now = time.monotonic()
-    monkeypatch.setattr(module.time, "monotonic", lambda: now + module.PATIENCE + 1)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now + module.ANSWER_TIMEOUT + 1)
     found.ready()
     client.end("get_ready", "a:1", None)
     assert found.ready() == {"a:1"}
