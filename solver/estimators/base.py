@@ -22,6 +22,7 @@ from solver.encodings import fit_encoder
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec, Override
 from solver.features.number_format import at_least, count
+from solver.features.values import array_of
 from solver.limits import Limits
 from solver.objective.exact import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights
@@ -268,18 +269,19 @@ class SparseTree(BaseEstimator):
         if not isinstance(X, pd.DataFrame):
             values = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
             names = [f"x{j}" for j in range(values.shape[1])]
-            given = values_of(X)
+            given = array_of(X, "X")
             if given.dtype == object:  # its values are read one by one, numpy merges some
                 table = pd.DataFrame(given.reshape(values.shape), columns=names, dtype=object)
                 X = table.apply(self._read_objects)
             else:
                 X = pd.DataFrame(values, columns=names)
         elif not reset:
-            self._check_places([str(name) for name in X.columns])
+            self._check_places(X)
         if not len(X):
             raise InputError("Found array with 0 sample(s): the table has no rows")
         if reset:
             self._names = [str(name) for name in X.columns]
+            self._is_numbered = _is_numbered(X)
         # An array may follow a table, as scikit-learn has it: columns are then told by position.
         frame: pd.DataFrame = X.set_axis(self._names, axis="columns")
         return frame
@@ -288,11 +290,12 @@ class SparseTree(BaseEstimator):
         """A column of an array of objects as numbers, unless the user wants it otherwise."""
         return column if column.name in (self.columns or {}) else ColumnSpec("number").read(column)
 
-    def _check_places(self, names: list[str]) -> None:
+    def _check_places(self, X: pd.DataFrame) -> None:
         """Refuse a table whose column is in the place of another one of the fit: the tree would
         find it by its name."""
-        for name, fitted in zip(names, self._names, strict=True):
-            if name != fitted and name in self._names:
+        numbered = self._is_numbered and _is_numbered(X)
+        for name, fitted in zip(map(str, X.columns), self._names, strict=True):
+            if name != fitted and (numbered or name in self._names):
                 raise InputError(
                     f"X has the column {name!r} in the place of {fitted!r}; bring its columns into "
                     f"the order of the fit: {', '.join(self._names)}"
@@ -326,11 +329,9 @@ class SparseTree(BaseEstimator):
         return tags
 
 
-def values_of(given: Any) -> NDArray[Any]:
-    """What is given as an array; a list as an array of objects, each as it is."""
-    if hasattr(given, "__array__"):
-        return np.asarray(given)
-    return np.array(given, dtype=object)
+def _is_numbered(table: pd.DataFrame) -> bool:
+    """Whether the names of the columns are no texts, which scikit-learn would compare."""
+    return not all(isinstance(name, str) for name in table.columns)
 
 
 def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> WholeWeights:

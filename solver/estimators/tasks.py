@@ -13,11 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from solver.errors import InputError
-from solver.estimators.base import SparseTree, values_of
+from solver.estimators.base import SparseTree
 from solver.features.columns import is_missing
 from solver.features.number_format import count
-from solver.features.values import as_floats, key_of, lost_number
-from solver.problem.target import read_labels
+from solver.features.values import array_of, key_of
+from solver.problem.target import read_labels, read_target_array
 from solver.trees.tree import TaskType
 
 
@@ -71,7 +71,7 @@ def _label_column(y: Any) -> pd.Series[Any]:
     if hasattr(y, "to_pandas"):
         y = y.to_pandas()
     pandas = isinstance(y, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
-    given = y if pandas else values_of(y)
+    given = y if pandas else array_of(y, "y")
     flat = column_or_1d(given, warn=True)
     if pandas:
         return pd.Series(given, name="y").reset_index(drop=True)
@@ -82,7 +82,9 @@ def _labels_like(y: Any, labels: tuple[Any, ...]) -> NDArray[Any]:
     """The classes as an array of the type of ``y``, if such an array gives them back."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iufb":
-        return np.array(labels).astype(dtype)
+        typed = np.array(labels, dtype=dtype)
+        if typed.tolist() == [*labels]:
+            return typed
     typed = np.array(labels)
     alike = [(type(a), key_of(a)) for a in typed.tolist()] == [(type(b), key_of(b)) for b in labels]
     if alike and (typed.dtype.kind != "U" or not isinstance(dtype, np.dtype) or dtype.kind == "U"):
@@ -112,10 +114,13 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
         return np.asarray(self.tree_.predict(self._read(X, reset=False)))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
-        values: NDArray[Any] = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
-        check_consistent_length(frame, values)
-        numbers = as_floats(values.reshape(len(values), -1))
-        if (lost := lost_number(y, numbers)) is not None:
-            raise InputError(f"y has the whole number {lost}, which is no float; round it")
+        if hasattr(y, "to_pandas"):
+            y = y.to_pandas()
+        _check_y(y, multi_output=True, y_numeric=True, estimator=self)
+        check_consistent_length(frame, y)
+        try:
+            numbers = read_target_array(y, "y")
+        except InputError as error:
+            raise InputError(str(error).replace("target 'y'", "y", 1)) from None
         self.n_outputs_ = numbers.shape[1]
         return (), numbers

@@ -499,10 +499,14 @@ def _refuse_merged(name: Any, values: Iterable[tuple[Any, Category]]) -> None:
 
 
 def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
+    text = isinstance(pair[0], str)
+    instead = (
+        remedy(name, "category") if text else f"turn them into text, or {remedy(name, 'drop')}"
+    )
     return InputError(
         f"column {name!r} has the numbers {pair[0]} and {pair[1]}, which differ by less than "
         "floats can",
-        f"round them, turn them into text, or {remedy(name, 'drop')}",
+        f"round them{' or ' if text else ', '}{instead}",
     )
 
 

@@ -175,6 +175,12 @@ def parse_test(data: dict[str, Any]) -> NodeTest:
         rest = data["rest"]
         if len(groups) < 1 or (rest is not None and rest not in range(len(groups))):
             raise ValueError(f"a test on {data['column']!r} has no branch {rest!r}")
+        values = [value for group in groups for value in group]
+        plain = (value is None or isinstance(value, (str, int, float)) for value in values)
+        if not all(plain) or any(value != value for value in values):
+            raise ValueError(f"a test on {data['column']!r} has a value that is no category")
+        if len(set(map(key_of, values))) < len(values):
+            raise ValueError(f"a test on {data['column']!r} has a value twice")
         return CategoryTest(data["column"], groups, rest)
     if kind == ThresholdTest.kind:
         if data["missing"] not in (0, 1):

@@ -40,6 +40,7 @@ those that pandas takes for such."""
 _YAML_TEXT = re.compile(r"[^\W\d]([\w -]*\w)?")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
 _EXACT = 2.0**53
+_NARROW = (np.float32, np.float16)
 _LARGEST = 308
 """No float has more digits before its point."""
 _BITS = 1024
@@ -141,29 +142,50 @@ def written(text: str) -> Category:
 
 def as_float(value: Any) -> float:
     """A float of any width; a narrow one is its shortest decimal, as a file has it."""
-    return float(str(value) if isinstance(value, (np.float32, np.float16)) else value)
+    return float(str(value) if isinstance(value, _NARROW) else value)
 
 
 def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
     """A copy of numbers as floats, see :func:`as_float`."""
-    if values.dtype not in (np.float32, np.float16):
+    if values.dtype not in _NARROW:
         return np.array(values, dtype=np.float64)
     distinct, places = np.unique(values, return_inverse=True)
     return np.array([*map(as_float, distinct)], dtype=np.float64)[places].reshape(values.shape)
 
 
 def widened(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Narrow floats as floats, see :func:`as_float`."""
+    """Narrow floats as floats, see :func:`as_float`; also those among objects."""
     dtype = column.dtype
+    if pd.api.types.is_object_dtype(dtype) and any(isinstance(value, _NARROW) for value in column):
+        values = [as_float(value) if isinstance(value, _NARROW) else value for value in column]
+        return pd.Series(values, column.index, dtype=object, name=column.name)
     if isinstance(dtype, pd.CategoricalDtype):
         found = dtype.categories.to_series()
         wide = widened(found)
         return column if wide is found else column.cat.rename_categories(wide.tolist())
     narrow = getattr(dtype, "numpy_dtype", dtype)
-    if narrow not in (np.float32, np.float16):
+    if narrow not in _NARROW:
         return column
     numbers = as_floats(column.to_numpy(dtype=narrow, na_value=np.nan))
     return pd.Series(numbers, column.index, name=column.name)
+
+
+def array_of(given: Any, name: str) -> NDArray[Any]:
+    """What is given as an array; a list as an array of objects, each as it is.
+
+    Raises
+    ------
+    InputError
+        If values are masked, for arrays forget that.
+    """
+    refuse_masked(given, name)
+    return np.asarray(given) if hasattr(given, "__array__") else np.array(given, dtype=object)
+
+
+def refuse_masked(given: Any, name: str) -> None:
+    """Refuse an array with masked values: what is under the mask would count."""
+    if np.ma.is_masked(given):
+        raise InputError(f"{name}: values are masked; fill them, or write NaN for a missing one")
 
 
 def ambiguous_texts(texts: Sequence[str]) -> tuple[str, ...]:
@@ -239,17 +261,6 @@ def is_exact(number: float) -> bool:
         return not isinstance(number, int) or int(float(number)) == number
     except OverflowError:
         return False
-
-
-def lost_number(raw: Any, numbers: NDArray[np.float64]) -> int | None:
-    """A whole number of a raw array that is another one among the floats made of it; or None."""
-    large = np.isfinite(numbers) & (np.abs(numbers) >= _EXACT)
-    if not large.any():
-        return None
-    for value in np.asarray(raw, dtype=object).reshape(numbers.shape)[large]:
-        if isinstance(value, (int, np.integer)) and not is_exact(int(value)):
-            return int(value)
-    return None
 
 
 def unreadable(name: Any, what: str) -> InputError:

@@ -8,13 +8,11 @@ the searches work on floats, and their claims are held against this.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.values import as_floats, lost_number
 from solver.objective.exact import Errors
 
 TOLERANCE = Fraction(1, 2**30)
@@ -110,23 +108,14 @@ class Moments:
         return total
 
 
-def check_targets(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """The targets of a regression as (rows × outputs).
+def check_targets(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """The targets of a regression, (rows × outputs), if it can do with them.
 
     Raises
     ------
     InputError
-        If they are no finite floats, or too large or all too small to be squared.
+        If they are not finite, or too large or all too small to be squared.
     """
-    try:
-        numbers = as_floats(np.asarray(values))
-    except (TypeError, ValueError):
-        raise InputError(f"target {name!r} does not hold numbers, which regression needs") from None
-    if (lost := lost_number(values, numbers)) is not None:
-        raise InputError(
-            f"target {name!r} has the whole number {lost}, which is no float; round it"
-        )
-    numbers = numbers.reshape(len(numbers), -1)
     if not np.all(np.isfinite(numbers)):
         raise InputError(
             f"target {name!r} has a value that is missing or infinite; drop such rows or fill it in"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
+from solver.features.values import refuse_masked
 
 LARGEST_ERROR = Fraction(1, 2 * 10**6)
 """Weights are refused if rounding them changes the loss of some tree by more."""
@@ -137,11 +138,12 @@ def least_weight(given: Any, scale: Fraction, error: Fraction) -> int:
 
 def _as_array(weights: ArrayLike) -> NDArray[Any]:
     """Weights as they were given; those that no array of numbers holds exactly as fractions."""
+    refuse_masked(weights, "weights")
     try:
         values = np.asarray(weights)
     except ValueError:  # rows of different lengths
         return np.array([""])
-    if values.dtype != object and not (isinstance(weights, list) and values.dtype.kind == "f"):
+    if values.dtype != object and (hasattr(weights, "__array__") or values.dtype.kind != "f"):
         return values
     given = list(np.array(weights, dtype=object).flat)
     if values.ndim != 1 or not all(isinstance(value, _NUMBERS) for value in given):

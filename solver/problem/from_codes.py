@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec
-from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
+from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Scale
-from solver.features.values import Category
-from solver.objective.squared_error import check_targets
-from solver.problem.target import check_classes
+from solver.features.values import Category, refuse_masked
+from solver.problem.target import check_classes, read_target_array
 from solver.trees.tree import TaskType
 
 MANY_CODES = 2**16
@@ -60,6 +59,13 @@ def read_arities(
 def _arity_of(test: Any) -> int:
     if not isinstance(test, (CategoryTest, ThresholdTest, SurfaceTest, Scale)):
         raise InputError(f"tests has {test!r}, which is no test of solver.features.node_tests")
+    try:
+        if not isinstance(test, Scale):
+            parse_test(test.to_dict())
+        elif not np.all(np.isfinite(test.thresholds)) or np.any(np.diff(test.thresholds) <= 0):
+            raise ValueError(f"the thresholds of {test.column!r} do not ascend")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"tests has one that no tree can ask: {error}") from None
     return test.arity
 
 
@@ -78,7 +84,13 @@ def read_columns(
     kinds: dict[str, set[str]] = {}
     for test in tests:
         names = (test.column,) if isinstance(test, Scale) else test.columns
-        for name in (name for name in names if name not in known):
+        for name in names:
+            if name in known:
+                if known[name].kind == "category" and not isinstance(test, CategoryTest):
+                    raise InputError(
+                        f"tests cut the column {name!r}, which columns has as category"
+                    )
+                continue
             values = asked.setdefault(name, [])
             if isinstance(test, CategoryTest):
                 values += [value for group in test.groups for value in group]
@@ -123,14 +135,19 @@ def read_target(
     """The targets of regression, or None, and a class for every row, which is then 0."""
     if task == "classification":
         return None, _whole_numbers(target, "target")
-    values = check_targets(np.asarray(target), ", ".join(names))
+    values = read_target_array(target, ", ".join(names))
     return values, np.zeros(len(values), np.int64)
 
 
 def output_names(names: str | Sequence[str], target: ArrayLike, task: TaskType) -> tuple[str, ...]:
     """A name for every target."""
-    given = (names,) if isinstance(names, str) else tuple(names)
-    shape = np.shape(target)
+    given = (names,) if isinstance(names, str) or not isinstance(names, Sequence) else tuple(names)
+    if not all(isinstance(name, str) for name in given):
+        raise InputError(f"target_name = {names!r} must be a text, or a list of texts")
+    try:
+        shape = np.shape(target)
+    except ValueError:
+        raise InputError("the rows of target differ in length") from None
     several = shape[1] if task == "regression" and len(shape) == 2 else 1
     if len(given) == 1 and several > 1:
         return tuple(f"{given[0]}_{i}" for i in range(several))
@@ -149,6 +166,7 @@ def default_test(column: str, arity: int, ordered: bool) -> NodeTest | Scale:
 
 def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """An array of integers; whole floats and booleans are taken as such."""
+    refuse_masked(values, name)
     try:
         array = np.asarray(values)
     except ValueError:

@@ -186,6 +186,8 @@ class Problem:
                 weights=rows,
                 **options,
             )
+        elif not isinstance(encoder, Encoder):
+            raise InputError(f"encoder = {encoder!r} is none; give one of fit_encoder")
         else:
             encoder = encoder.without_numbers_unknown(features)
         problem = cls.from_codes(
@@ -255,14 +257,11 @@ class Problem:
             )
         if not len(matrix):
             raise InputError("the table has no rows")
-        n_rows, n_features = matrix.shape
+        n_rows = len(matrix)
         sizes = read_arities(arities, matrix, tests)
         known = () if values is not None else read_classes(classes, labels)
         if tests is None:
             tests = [default_test(f"x{j}", size, ordered) for j, size in enumerate(sizes.tolist())]
-            kind = "number" if ordered else "category"
-            columns = {f"x{j}": ColumnSpec(kind) for j in range(n_features)}
-        columns = read_columns(columns, tests)
         scales = [isinstance(test, Scale) for test in tests]
         given = _row_weights(weights, n_rows)
         kept, row_weights = given.whole > 0, given.positive.whole
@@ -282,7 +281,7 @@ class Problem:
             classes=known,
             n_rows=n_rows,
             preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
-            columns=columns,
+            columns=read_columns(columns, tests),
             target=", ".join(names),
             encoding=encoding,
             weight_scale=given.scale,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec, is_missing, raw_kinds
 from solver.features.number_format import count
-from solver.features.values import as_category, key_of, sort_categories
+from solver.features.values import array_of, as_category, key_of, kind_of, sort_categories
 from solver.objective.squared_error import check_targets
 
 MISSING, UNKNOWN = -1, -2
@@ -83,7 +83,7 @@ def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
     Raises
     ------
     InputError
-        If one is missing or no text, number or boolean, or two are the same.
+        If one is missing or no text, number or boolean, two are the same, or kinds are mixed.
     """
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise InputError(f"classes = {classes!r} must be a list of labels")
@@ -97,6 +97,8 @@ def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
         if key_of(value) in seen:
             raise InputError(f"classes has the label {label!r} twice; each must be another one")
         seen.add(key_of(value))
+    if len(kinds := {kind_of(label) for label in labels}) > 1:
+        raise InputError(f"classes mixes {' and '.join(sorted(kinds))}; make its labels alike")
     return labels
 
 
@@ -135,15 +137,40 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
     InputError
         If one is missing or no finite number, or all rows have the same targets.
     """
-    name = ", ".join(map(str, columns.columns))
-    try:
-        numbers = [ColumnSpec("number").read(columns[column]) for column in columns.columns]
-    except InputError as error:
-        raise _of_target(error, "regression needs a finite number in every row") from None
-    values = check_targets(np.stack(numbers, axis=1), name)
+    values = _read_numbers(columns)
     if len(values) and np.all(values == values[0]):
+        name = ", ".join(map(str, columns.columns))
         raise InputError(f"target {name!r} has a single value; there is nothing to learn")
     return values
+
+
+def read_target_array(given: Any, name: str) -> NDArray[np.float64]:
+    """The targets of a regression that are in no table, shape (rows, outputs); all may be equal.
+
+    Raises
+    ------
+    InputError
+        If one is missing or no finite number, or two that differ would be one.
+    """
+    if isinstance(given, pd.DataFrame):
+        table = given
+    elif isinstance(given, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        table = pd.DataFrame({0: pd.Series(given).array})
+    else:
+        values = np.atleast_1d(array_of(given, f"target {name!r}"))
+        values = values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
+        table = pd.DataFrame(values)
+    return _read_numbers(table.set_axis([name] * table.shape[1], axis="columns"))
+
+
+def _read_numbers(columns: pd.DataFrame) -> NDArray[np.float64]:
+    spec = ColumnSpec("number")
+    try:
+        numbers = [spec.read(columns.iloc[:, j]) for j in range(columns.shape[1])]
+    except InputError as error:
+        raise _of_target(error, "regression needs a finite number in every row") from None
+    name = ", ".join(dict.fromkeys(map(str, columns.columns)))
+    return check_targets(np.stack(numbers, axis=1), name)
 
 
 def _of_target(error: InputError, remedy: str) -> InputError:

@@ -341,6 +341,9 @@ def test_bad_parameters(options: dict[str, Any], message: str) -> None:
         ([[0.0], [1.0]], [0.5, 1.5], None, "Unknown label type"),
         ([[0.0], [1.0]], [0, 1, 1], None, "inconsistent numbers of samples"),
         ([[0.0], [1.0]], [0, 1], [1, -1], "Negative values"),
+        (np.ma.array([[0.0], [1.0]], mask=[[0], [1]]), [0, 1], None, "X: values are masked"),
+        ([[0.0], [1.0]], np.ma.array([0, 1], mask=[0, 1]), None, "y: values are masked"),
+        ([[0.0], [1.0]], [0, 1], np.ma.array([1, 1], mask=[0, 1]), "weights: values are masked"),
         ([[0.0], [1.0]], [0, 1], [0, 0], "zero"),
         ([[0.0], [1.0]], [0, 1], [1], "sample_weight"),
         (TABLE.head(0), [], None, "0 sample"),
@@ -470,6 +473,7 @@ def test_large_classes_stay_apart(first: float) -> None:
         (pd.Series([1, 2], dtype="Int64"), [1, 2]),
         ([1, 2**63], [1, 2**63]),
         ([-1, 2**63 + 1], [-1, 2**63 + 1]),
+        (np.array([5, 2**63 + 1], np.uint64), [5, 2**63 + 1]),
     ],
 )
 def test_labels_stay_what_they_are(labels: Any, classes: list[Any]) -> None:
@@ -540,3 +544,5 @@ def test_columns_of_a_table_are_not_mistaken() -> None:
         model.predict(table[[1, 0]])
     with pytest.raises(InputError, match="X has the column '1' in the place of '0'; bring its"):
         model.predict(table.set_axis([1, 2], axis="columns"))
+    with pytest.raises(InputError, match="X has the column '5' in the place of '0'; bring its"):
+        model.predict(table.set_axis([5, 6], axis="columns"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -209,8 +210,30 @@ def test_bad_parameters(kind: Any, options: dict[str, Any], message: str) -> Non
 
 @pytest.mark.parametrize("y", [[1.0, np.nan, 2.0], [1.0, np.inf, 2.0], ["a", "b", "c"]])
 def test_targets_that_are_no_numbers(y: list[Any]) -> None:
-    with pytest.raises(ValueError, match=r"NaN|infinity|could not convert"):
+    with pytest.raises(ValueError, match=r"NaN|infinity|y cannot be read as numbers"):
         QuantBnBRegressor().fit([[1.0], [2.0], [3.0]], y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array(["2020-01-01", "NaT", "2020-01-02"], "M8[ns]"), "y cannot be .* it has dates"),
+        (pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), "y cannot be .* it has dates"),
+        ([Decimal("0.1"), Decimal("0.10000000000000000001"), 1], "y has the numbers 0.1 and 0.10"),
+        ([Decimal(2**53 + 1), Decimal(2**53), 1], r"y has whole numbers beyond 2\^53"),
+        ([str(2**53 + 1), str(2**53), "1"], r"y has whole numbers beyond 2\^53"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "y: values are masked"),
+    ],
+)
+def test_targets_are_read_as_those_of_a_table(y: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        QuantBnBRegressor().fit([[1.0], [2.0], [3.0]], y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]"])
+def test_narrow_targets_are_short_decimals(dtype: str) -> None:
+    y = pd.Series([0.1, 0.2], dtype=dtype)
+    assert QuantBnBRegressor().fit([[1.0], [2.0]], y).predict([[1.0], [2.0]]).tolist() == [0.1, 0.2]
 
 
 def test_what_both_share_has_the_same_defaults() -> None:

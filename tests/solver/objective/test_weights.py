@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import UserList
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -56,6 +57,8 @@ def test_rounded_weights_say_how_far_they_are_off(weights: list[float]) -> None:
     "weights",
     [
         [2**53 + 1, 2**53, 0.5],
+        (2**53 + 1, 2**53, 0.5),
+        UserList([2**53 + 1, 2**53, 0.5]),
         np.array([2**53 + 1, 2**53]),
         [2**70, 2**70 + 1],
         [Decimal("0.1"), 0.2, Fraction(1, 3), True],
@@ -103,6 +106,7 @@ def test_rounding_is_the_exact_error() -> None:
         ([1.0, float("inf")], "missing or infinite"),
         (["a"], "list of numbers"),
         ([[1, 2]], "list of numbers"),
+        (np.ma.array([1, 2], mask=[0, 1]), "values are masked"),
     ],
 )
 def test_bad_weights(weights: list[Any], message: str) -> None:

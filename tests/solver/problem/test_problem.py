@@ -15,6 +15,7 @@ from solver import InputError, Limits, Problem, Tree, export_text, solve
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest
+from solver.features.ordered_values import Scale
 from tests.strategies import tables
 
 FRAME = pd.DataFrame(
@@ -172,6 +173,7 @@ def test_bad_codes(codes: Any, target: Any, options: dict[str, Any], message: st
         (FRAME, {"target": "buys", "encoding": "onehot", "k": 3}, "no option 'k'"),
         (FRAME, {"target": "buys", "columns": {"shape": "drop"}}, "not a feature of the table"),
         (FRAME, {"target": "buys", "weights": [1]}, "1 weight for 6 rows"),
+        (FRAME, {"target": "buys", "encoder": 5}, "encoder = 5 is none"),
         (FRAME.assign(buys=[None, *["a"] * 3, "b", "b"]), {"target": "buys"}, "missing in 1 of 6"),
     ],
 )
@@ -226,6 +228,25 @@ def test_the_text_missing_is_no_missing_value() -> None:
         ({"classes": "ab"}, "classes = 'ab' must be a list of labels"),
         ({"classes": 2}, "classes = 2 must be a list of labels"),
         ({"classes": ["x"]}, "a target code names no class"),
+        ({"classes": [1, "1"]}, "classes mixes numbers and text"),
+        ({"classes": [True, "True"]}, "classes mixes booleans and text"),
+        ({"classes": [True, 1]}, "classes mixes booleans and numbers"),
+        ({"tests": [ThresholdTest("a", np.nan)]}, "no number is the threshold nan"),
+        ({"tests": [ThresholdTest("a", 1.5, missing=2)]}, "'a' has no branch 2"),
+        ({"tests": [CategoryTest("a", (("x", "y"), ("y",), ("z",)))]}, "'a' has a value twice"),
+        ({"tests": [CategoryTest("a", (("x",), (np.nan,), ("z",)))]}, "'a' has a value that is no"),
+        ({"tests": [Scale("a", np.array([2.0, 1.0]), np.zeros(2))]}, "of 'a' do not ascend"),
+        (
+            {
+                "codes": [[0], [1], [1]],
+                "tests": [ThresholdTest("a", 1.5)],
+                "columns": {"a": ColumnSpec("category")},
+            },
+            "tests cut the column 'a', which columns has as category",
+        ),
+        ({"target_name": 5}, "target_name = 5 must be a text"),
+        ({"target": [0, [1], 1]}, "the rows of target differ in length"),
+        ({"codes": np.ma.array([[0], [1], [2]], mask=[[0], [0], [1]])}, "values are masked"),
         ({"tests": [ThresholdTest("a", 1.5)], "arities": [3]}, "arity 3, but its test has 2"),
         ({"tests": [ThresholdTest("a", 1.5)]}, "not below its arity"),
         ({"tests": ["a"]}, "tests has 'a', which is no test"),
@@ -275,7 +296,7 @@ def test_tests_that_read_a_column_otherwise_need_its_description() -> None:
     Problem.from_codes(**given, columns={"a": ColumnSpec("number")})
 
 
-@pytest.mark.parametrize("classes", [np.array([5, 6]), np.array(["p", "q"]), [True, 1]])
+@pytest.mark.parametrize("classes", [np.array([5, 6]), np.array(["p", "q"]), [True, False]])
 def test_given_classes_are_stored(classes: Any) -> None:
     tree = Problem.from_codes([[0], [1]], [0, 1], classes=classes).grow((0, (-1, -1)))
     assert Tree.from_json(tree.to_json()).classes == tuple(classes)
@@ -305,3 +326,20 @@ def test_a_constant_target_has_no_share_to_explain() -> None:
     solution = solve(problem, "0.1", "quantbnb", Limits(depth=1))
     assert (solution.errors, solution.objective, solution.status) == (0, 0, "optimal")
     assert solution.to_dict()["r2"] is None
+
+
+@pytest.mark.parametrize("unit", ["number", "date"])
+def test_a_test_says_how_its_column_is_read(unit: str) -> None:
+    tests = [ThresholdTest("a", 1.5, unit=unit), CategoryTest("b", ((1,), (2,)))]
+    problem = Problem.from_codes([[0, 0], [1, 0], [1, 1]], [0, 1, 0], tests=tests)
+    tree = problem.grow((0, (-1, (1, (-1, -1)))))
+    table = pd.DataFrame({"a": pd.to_datetime([1, 2, 2], unit="s"), "b": ["1", "1", "2"]})
+    if unit == "number":
+        table["a"] = [1, 2, 2]
+    assert Tree.from_json(tree.to_json()).predict(table).tolist() == [0, 1, 0]
+
+
+def test_boolean_codes_predict_booleans() -> None:
+    codes = np.array([[False], [True]])
+    tree = Problem.from_codes(codes, [0, 1]).grow((0, (-1, -1)))
+    assert tree.predict(pd.DataFrame(codes, columns=["x0"])).tolist() == [0, 1]

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from solver.errors import InputError
-from solver.problem.target import MISSING, UNKNOWN, find_labels, read_labels, read_targets
+from solver.problem.problem import Problem
+from solver.problem.target import (
+    MISSING,
+    UNKNOWN,
+    find_labels,
+    read_labels,
+    read_target_array,
+    read_targets,
+)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +134,30 @@ def test_a_semicolon_ends_no_message_of_regression():
         "a finite number in every row"
     )
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+DAYS = np.array(["2020-01-01", "NaT"], "M8[ns]")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (DAYS, "it has dates"),
+        ([Decimal("0.1"), Decimal("0.10000000000000000001")], "differ by less than floats"),
+        ([2**53 + 1, 0.5], "not exact as numbers"),
+        ([Decimal(2**53 + 1), Decimal(2**53)], "not exact as numbers"),
+        ([str(2**53 + 1), str(2**53)], "not exact as numbers"),
+        (["a", "b"], "cannot be read as numbers"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "values are masked"),
+    ],
+)
+def test_an_array_of_targets_is_read_as_a_column_is(given, message):
+    with pytest.raises(InputError, match=message):
+        read_target_array(given, "y")
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes([[0], [1]], given, task="regression")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]"])
+def test_narrow_targets_are_short_decimals(dtype):
+    assert read_target_array(pd.Series([0.1, 0.2], dtype=dtype), "y").tolist() == [[0.1], [0.2]]
