@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from solver.errors import InputError, one_line
-from solver.features.columns import ColumnSpec, infer_columns
+from solver.features.columns import ColumnSpec
+from solver.features.values import widened
 from sweep.datasets.table import Dataset
 
 _VERSION = 1
@@ -53,7 +54,7 @@ def pack(dataset: Dataset, path: Path) -> None:
     with pyarrow.ipc.new_file(str(path), schema, options=options) as writer:
         writer.write_table(table, max_chunksize=_ROWS)
     back = unpack(path, dataset.name)
-    if back.digest != dataset.digest or _reading(back) != _reading(dataset):
+    if back.digest != dataset.digest:
         raise _cannot(dataset, "it would not come back as it is")
 
 
@@ -99,14 +100,6 @@ def _cannot(dataset: Dataset, why: str) -> InputError:
     )
 
 
-def _reading(dataset: Dataset) -> Any:
-    """How the features are read, or why they are not: it depends on more than the values."""
-    try:
-        return infer_columns(dataset.features, dataset.columns)
-    except InputError as error:
-        return str(error)
-
-
 # Columns
 
 
@@ -121,6 +114,7 @@ def _pack_column(column: pd.Series[Any]) -> tuple[pa.Array, str]:
         return _dictionary(column.cat.codes.to_numpy(), texts), "category"
     if pd.api.types.is_datetime64_any_dtype(dtype):
         return pa.Array.from_pandas(column), "date"
+    column = widened(column)
     if pd.api.types.infer_dtype(column, skipna=True).startswith("mixed"):
         # 1, 1.0 and True are equal, but a column is read otherwise for having one of them.
         written = [None if pd.isna(v) else _text(v) for v in column.tolist()]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from solver.encodings.base import MAX_CELLS
 from solver.errors import InputError
-from solver.features.columns import ColumnSpec, check_overrides, text_names
-from solver.features.values import Category
+from solver.features.columns import ColumnSpec, check_overrides, infer_columns, text_names
+from solver.features.values import Category, widened
 from solver.problem.target import read_labels, read_targets
 from solver.trees.tree import TaskType
 from sweep.datasets.files import guess_separator
@@ -251,6 +251,7 @@ def table_digest(
 
 
 def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
+    column = widened(column)
     dtype = column.dtype
     types = pd.api.types
     if types.is_datetime64_any_dtype(dtype):
@@ -263,7 +264,23 @@ def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
     codes, found = ColumnSpec("category").factorize(column)
     values = found[:-1].tolist()
     numbers = isinstance(dtype, pd.CategoricalDtype) and not all(isinstance(v, str) for v in values)
-    return "numbers as categories" if numbers else "values", values, codes.astype("<i8").tobytes()
+    content = (
+        "numbers as categories" if numbers else "values",
+        values,
+        codes.astype("<i8").tobytes(),
+    )
+    reading = _reading(column)
+    plain = pd.Series(found[codes], dtype=object, name=column.name)
+    return content if reading == _reading(plain) else (*content, reading)
+
+
+def _reading(column: pd.Series[Any]) -> Any:
+    """How a column is read, or why it is not: it depends on more than the values."""
+    try:
+        specs = infer_columns(column.to_frame(), few_values=0)
+    except InputError as error:
+        return str(error)
+    return [spec.to_dict() for spec in specs.values()]
 
 
 def _floats(values: np.ndarray[Any, np.dtype[np.float64]]) -> bytes:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from solver.features.columns import infer_columns
+from solver.features.columns import ColumnSpec, infer_columns
 from solver.problem.problem import Problem
 from sweep.datasets import BUILTINS, Dataset, load_dataset
 from sweep.datasets.packing import pack, unpack
@@ -160,6 +160,16 @@ def test_decimals_stay_decimals(tmp_path: Path) -> None:
     dataset = Dataset.build("t", frame, "y")
     pack(dataset, tmp_path / "t.arrow")
     assert unpack(tmp_path / "t.arrow", "t").frame["f"][0] == Decimal("1.10")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]", "object", "category"])
+def test_narrow_floats_keep_their_values(tmp_path: Path, dtype: str) -> None:
+    values = np.array([0.1, 0.3], np.float32)
+    column = pd.Series([*values] if dtype == "object" else values, dtype=dtype)
+    dataset = Dataset.build("t", pd.DataFrame({"x": column, "y": ["a", "b"]}), "y")
+    pack(dataset, tmp_path / "t.arrow")
+    back = unpack(tmp_path / "t.arrow", "t")
+    assert ColumnSpec("number").read(back.frame["x"]).tolist() == [0.1, 0.3]
 
 
 def test_damage_is_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 
 import numpy as np
@@ -42,6 +43,7 @@ class TestDigest:
             ("whole", [1.0, 2.0, 3.0]),
             ("whole", pd.array([1, 2, 3], dtype="UInt16")),
             ("real", pd.array([0.5, None, 0.0], dtype="Float64")),
+            ("real", np.array([0.5, np.nan, 0.0], dtype=np.float32)),
             ("flag", pd.array([True, False, True], dtype="boolean")),
             ("day", FRAME["day"].dt.as_unit("ns")),
             ("day", FRAME["day"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")),
@@ -127,6 +129,7 @@ class TestDataset:
 def test_what_differs_has_another_digest():
     big, decimal = 2**53, Decimal("0.1234567890123456789")
     moments = pd.to_datetime(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00.000000050"])
+    dates = [dt.date(2020, 1, day) for day in range(1, 9)]
     pairs = [
         (np.array([True, 1, 0], object), np.array([1, True, 0], object)),
         (np.array([True, 1], object), np.array([1, 1], object)),
@@ -135,6 +138,10 @@ def test_what_differs_has_another_digest():
         (moments, moments[::-1]),
         (pd.Series([decimal], dtype=object), pd.Series([decimal * 10], dtype=object)),
         (["1", "a"], np.array([1, "a"], object)),
+        (dates, [str(date) for date in dates]),
+        (pd.Categorical(dates), pd.Categorical([str(date) for date in dates])),
+        (np.array([Decimal("0.5"), 2], object), np.array([0.5, 2], object)),
+        (np.array([0.1], np.float32), np.array([0.1], np.float32).astype(float)),
     ]
     for one, other in pairs:
         frames = [pd.DataFrame({"x": values}) for values in (one, other)]
@@ -167,3 +174,11 @@ def test_test_rows_are_told_by_a_value_of_any_type(column, value):
     frame = pd.DataFrame({"part": column, "x": ["a", "b", "a"], "y": [0, 1, 1]})
     dataset = Dataset.build("t", frame, "y", test=("part", value))
     assert dataset.test_rows.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]", "object", "category"])
+def test_a_narrow_float_is_its_shortest_decimal(dtype):
+    values = np.array([0.1, 0.2], np.float32)
+    narrow = pd.Series([*values] if dtype == "object" else values, dtype=dtype)
+    wide = pd.Series([0.1, 0.2], dtype=dtype if dtype in ("object", "category") else "float64")
+    assert digest(pd.DataFrame({"x": narrow}), "x") == digest(pd.DataFrame({"x": wide}), "x")
