@@ -36,6 +36,7 @@ from solver.branches.kernels.state import (
 )
 from solver.branches.params import params_of
 from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
+from solver.engine.driver import Engine
 from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
@@ -60,7 +61,7 @@ class Part(NamedTuple):
     budget: int
 
 
-class ThresholdEngine:
+class ThresholdEngine(Engine):
     """One search in full mode: depth-first AO* with thresholds.
 
     Parameters
@@ -108,7 +109,6 @@ class ThresholdEngine:
         self.scratch: Scratch = new_scratch(self.table, self.params, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
         self.archive = Archive()
-        self.before = 0, 0
         self._stale = False
         self.compile_seconds = self._compile()
         if state is None:

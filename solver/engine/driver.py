@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -24,7 +25,7 @@ _LONGEST_TRACE = 512
 _LATEST = 0.04  # seconds after a limit of time
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """What searches: owns arrays and kernels.
 
     Costs are those of :class:`solver.objective.exact.CostScale`; of regression floats, as in
@@ -32,27 +33,35 @@ class Engine(Protocol):
     """
 
     compile_seconds: float
+    before: tuple[int, int] = 0, 0
+    """Iterations and nodes of the searches at other λ that it goes on from."""
 
     @property
+    @abstractmethod
     def lower_bound(self) -> float:
         """The lower bound of the root."""
 
     @property
+    @abstractmethod
     def upper_bound(self) -> float:
         """The cost of the best tree of the engine itself."""
 
     @property
+    @abstractmethod
     def iterations(self) -> int:
         """Iterations done."""
 
     @property
+    @abstractmethod
     def nodes(self) -> int:
         """Distinct branches seen."""
 
     @property
+    @abstractmethod
     def bytes(self) -> int:
         """Memory of all arrays."""
 
+    @abstractmethod
     def step(self, iterations: int, target_cost: int) -> int:
         """Do some iterations, at most one new node each.
 
@@ -67,24 +76,23 @@ class Engine(Protocol):
             RUNNING, PROVEN, or FULL when :meth:`grow` must be called first.
         """
 
-    def propagate_bounds(self) -> None:
+    def propagate_bounds(self) -> None:  # noqa: B027 (most have nothing to do)
         """Make :attr:`lower_bound` as good as what is known; changes nothing in the search."""
 
+    @abstractmethod
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
 
+    @abstractmethod
     def shape(self) -> Shape:
         """A tree that costs :attr:`upper_bound`, or less."""
 
     @property
-    def before(self) -> tuple[int, int]:
-        """Iterations and nodes of the searches at other λ that it goes on from."""
-
-    @property
     def inherits(self) -> bool:
         """Whether it knows of trees found at another λ: then :meth:`shape` may cost more."""
+        return False
 
-    def find_again(self, late: Callable[[], bool]) -> None:
+    def find_again(self, late: Callable[[], bool]) -> None:  # noqa: B027 (the same)
         """Make :meth:`shape` cost :attr:`upper_bound`, though that is a tree of another λ.
 
         Parameters
@@ -95,6 +103,7 @@ class Engine(Protocol):
 
     def state(self) -> dict[str, NDArray[Any]] | None:
         """Everything that a new engine needs to go on exactly here; None if it cannot."""
+        return None
 
 
 class Greedy(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
@@ -84,7 +85,7 @@ _PRUNED = (
 )
 
 
-class OsdtEngine:
+class OsdtEngine(Engine):
     """One search over sets of leaves.
 
     Parameters
@@ -197,19 +198,6 @@ class OsdtEngine:
         """Memory of all arrays."""
         parts = (self.table, self.leaves, self.options, self.trees, self.scratch)
         return sum(array.nbytes for part in parts for array in part)
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """Nothing: it knows of no other λ."""
-        return 0, 0
-
-    @property
-    def inherits(self) -> bool:
-        """Never."""
-        return False
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """Nothing: it has no trees of another λ."""
 
     def measure(self) -> dict[str, int]:
         """How far the search is, for the trace."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
@@ -49,7 +50,7 @@ _WALK = 2**20  # products of a slice
 _REMEMBERED = 2**16  # regions in the memo
 
 
-class ProperEngine:
+class ProperEngine(Engine):
     """One search for the best tree of rules of a family.
 
     Parameters
@@ -75,9 +76,6 @@ class ProperEngine:
     InputError
         If a column holds no numbers where the family needs them, or there are too many.
     """
-
-    before = 0, 0
-    inherits = False
 
     def __init__(
         self,
@@ -306,13 +304,6 @@ class ProperEngine:
             return -1
         size = int(self.levels.frame[0, SIZE])
         return _partition(self._masks, self.levels.tree[0, :size].tolist())
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """The engine holds its best tree."""
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """It cannot go on elsewhere."""
-        return None
 
 
 def _partition(masks: Words, tree: list[list[int]]) -> Partition:

@@ -20,8 +20,8 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.objective.exact import CostScale
@@ -86,7 +86,7 @@ class Places(NamedTuple):
         return cls(list(places), counts.tolist(), rows)
 
 
-class PaperEngine:
+class PaperEngine(Engine):
     """``odt_K`` for K = 0, 1, … as an engine: a combination of rules is an iteration.
 
     Parameters
@@ -118,8 +118,6 @@ class PaperEngine:
         If a column holds no numbers where the family needs them.
     """
 
-    before = 0, 0
-    inherits = False
     compile_seconds = 0.0
 
     def __init__(
@@ -360,9 +358,6 @@ class PaperEngine:
             counted[f"memo_hits_{size}"] = memo.hits
         return counted
 
-    def propagate_bounds(self) -> None:
-        """Nothing: what is proven is known at once."""
-
     def grow(self, limit: int | None) -> bool:
         """See :class:`solver.engine.driver.Engine`."""
         room = 2 * max(self._room, self.bytes)
@@ -388,13 +383,6 @@ class PaperEngine:
         points, (below, above) = tree
         rows = sum(self.places.rows[i] for i in members(points))
         return rows, (self._of_rows(below), self._of_rows(above))
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """The engine holds its best tree."""
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """It cannot go on elsewhere."""
-        return None
 
 
 def _cost(found: Found) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.engine.growable_arrays import check_search
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
@@ -50,7 +51,7 @@ _FILLED = 2**21  # ranks that are gathered in a slice
 _ROWS = 2**12  # that are looked at together
 
 
-class QuantEngine:
+class QuantEngine(Engine):
     """One search for the best tree of limited depth.
 
     The arrays of the rows are made by the first :meth:`grow`, which refuses where they would not
@@ -76,9 +77,6 @@ class QuantEngine:
     InputError
         If the depth is beyond :data:`DEEPEST`, or the state is that of another search.
     """
-
-    before = 0, 0
-    inherits = False
 
     def __init__(
         self,
@@ -277,9 +275,6 @@ class QuantEngine:
         self.scratch.evaluations[:] = self._progress[:3]
         kind = self.table.ranks.dtype
         self._columns = np.ascontiguousarray(self.codes[self.rows].T, kind)
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """Nothing: it has no trees of another λ."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that the search needs to go on; what is made of the rows it makes again."""

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from numpy.typing import NDArray
-
 from solver.branches.paper import kernels
 from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.memo import rehash
@@ -26,6 +21,7 @@ from solver.branches.paper.state import (
     new_scratch,
     resize,
 )
+from solver.engine.driver import Engine
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
@@ -33,7 +29,7 @@ from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
 
-class PaperEngine:
+class PaperEngine(Engine):
     """One search in mode ``paper``: best-first over the graph of branches (Algorithm 1).
 
     Parameters
@@ -100,26 +96,6 @@ class PaperEngine:
         return kernels.step(
             self.layout, self.params, self.pool, self.scratch, iterations, target_cost
         )
-
-    def propagate_bounds(self) -> None:
-        """Nothing to do: every iteration carries its bounds to the root."""
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """Nothing is carried from λ to λ."""
-        return 0, 0
-
-    @property
-    def inherits(self) -> bool:
-        """Never."""
-        return False
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """Nothing: it has no trees of another λ."""
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """None: this search cannot go on elsewhere."""
-        return None
 
     def grow(self, limit: int | None) -> bool:
         """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""

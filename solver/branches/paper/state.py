@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.growable_arrays import grown_length
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
-
-_LARGEST_STEP = 32 * 2**20
 
 
 class Params(NamedTuple):
@@ -116,18 +115,12 @@ def new_scratch(words: int, features: int, classes: int, constraints: TreeConstr
 
 
 def grown_sizes(pool: Pool, needed: dict[str, int]) -> dict[str, int]:
-    """How many nodes, actions, children and literals to make room for.
-
-    Arrays double while they are small and then grow by ``_LARGEST_STEP`` bytes: growing in place
-    moves no data on Linux, so small steps are cheap and never overstep a time limit by much.
-    """
-    sizes = {}
-    for group, least in needed.items():
-        members = [a for name, a in pool._asdict().items() if _group(name) == group]
-        room, row = len(members[0]), sum(a[:1].nbytes for a in members)
-        step = max(least - room, min(room, _LARGEST_STEP // row))
-        sizes[group] = room + step if least > room else room
-    return sizes
+    """How many nodes, actions, children and literals to make room for."""
+    arrays = pool._asdict().items()
+    return {
+        group: grown_length([a for name, a in arrays if _group(name) == group], least)
+        for group, least in needed.items()
+    }
 
 
 def bytes_at(pool: Pool, sizes: dict[str, int]) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import ensure_compiled
@@ -33,7 +33,7 @@ from solver.trees.tree import Shape
 _EXACT = 2**53
 
 
-class PaperEngine:
+class PaperEngine(Engine):
     """One search in mode ``paper``.
 
     The kernels compute in doubles. In classification all costs are whole numbers below 2⁵³, so
@@ -141,26 +141,6 @@ class PaperEngine:
     def bytes(self) -> int:
         """Memory of all arrays, where it was the most."""
         return self.search.fixed_bytes + self.search.most_held
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """Nothing is carried from λ to λ."""
-        return 0, 0
-
-    @property
-    def inherits(self) -> bool:
-        """Never."""
-        return False
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """Nothing: it has no trees of another λ."""
-
-    def propagate_bounds(self) -> None:
-        """Nothing to do: every box that is done reports its bounds."""
-
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """None: this search cannot go on elsewhere."""
-        return None
 
     def shape(self) -> Shape:
         """The best tree."""

@@ -9,12 +9,13 @@ least squared error, of these the first feature and the lowest code.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.engine.driver import Engine
 from solver.engine.growable_arrays import ROOM
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
@@ -55,7 +56,7 @@ _SLACK = 3.0
 """Times the error of a cost that a split must gain: more than two costs may differ by."""
 
 
-class SquaresEngine:
+class SquaresEngine(Engine):
     """One search for the tree of limited depth with the least squared error.
 
     Parameters
@@ -263,9 +264,6 @@ class SquaresEngine:
         )
         return int(levels * (8 * rows * (features + width) + 8 * width) + 5 * rows)
 
-    def propagate_bounds(self) -> None:
-        """Nothing to propagate: the bounds in the queue are those known."""
-
     def grow(self, limit: int | None) -> bool:
         """Make the arrays of the rows, or twice the room for cuts, if the limit allows."""
         if self.parts is None:
@@ -280,19 +278,6 @@ class SquaresEngine:
             return False
         self.levels = grown(self.levels)
         return True
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """It goes on from no other search."""
-        return 0, 0
-
-    @property
-    def inherits(self) -> bool:
-        """It knows of no other trees."""
-        return False
-
-    def find_again(self, late: Callable[[], bool]) -> None:
-        """There is nothing to find again."""
 
     def shape(self) -> Shape:
         """The best tree; cuts are numbered ``first_cut[f] + c``."""

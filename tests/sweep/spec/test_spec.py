@@ -173,7 +173,7 @@ def ablation(entry: str) -> list[tuple[Any, ...]]:
 
 
 def test_an_ablation_turns_one_switch_at_a_time() -> None:
-    assert ablation("{solver: branches, ablate: [pairs, similar]}") == [
+    assert ablation("{solver: branches, ablate: [pairs, similar_support]}") == [
         (True, True, True, "full"),
         (False, True, True, "full"),
         (True, True, False, "full"),
