@@ -1,12 +1,12 @@
 """treesweep: provably optimal decision trees, and sweeps of them on a laptop or a cluster.
 
-The public Python API in one module: ``import treesweep``. What takes long to import (scikit-learn,
-Dask, matplotlib) is imported when it is first used.
+``import treesweep`` gives the public Python API. Scikit-learn, Dask and matplotlib take long to
+import, so they are imported when they are first used.
 """
 
 from __future__ import annotations
 
-from importlib import util
+from importlib import import_module, util
 from pathlib import Path as _FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "Status",
     "Step",
     "Tree",
+    "fit_encoder",
     "get_solver",
     "regularization_path",
     "solve",
@@ -39,9 +40,12 @@ __all__ = [
     "QuantBnBClassifier",
     "QuantBnBRegressor",
     # Sweeps
+    "Local",
+    "load_cluster",
     "load_dataset",
     "load_spec",
     "parse_spec",
+    "read_plan",
     "read_results",
     "resume_sweep",
     "run_sweep",
@@ -99,6 +103,7 @@ from solver import (  # noqa: E402 - only now is it known to be ours
     regularization_path,
     solve,
 )
+from solver.encodings import fit_encoder  # noqa: E402
 from solver.trees.export import export_svg  # noqa: E402
 
 if TYPE_CHECKING:
@@ -110,31 +115,33 @@ if TYPE_CHECKING:
         QuantBnBClassifier,
         QuantBnBRegressor,
     )
+    from sweep.clusters import Local, load_cluster
     from sweep.datasets import load_dataset
     from sweep.graph.engine import resume_sweep, run_sweep
     from sweep.spec.spec import load_spec, parse_spec
+    from sweep.store.plan_file import read_plan
     from sweep.store.results import read_results
 
 
+_SLOW = {
+    "pipelines.report": ["write_report"],
+    "solver.estimators": [name for name in __all__ if name.endswith(("Classifier", "Regressor"))],
+    "sweep.clusters": ["Local", "load_cluster"],
+    "sweep.datasets": ["load_dataset"],
+    "sweep.graph.engine": ["resume_sweep", "run_sweep"],
+    "sweep.spec.spec": ["load_spec", "parse_spec"],
+    "sweep.store.plan_file": ["read_plan"],
+    "sweep.store.results": ["read_results"],
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Import what is slow to import when it is first asked for."""
-    module: Any
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name.endswith(("Classifier", "Regressor")):
-        import solver.estimators as module
-    elif name in ("run_sweep", "resume_sweep"):
-        import sweep.graph.engine as module
-    elif name in ("load_spec", "parse_spec"):
-        import sweep.spec.spec as module
-    elif name == "read_results":
-        import sweep.store.results as module
-    elif name == "load_dataset":
-        import sweep.datasets as module
-    else:
-        import pipelines.report as module
-    found = globals()[name] = getattr(module, name)
-    return found
+    """Import what is slow to import when it is first used."""
+    for module, names in _SLOW.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(module), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,8 @@
-"""The numbers: problems, encodings, trees, exact objectives, searches and estimators.
+"""The numbers: problems, encodings, trees, exact objectives and searches.
 
 Here: everything for one table in one process, without files or network.
-Not here: sweeps over many tables, λ and workers (``sweep``).
+Not here: sweeps (``sweep``). scikit-learn is slow to import, so ``solver.estimators`` stands apart.
 """
-
-from typing import TYPE_CHECKING, Any
 
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
@@ -17,29 +15,15 @@ from solver.solution import Solution, Status
 from solver.trees.export import export_dot, export_text, plot_tree
 from solver.trees.tree import Node, Tree
 
-if TYPE_CHECKING:
-    from solver.estimators import (
-        BranchesClassifier,
-        OSDTClassifier,
-        ProperTreeClassifier,
-        QuantBnBClassifier,
-        QuantBnBRegressor,
-    )
-
 __all__ = [
     "ENCODINGS",
     "SOLVERS",
-    "BranchesClassifier",
     "Encoder",
     "InputError",
     "Limits",
     "Node",
-    "OSDTClassifier",
     "Path",
     "Problem",
-    "ProperTreeClassifier",
-    "QuantBnBClassifier",
-    "QuantBnBRegressor",
     "Snapshot",
     "Solution",
     "Status",
@@ -54,12 +38,3 @@ __all__ = [
     "regularization_path",
     "solve",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """The estimators, when they are asked for: scikit-learn takes a second to import."""
-    if name.endswith(("Classifier", "Regressor")) and name in __all__:
-        from solver import estimators
-
-        return getattr(estimators, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

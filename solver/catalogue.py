@@ -90,9 +90,9 @@ def solve(
 
     Examples
     --------
-    >>> import solver
-    >>> problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-    >>> solution = solver.solve(problem, lam="0.05")
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> solution = treesweep.solve(problem, lam="0.05")
     >>> str(solution.objective), solution.splits, solution.status.value
     ('1/10', 2, 'optimal')
     """
@@ -147,9 +147,9 @@ def regularization_path(
 
     Examples
     --------
-    >>> import solver
-    >>> problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
-    >>> path = solver.regularization_path(problem, lam_min="0.05")
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> path = treesweep.regularization_path(problem, lam_min="0.05")
     >>> [str(lam) for lam in path.lams], path.splits, path.status.value
     (['1/20', '1/8'], (2, 0), 'optimal')
     """

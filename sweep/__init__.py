@@ -3,7 +3,3 @@
 Here: specification, plan, driver, workers, store, clusters, datasets.
 Not here: one search (``solver``) and what people read (``pipelines``).
 """
-
-from sweep.store.results import read_results
-
-__all__ = ["read_results"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,17 @@ def test_a_solve_needs_neither_dask_nor_matplotlib_nor_scikit_learn(tmp_path: Pa
     )
     done = start(tmp_path, program)
     assert (done.stdout.strip(), done.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "solver.catalogue",
+        "solver.trees.export",
+        *(f"solver.estimators.{name}" for name in ("branches", "osdt", "quantbnb", "proper")),
+    ],
+)
+def test_the_examples_of_docstrings_are_true(module: str) -> None:
+    found = doctest.testmod(import_module(module))
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -38,7 +38,7 @@ class SparseTree(BaseEstimator):
     """The tree of least training loss + λ·splits, by some solver.
 
     A subclass names its solver, says which options it gets, and documents the parameters; those
-    of this class are described in :class:`solver.BranchesClassifier`.
+    of this class are described in :class:`treesweep.BranchesClassifier`.
     """
 
     _solver: ClassVar[str]
@@ -217,7 +217,7 @@ class SparseTree(BaseEstimator):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from solver import BranchesClassifier
+        >>> from treesweep import BranchesClassifier
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> path = BranchesClassifier().regularization_path(X, y, lam_min=0.02)
         >>> [str(lam) for lam in path.lams], path.splits.tolist(), path.status.value

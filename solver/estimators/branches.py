@@ -86,7 +86,7 @@ class BranchesClassifier(SparseTreeClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from solver import BranchesClassifier
+    >>> from treesweep import BranchesClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = BranchesClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves()

@@ -16,7 +16,7 @@ from solver.osdt.engine import BOUNDS
 class OSDTClassifier(SparseTreeClassifier):
     """The classification tree of least training loss + λ·splits, by OSDT.
 
-    It proves the same optimum as :class:`solver.BranchesClassifier`, by another algorithm, and
+    It proves the same optimum as :class:`treesweep.BranchesClassifier`, by another algorithm, and
     mostly takes longer: it is there to check the other, and to look into the search.
 
     Parameters
@@ -64,7 +64,7 @@ class OSDTClassifier(SparseTreeClassifier):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, status_, lam_path_
-        As those of :class:`solver.BranchesClassifier`.
+        As those of :class:`treesweep.BranchesClassifier`.
     solution_ : Solution
         Everything the search reports, with λ as the price of a split; ``extra`` tells of trees
         evaluated, of what each bound pruned, and of the queue, see :class:`solver.osdt.Osdt`.
@@ -75,12 +75,12 @@ class OSDTClassifier(SparseTreeClassifier):
 
     See Also
     --------
-    solver.BranchesClassifier : The same optimum, mostly sooner; multiway splits as well.
+    treesweep.BranchesClassifier : The same optimum, mostly sooner; multiway splits as well.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from solver import OSDTClassifier
+    >>> from treesweep import OSDTClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = OSDTClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves(), str(model.objective_)

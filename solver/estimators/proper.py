@@ -63,7 +63,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, status_, lam_path_
-        As those of :class:`solver.BranchesClassifier`.
+        As those of :class:`treesweep.BranchesClassifier`.
     objective_ : Fraction
         Training loss + λ·splits.
     lower_bound_ : Fraction
@@ -71,18 +71,18 @@ class ProperTreeClassifier(SparseTreeClassifier):
 
     See Also
     --------
-    solver.QuantBnBClassifier : Cuts of one column only, limited by depth.
+    treesweep.QuantBnBClassifier : Cuts of one column only, limited by depth.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from solver import ProperTreeClassifier
+    >>> from treesweep import ProperTreeClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> X, y = X.iloc[50:, 2:], y[50:]
     >>> cuts = ProperTreeClassifier(max_splits=1).fit(X, y)
     >>> lines = ProperTreeClassifier(rules="hyperplane", max_splits=1).fit(X, y)
     >>> str(cuts.objective_), str(lines.objective_), lines.status_.value
-    ('7/100', '1/20', 'optimal')
+    ('7/100', '1/25', 'optimal')
     """
 
     _solver: ClassVar[str] = "proper"

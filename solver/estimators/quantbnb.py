@@ -87,7 +87,7 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, status_, lam_path_
-        As those of :class:`solver.BranchesClassifier`.
+        As those of :class:`treesweep.BranchesClassifier`.
     objective_ : Fraction
         Training loss + λ·splits.
     lower_bound_ : Fraction
@@ -95,13 +95,13 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
 
     See Also
     --------
-    solver.BranchesClassifier : Trees of any depth, on yes/no features.
-    solver.QuantBnBRegressor : The same for numbers to predict.
+    treesweep.BranchesClassifier : Trees of any depth, on yes/no features.
+    treesweep.QuantBnBRegressor : The same for numbers to predict.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from solver import QuantBnBClassifier
+    >>> from treesweep import QuantBnBClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = QuantBnBClassifier(lam=0.01).fit(X, y)
     >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
@@ -148,16 +148,16 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
         λ, the price of a split, in the unit of the loss: a split must lower the mean squared
         error, summed over the outputs, by more than this. At 0 only the depth limits the tree.
     encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit
-        As those of :class:`solver.QuantBnBClassifier`.
+        As those of :class:`treesweep.QuantBnBClassifier`.
     node_limit : int, optional
         Batches of thresholds that the search may evaluate.
     lam_min : float, str or Fraction, optional
-        As that of :class:`solver.QuantBnBClassifier`.
+        As that of :class:`treesweep.QuantBnBClassifier`.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_, encoder_, tree_, solution_, lam_path_
-        As those of :class:`solver.BranchesClassifier`; ``solution_.rmse`` and ``solution_.r2``
+        As those of :class:`treesweep.BranchesClassifier`; ``solution_.rmse`` and ``solution_.r2``
         say how well the training rows are met.
     n_outputs_ : int
         Numbers to predict for a row.
@@ -171,12 +171,12 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
 
     See Also
     --------
-    solver.QuantBnBClassifier : The same for labels.
+    treesweep.QuantBnBClassifier : The same for labels.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from solver import QuantBnBRegressor
+    >>> from treesweep import QuantBnBRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = QuantBnBRegressor(max_depth=2).fit(X, y)
     >>> model.status_.value, model.get_n_leaves(), round(model.score(X, y), 3)

@@ -22,7 +22,7 @@ from solver.trees.tree import TaskType
 
 
 class SparseTreeClassifier(ClassifierMixin, SparseTree):
-    """Predicts labels; see :class:`solver.BranchesClassifier`."""
+    """Predicts labels; see :class:`treesweep.BranchesClassifier`."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row: the majority at its leaf, the first label at a tie.
@@ -95,7 +95,7 @@ def _labels_like(y: Any, labels: tuple[Any, ...]) -> NDArray[Any]:
 
 
 class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
-    """Predicts numbers; see :class:`solver.QuantBnBRegressor`."""
+    """Predicts numbers; see :class:`treesweep.QuantBnBRegressor`."""
 
     _task: ClassVar[TaskType] = "regression"
 

@@ -56,8 +56,8 @@ def export_text(tree: Tree, *, merge: bool = False) -> str:
 
     Examples
     --------
-    >>> import solver
-    >>> problem = solver.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
     >>> print(export_text(problem.grow((0, (-1, (1, (-1, -1)))))))
     x0 = 0: 0 (2 rows)
     x0 = 1

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import solver
 from pipelines.cli import treesweep
-from solver import InputError, Limits, Problem, Tree, get_solver
+from solver import InputError, Limits, Problem, Tree, estimators, get_solver
 from sweep.datasets import read_file
 from sweep.plan.plan import Plan, make_plan
 from sweep.rows.rows import Cell
@@ -143,7 +143,7 @@ _ESTIMATORS = {
 
 def for_estimator(question: Question) -> Question:
     """The question with those options only that estimators have."""
-    known = getattr(solver, _ESTIMATORS[question.solver])().get_params()
+    known = getattr(estimators, _ESTIMATORS[question.solver])().get_params()
     options = {k: v for k, v in question.options.items() if k in known and k != "degree"}
     return replace(question, options=options)
 

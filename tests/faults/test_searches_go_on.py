@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import solver
-import sweep
 from solver.branches import Branches
 from solver.path.path_search import find_path
 from solver.series import Series
 from sweep.datasets import load_dataset
+from sweep.store.results import read_results
 from sweep.store.state_file import read_about
 from sweep.store.status import sweep_status
 from tests.faults.driving import (
@@ -247,7 +247,7 @@ def test_a_path_goes_on_from_the_lambdas_that_it_has_solved(tmp_path: Path, how:
     single = drive.finish("run", PATH.replace("walker, lam: path", "branches, lam: path"))
     assert single["code"] == 0
     names = ("lam", "lam_end", "errors", "splits", "proven")
-    rows = sweep.read_results(drive.out, every_run=True)  # the walker is in the plan no more
+    rows = read_results(drive.out, every_run=True)  # the walker is in the plan no more
     found = [[[step[n] for n in names] for step in path] for path in rows["path"]]
     assert found[0] == found[1]
     assert sweep_status(drive.out).unfinished == 0

@@ -23,7 +23,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
-from solver import BranchesClassifier, InputError, Limits, Problem, Status, Tree
+from solver import InputError, Limits, Problem, Status, Tree
+from solver.estimators import BranchesClassifier
 from solver.objective.exact import as_lambda
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)

@@ -18,7 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
-from solver import BranchesClassifier, InputError, OSDTClassifier, Problem, Status
+from solver import InputError, Problem, Status
+from solver.estimators import BranchesClassifier, OSDTClassifier
 from solver.estimators.tasks import SparseTreeClassifier
 from solver.osdt.engine import BOUNDS
 

@@ -18,7 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
-from solver import InputError, Limits, Problem, ProperTreeClassifier, QuantBnBClassifier, Status
+from solver import InputError, Limits, Problem, Status
+from solver.estimators import ProperTreeClassifier, QuantBnBClassifier
 from solver.features.oblique_tests import HyperplaneTest
 from solver.trees.tree import Tree
 

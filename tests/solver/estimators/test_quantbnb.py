@@ -20,7 +20,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import solver
-from solver import InputError, Limits, Problem, QuantBnBClassifier, QuantBnBRegressor, Status, Tree
+from solver import InputError, Limits, Problem, Status, Tree
+from solver.estimators import QuantBnBClassifier, QuantBnBRegressor
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
 NAMED = load_iris().target_names[IRIS_Y]

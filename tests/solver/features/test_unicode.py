@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from solver import BranchesClassifier, Problem
+from solver import Problem
 from solver.errors import InputError
+from solver.estimators import BranchesClassifier
 
 GOOD = {"a": ["x", "y", "x", "y"], "b": ["u", "u", "v", "v"], "y": ["p", "q", "p", "q"]}
 

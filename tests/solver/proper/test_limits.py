@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import solver
-from solver import Limits, Problem, ProperTreeClassifier, Status, UnsupportedError
+from solver import Limits, Problem, Status, UnsupportedError
+from solver.estimators import ProperTreeClassifier
 from tests import naive
 
 MODES = ("search", "paper")
