@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -154,3 +155,35 @@ def test_every_test_of_a_module_stands_where_the_module_stands() -> None:
         if not (ROOT / path.parent.relative_to(ROOT / "tests")).is_dir()
     ]
     assert astray == []
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_and_module_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:solver|sweep|pipelines|tests|benchmarks|examples)/[\w./-]+)`", text)
+    dotted = re.findall(r"`((?:solver|sweep|pipelines)\.(?!yaml|py|md)[\w.]+)`", text)
+    files = tuple(f"{name}." for name, at in modules().items() if at.name != "__init__.py")
+    missing = [name for name in paths if not (ROOT / name).exists()]
+    missing += [name for name in dotted if name not in modules() and not name.startswith(files)]
+    assert missing == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)", text, flags=re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
+    dead = []
+    for name, anchor in links:
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            dead.append(f"{name}#{anchor}")
+    assert dead == []
