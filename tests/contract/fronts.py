@@ -151,7 +151,7 @@ def for_estimator(question: Question) -> Question:
 def estimator_of(table: Table, question: Question, **more: Any) -> Any:
     """The estimator that asks a question."""
     kind = getattr(
-        solver, "QuantBnBRegressor" if table.regression else _ESTIMATORS[question.solver]
+        estimators, "QuantBnBRegressor" if table.regression else _ESTIMATORS[question.solver]
     )
     names = {"depth": "max_depth", "splits": "max_splits", "nodes": "node_limit"}
     given = {names.get(limit, limit): value for limit, value in question.limits.items()}
