@@ -22,8 +22,7 @@ from solver.features.values import Category
 TaskType: TypeAlias = Literal["classification", "regression"]
 
 FORMAT = "treesweep-tree"
-VERSION = 2
-"""Of the format: 2 has brought regression. Classification trees are still written as 1."""
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -217,7 +216,7 @@ class Tree:
             nodes.append(entry)
         return {
             "format": FORMAT,
-            "version": VERSION if self.outputs else 1,
+            "version": VERSION,
             "target": self.target,
             **({"outputs": list(self.outputs)} if self.outputs else {}),
             "classes": list(self.classes),

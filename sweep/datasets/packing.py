@@ -83,9 +83,8 @@ def unpack(path: Path, name: str) -> Dataset:
         frame = pd.DataFrame(
             {field.name: _unpack_column(table[i], field) for i, field in enumerate(table.schema)}
         )
-        test = None if about.get("test") is None else tuple(about["test"])
-        task = about.get("task", "classification")
-        return Dataset.build(name, frame, about["target"], about["columns"], task, test)
+        test = None if about["test"] is None else tuple(about["test"])
+        return Dataset.build(name, frame, about["target"], about["columns"], about["task"], test)
     except FileNotFoundError:
         raise
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:

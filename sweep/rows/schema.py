@@ -9,23 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-VERSION = 4
-
-ADDED: dict[int, tuple[str, ...]] = {
-    2: ("path", "path_points", "proof", "proof_bytes", "proof_seconds"),
-    3: ("extra",),
-    4: (
-        "task",
-        "loss",
-        "tolerance",
-        "train_r2",
-        "train_rmse",
-        "test_r2",
-        "test_rmse",
-        "path_test_loss",
-    ),
-}
-"""The columns that each version has added; they are null in rows of earlier versions."""
+VERSION = 1
 
 
 class Column(NamedTuple):
@@ -132,7 +116,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("proof_bytes", pa.int64(), "size of that file"),
     Column("proof_seconds", pa.float64(), "time spent on making it, beyond `seconds`"),
     Column("extra", pa.string(), "what the solver reports beside: JSON, sorted; null if nothing"),
-    Column("task", pa.string(), "classification or regression; null in older rows: classification"),
+    Column("task", pa.string(), "classification or regression"),
     Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
     Column("tolerance", pa.float64(), "objectives of regression are equal within it; else 0"),
     Column("train_r2", pa.float64(), "regression: share of the variance that is explained"),
@@ -152,17 +136,8 @@ SCHEMA: pa.Schema = pa.schema(
 )
 
 
-def of_version(version: int) -> pa.Schema:
-    """The columns that a version has."""
-    later = {name for added, names in ADDED.items() if added > version for name in names}
-    return pa.schema([field for field in SCHEMA if field.name not in later])
-
-
 PROOF_CONTENT = "proof_content"
 """Under this name a row on its way to the store has the bytes of its certificate."""
-
-VALIDATION_NONE = "null"
-"""Value of the column ``validation`` without validation: JSON's null."""
 
 
 def as_markdown() -> str:

@@ -14,13 +14,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.errors import InputError
-from sweep.rows.schema import SCHEMA, VERSION, of_version
+from sweep.rows.schema import SCHEMA, VERSION
 from sweep.storage import Entry, Folder, Place, is_remote, open_folder
 from sweep.store import checksummed_parquet
 
@@ -56,9 +55,6 @@ class Parts:
 
     def __init__(self, folder: Folder | Place, owner: str = "") -> None:
         self.folder = open_folder(folder)
-        self.old: set[str] = set()
-        """Parts that were read and are not as today's are: of an earlier version, or without a
-        checksum."""
         self._owner = owner[:8]
         self._own: str | None = None
         self._number = 0
@@ -151,7 +147,7 @@ class Parts:
         Raises
         ------
         InputError
-            Naming the part, if one is damaged or of a later version.
+            Naming the part, if one is damaged or of another version.
         """
         for _ in range(_TRIES):
             generation = self.current()
@@ -161,9 +157,7 @@ class Parts:
                 continue
             if self.current() != generation:
                 continue  # a compaction finished meanwhile
-            names = SCHEMA.names if columns is None else columns
-            empty = pa.schema([SCHEMA.field(name) for name in names]).empty_table()
-            return pa.concat_tables([each(empty), *tables])
+            return pa.concat_tables([each(_schema_of(columns).empty_table()), *tables])
         raise InputError(f"the parts of {self.folder} vanish while they are read; read again")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
@@ -203,7 +197,7 @@ class Parts:
         return 2 if are_small and len(entries) > 1 else 1
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """One part; columns that its version did not have yet are null.
+        """One part, or some of its columns.
 
         Raises
         ------
@@ -212,22 +206,16 @@ class Parts:
         DamagedError
             If it is not what was written.
         InputError
-            If it was written by a later version.
+            If it does not have the columns of a part.
         """
         remedy = f"'treesweep resume {self.folder}' sets it aside and computes again what it held"
-        file = checksummed_parquet.Opened(self.folder, name, remedy)
-        table = file.table(columns)
-        wanted = None if columns is None else tuple(columns)
-        for version in range(VERSION, 0, -1):
-            if table.schema.equals(_expected(version, wanted), check_metadata=False):
-                if version < VERSION or not file.is_sealed:
-                    self.old.add(name)
-                return _filled(table, _expected(VERSION, wanted))
-        raise InputError(
-            f"{self.folder.where(name)} does not have the columns of schema version {VERSION}, or "
-            "of an earlier one; it was written by another version of treesweep, or by something "
-            "else: move it away"
-        )
+        table = checksummed_parquet.Opened(self.folder, name, remedy).table(columns)
+        if not table.schema.equals(_schema_of(columns), check_metadata=False):
+            raise InputError(
+                f"{self.folder.where(name)} does not have the columns of schema version {VERSION}; "
+                "it was written by another version of treesweep, or by something else: move it away"
+            )
+        return table.replace_schema_metadata(None)
 
     def set_aside(self) -> list[checksummed_parquet.DamagedError]:
         """Move all damaged parts away, so that what they held is computed again.
@@ -283,7 +271,6 @@ class Parts:
         except BaseException:
             self.folder.remove_folder(new)
             raise
-        self.old.clear()
         self._left[old] = time.monotonic()
 
     def _merged(
@@ -296,7 +283,7 @@ class Parts:
             if superseded is not None:
                 gone = superseded(table.select(["key", "attempt"]))
                 kept = table.filter(pc.invert(gone))
-            if len(kept) == len(table) >= LARGE and name not in self.old:
+            if len(kept) == len(table) >= LARGE:
                 yield name
                 continue
             pending.append(kept)
@@ -314,24 +301,9 @@ class Parts:
         return f"{_GENERATIONS}/{number:08d}{owner}"
 
 
-@lru_cache(16)
-def _expected(version: int, columns: tuple[str, ...] | None) -> pa.Schema:
-    known = of_version(version)
-    if columns is None:
-        return known
-    return pa.schema([known.field(name) for name in columns if name in known.names])
-
-
-def _filled(table: pa.Table, expected: pa.Schema) -> pa.Table:
-    """The table with the columns that came later, which are null."""
-    there = set(table.schema.names)
-    if len(there) == len(expected):
-        return table.replace_schema_metadata(None)
-    filled = [
-        table[field.name] if field.name in there else pa.nulls(len(table), field.type)
-        for field in expected
-    ]
-    return pa.Table.from_arrays(filled, schema=expected)
+def _schema_of(columns: Sequence[str] | None) -> pa.Schema:
+    names = SCHEMA.names if columns is None else columns
+    return pa.schema([SCHEMA.field(name) for name in names])
 
 
 def _base(name: str) -> str:

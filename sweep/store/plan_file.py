@@ -140,7 +140,7 @@ def _open_plan(folder: Folder) -> checksummed_parquet.Opened:
     except FileNotFoundError:
         why = f"{folder} has no plan yet; {makes}"
     else:
-        if file.metadata.get(_SWEEP.encode(), wanted.encode()) == wanted.encode():
+        if file.metadata.get(_SWEEP.encode()) == wanted.encode():
             return file
         why = f"the plan of {folder} is that of an earlier sweep; {makes} anew"
     if is_live(folder):

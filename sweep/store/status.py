@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -213,8 +212,3 @@ def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:
     place = rows_of_keys(keys, rows)
     rows = rows.take(pa.array(place[place >= 0]))
     return [float(row_gap(row)) for batch in rows.to_batches(200) for row in batch.to_pylist()]
-
-
-def age(status: SweepStatus) -> float | None:
-    """Seconds since the driver was last heard of."""
-    return None if status.updated is None else max(0.0, time.time() - status.updated)

@@ -36,7 +36,7 @@ from sweep.store.shard_files import KeptShards
 from sweep.store.states import Held, States
 
 FORMAT = "treesweep-store"
-VERSION = 3
+VERSION = 1
 
 FLUSH_COST = 5.0
 """Rows are written once they have cost more than so many seconds of computing …"""
@@ -81,7 +81,7 @@ class Store:
     Raises
     ------
     InputError
-        If another driver is at work, or a part is of a later version.
+        If another driver is at work, or a part is of another version.
     """
 
     def __init__(self, place: Place | Folder, tell: Callable[[str], None]) -> None:
@@ -110,7 +110,7 @@ class Store:
         self._cost = 0.0
         self._flushed = time.monotonic()
         self._n_parts = len(self.parts.names())
-        self._has_written = self._has_superseded = False
+        self._has_superseded = False
         self._n_kept = 0
         self._compacted: float | None = None
 
@@ -204,7 +204,6 @@ class Store:
             self.parts.append(table)
             self._buffer, self._cost = [], 0.0
             self._n_parts += 1
-            self._has_written = True
             with suppress(StorageError):  # one that is left is of no harm
                 self._drop_what_led_to(table)
         self._flushed = time.monotonic()
@@ -248,8 +247,7 @@ class Store:
         """Write what is buffered, compact if it is worth it, and let other drivers in."""
         try:
             self.flush()
-            is_mixed = self._has_written and self.parts.old
-            if self._has_superseded or self._n_parts > MANY_PARTS // 10 or is_mixed:
+            if self._has_superseded or self._n_parts > MANY_PARTS // 10:
                 self._try_to_compact()
             if self._compacted is not None:
                 time.sleep(max(0.0, self._compacted + GRACE - time.monotonic()))
@@ -406,7 +404,7 @@ def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None])
 
 _OWN = {
     SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, states.FOLDER, shard_files.FOLDER, DAMAGED,
-    LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", ".lock", "report",
+    LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", "report",
 }  # fmt: skip
 """What a sweep's folder may hold beside its manifest."""
 
@@ -434,7 +432,7 @@ def read_manifest(place: Place | Folder) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is no sweep's folder, or one of a later version.
+        If it is no sweep's folder, or one of another version.
     """
     root = open_folder(place)
     path = root.where(MANIFEST)
@@ -449,15 +447,15 @@ def read_manifest(place: Place | Folder) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path} is damaged: it is not that of a sweep's folder; {_ANEW}")
     expected, version = manifest.pop(_SUM, None), manifest.get("version")
-    if not isinstance(version, int) or not manifest.keys() >= _NEEDED:
-        raise InputError(f"{path} is damaged: something is missing in it; {_ANEW}")
-    if expected != (_sum(manifest) if expected or version == VERSION else None):
+    if expected not in (None, _sum(manifest)):
         raise InputError(f"{path} is damaged: its checksum does not match; {_ANEW}")
-    if version > VERSION:
+    if version != VERSION:
         raise InputError(
-            f"{root} has store version {version}, this treesweep knows up to "
-            f"{VERSION}; upgrade treesweep"
+            f"{root} has store version {version}, this treesweep reads version {VERSION}; use the "
+            "treesweep that wrote it, or choose another folder with --out"
         )
+    if expected is None or not manifest.keys() >= _NEEDED:
+        raise InputError(f"{path} is damaged: something is missing in it; {_ANEW}")
     return dict(manifest)
 
 

@@ -210,7 +210,7 @@ def _digest(*words: object) -> bytes:
 
 def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
     """What can be told from the row alone."""
-    if not 1 <= row["schema_version"] <= schema.VERSION:
+    if row["schema_version"] != schema.VERSION:
         yield f"schema version {row['schema_version']} instead of {schema.VERSION}"
     if row["key"] != task_key(row):
         yield "the key is not that of the row's content"
@@ -254,7 +254,7 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
             yield f"the objective {value} is not that of {size}"
         if not math.isclose(row["train_accuracy"], 1 - float(loss), abs_tol=1e-12):
             yield f"the train accuracy is {row['train_accuracy']}, by the errors {1 - float(loss)}"
-    if row["loss"] is not None and row["loss"] != float(loss):
+    if row["loss"] != float(loss):
         yield f"the loss is {row['loss']}, by objective and splits {float(loss)}"
     if row["lower_bound_exact"] is None:
         if status is not Status.HEURISTIC:
@@ -267,7 +267,7 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
         yield f"the gap is {gap}, by objective and bound {value - bound}"
     # A path may be proven at its least λ and open elsewhere.
     is_open = row["path"] is not None and status is not Status.OPTIMAL
-    tolerance = Fraction(row["tolerance"] or 0)
+    tolerance = Fraction(row["tolerance"])
     if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:
         yield f"the status is {status} and the gap is {gap}"
 
@@ -344,7 +344,7 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
         for name, found in shape.items():
             if row[name] != found:
                 yield f"{name} is {row[name]}, the data say {found}"
-        has_test = row["validation"] != schema.VALIDATION_NONE
+        has_test = row["validation"] != "null"
         yield from check_tree(row, place, tables, row["limits"], has_test)
         checked.trees += 1
         if row["path"] is not None:

@@ -136,14 +136,6 @@ def exact(value: Any) -> str:
     return text if len(text) <= 60 else ""
 
 
-def mean_fraction(texts: Iterable[Any]) -> Fraction | None:
-    """The exact mean of fractions; None if there is none or one is missing."""
-    values = [None if text is None or text != text else Fraction(text) for text in texts]
-    if not values or None in values:
-        return None
-    return sum((v for v in values if v is not None), Fraction(0)) / len(values)
-
-
 def lam_from(start: Fraction) -> str:
     """Where an interval of λ starts, with four significant digits; never below its start."""
     return at_least(start, 4)

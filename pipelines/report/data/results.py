@@ -24,8 +24,6 @@ from sweep.storage import open_folder
 from sweep.store.row_precedence import RUN_COLUMNS, of_tasks, rows_of_tasks
 from sweep.store.store import read_manifest
 
-NO_VALIDATION = "null"
-
 
 @dataclass(frozen=True)
 class Results:

@@ -17,9 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from solver.catalogue import SOLVERS
 from solver.errors import InputError
-from solver.solution import Status
 from solver.trees.tree import Tree
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
@@ -35,7 +33,6 @@ from sweep.store.status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "store-v1"
 
 
 def root_of(store: stores.Store) -> Path:
@@ -290,14 +287,18 @@ def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any)
             read_results(path)
 
 
-def test_a_store_of_a_later_version_is_refused(tmp_path: Path, rowmaker: Any) -> None:
+@pytest.mark.parametrize("version", [0, 2, 99, None])
+def test_a_store_of_another_version_is_refused(
+    tmp_path: Path, rowmaker: Any, version: int | None
+) -> None:
     rowmaker.finish(tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"
-    content = {**json.loads(manifest.read_text()), "version": 99}
+    content = {**json.loads(manifest.read_text()), "version": version}
     del content["sha256"]
     manifest.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"store version 99.*upgrade treesweep"):
-        read_results(tmp_path / "out")
+    for ask in (read_results, sweep_status, stores.stored_sweep):
+        with pytest.raises(InputError, match=rf"store version {version}, this .* version 1; use"):
+            ask(tmp_path / "out")
 
 
 def test_a_manifest_that_was_damaged_can_be_written_anew(tmp_path: Path, rowmaker: Any) -> None:
@@ -394,13 +395,6 @@ def test_a_full_disk_is_told_and_loses_no_row(
     assert len(read_results(store.folder)) == 1
 
 
-def test_stores_of_version_1_can_be_read() -> None:
-    frame = read_results(FIXTURE)
-    assert len(frame) == 24
-    assert set(frame["status"]) == {Status.OPTIMAL, Status.HEURISTIC}
-    assert len(read_plan(FIXTURE)) == 24
-
-
 def with_certificate(row: dict[str, Any], content: bytes) -> dict[str, Any]:
     return {**row, "proof": certificates.relative_path(row["key"]), PROOF_CONTENT: content}
 
@@ -442,110 +436,19 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
     assert all((root_of(store) / row["proof"]).read_bytes() == row[PROOF_CONTENT] for row in rows)
 
 
-UNFINISHED = FIXTURE.with_name("store-v1-unfinished")
-
-
-@pytest.fixture
-def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of schema version 1 with 4 of 6 rows."""
-    # A later version of the solver would be another question.
-    monkeypatch.setattr(SOLVERS["branches"], "version", "2")
-    return Path(shutil.copytree(UNFINISHED, tmp_path / "old", symlinks=True))
-
-
-def new_rows(rowmaker: Any, known: set[str]) -> Rows:
-    rows = rowmaker.make_rows(stores.stored_sweep(UNFINISHED))
-    return [row for row in rows if row["key"] not in known]
-
-
-def test_a_store_of_version_1_goes_on(old: Path, rowmaker: Any) -> None:
-    before = read_results(old)
-    assert len(before) == 4
-    assert list(before.columns) == schema.SCHEMA.names
-    assert set(before["schema_version"]) == {1}
-    assert before[[*schema.ADDED[2], *schema.ADDED[3]]].isna().all(axis=None)
-    assert verify_sweep(old).findings == []
-    plan = make_plan(stores.stored_sweep(old))
-    with stores.Store(old, print) as store:
-        remaining, answered = survey(plan, store)
-        assert (answered, remaining.tolist()) == (4, [4, 5])
-        for row in new_rows(rowmaker, set(before["key"])):
-            store.add(as_finished([row]))
-            store.flush()
-            # Parts of both versions.
-            assert len(read_results(old)) == len(store.answers)
-    after = read_results(old)
-    assert sorted(after["schema_version"]) == [1, 1, 1, 1, 4, 4]
-    kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(kept, before)
-    assert verify_sweep(old).findings == []
-    # At the end all parts are alike, for readers that are not ours.
-    schemas = [pq.read_schema(path) for path in (old / "rows").glob("*.parquet")]
-    assert all(found.equals(schema.SCHEMA) for found in schemas)
-
-
-def test_a_full_part_of_version_1_is_written_anew_by_a_compaction(
-    old: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "LARGE", 2)
-    before = read_results(old)
-    with stores.Store(old, print) as store:
-        assert store.parts.old == set(store.parts.names())
-        store.compact()
-        store.parts.read()
-        assert not store.parts.old
-        large = inodes(store)
-        store.compact()
-        assert large == inodes(store)
-    pd.testing.assert_frame_equal(read_results(old), before)
-
-
-def test_columns_that_no_version_has_are_refused(old: Path) -> None:
-    (part,) = (old / "rows").glob("*.parquet")
-    pq.write_table(pq.read_table(part).drop_columns(["trace"]), part)
-    with pytest.raises(InputError, match=r"columns of schema version 4, or of an earlier one"):
-        read_results(old)
+def test_a_part_without_a_column_is_refused(tmp_path: Path, rowmaker: Any) -> None:
+    rowmaker.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    folder, table = parts.Parts(tmp_path / "out").folder, pq.read_table(part)
+    name = f"rows/{part.name}"
+    checksummed_parquet.write_table(folder, name, table.drop_columns(["trace"]))
+    with pytest.raises(InputError, match=r"does not have the columns of schema version 1; it was"):
+        read_results(tmp_path / "out")
 
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
     text = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
     assert schema.as_markdown() in text
-
-
-OLD = FIXTURE.with_name("store-v2-unfinished")
-
-
-def test_a_store_of_version_2_goes_on(
-    tmp_path: Path, rowmaker: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SOLVERS["branches"], "version", read_results(OLD)["solver_version"][0])
-    old = Path(shutil.copytree(OLD, tmp_path / "old", symlinks=True))
-    before = read_results(old)
-    assert len(before) == 4
-    assert set(before["schema_version"]) == {2}
-    assert before[list(schema.ADDED[3])].isna().all(axis=None)
-    assert (sweep_status(old).done, sweep_status(old).unfinished) == (4, 1)
-    assert verify_sweep(old, proof=True).findings == []
-    sweep = stores.stored_sweep(old)
-    rows = [row for row in rowmaker.make_rows(sweep) if row["key"] not in set(before["key"])]
-    told: list[str] = []
-    with stores.create(old, sweep, told.append) as store:
-        remaining, answered = survey(make_plan(sweep), store)
-        assert (len(remaining), answered) == (len(rows), 4) == (2, 4)
-        reached = [store.checkpoint(row["key"]) for row in rows]
-        assert [r.iterations for r in reached if r is not None] == [7]
-        store.add(as_finished(rows))
-    assert told == []
-    assert stores.read_manifest(old)["version"] == stores.VERSION
-    after = read_results(old)
-    assert sorted(after["schema_version"]) == [2, 2, 2, 2, 4, 4]
-    kept = after[after["key"].isin(before["key"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(kept, before)
-    assert verify_sweep(old, proof=True).findings == []
-    # At the end all parts are alike and have a checksum.
-    for path in (old / "rows").glob("*.parquet"):
-        assert pq.read_schema(path).equals(schema.SCHEMA)
-        assert checksummed_parquet.is_sealed(memoryview(path.read_bytes()))
 
 
 @pytest.mark.parametrize("where", ["disk", "s3"])
@@ -567,28 +470,6 @@ def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
     first.append(rows[2])
     second.compact()
     assert second.read().to_pylist() == small_rows[:2]
-
-
-FINISHED = FIXTURE.with_name("store-v3")
-
-
-def test_a_finished_store_of_version_3_is_answered_and_verified(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Single λ, whole paths with certificates, a part of a table, folds, cells that cannot be."""
-    old = Path(shutil.copytree(FINISHED, tmp_path / "old", symlinks=True))
-    before = read_results(old)
-    for name, version in {*zip(before["solver"], before["solver_version"], strict=True)}:
-        monkeypatch.setattr(SOLVERS[name], "version", version)
-    assert set(before["schema_version"]) == {3}
-    assert before[list(schema.ADDED[4])].isna().all(axis=None)
-    assert sweep_status(old).worst_gap == 0
-    assert verify_sweep(old, proof=True).findings == []
-    plan = make_plan(stores.stored_sweep(old))
-    with stores.Store(old, print) as store:
-        remaining, answered = survey(plan, store)
-    # The keys are as they were, so there is nothing to run again.
-    assert (len(remaining), answered) == (0, len(before)) == (0, 32)
 
 
 def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmaker: Any) -> None:

@@ -64,8 +64,5 @@ def test_a_factor_is_at_least_what_is_said(value: float | Fraction, text: str) -
     assert formats.factor(value) == text
 
 
-def test_means_of_fractions_are_exact() -> None:
-    assert formats.mean_fraction(["1/3", "1/6"]) == Fraction(1, 4)
-    assert formats.mean_fraction(["1/3", None]) is None
-    assert formats.mean_fraction([]) is None
+def test_long_fractions_have_no_tooltip() -> None:
     assert formats.exact("1/" + "9" * 80) == ""
