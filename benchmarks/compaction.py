@@ -37,7 +37,7 @@ def make_table(number: int, rows: int) -> pa.Table:
     """The rows of one part; each has a key of its own."""
     now = datetime.now(UTC)
     plain: dict[str, Any] = {
-        "schema_version": 3, "sweep": "benchmark", "dataset": f"set-{number % 7}",
+        "schema_version": 1, "sweep": "benchmark", "dataset": f"set-{number % 7}",
         "data_hash": "d" * 64, "encoding": "onehot", "encoding_options": "{}", "solver": "branches",
         "solver_version": "2", "solver_options": '{"mode":"full"}', "validation": "null",
         "limits": '{"seconds":60.0}', "status": "optimal", "objective": 0.25,

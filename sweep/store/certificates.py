@@ -66,7 +66,7 @@ def to_bytes(certificate: Certificate) -> bytes:
     """A certificate as a Parquet file."""
     table = pa.table({name: pa.array(column) for name, column in certificate.columns().items()})
     table = table.replace_schema_metadata({_META: canonical(certificate.meta)})
-    return bytes(checksummed_parquet.to_bytes(table))
+    return checksummed_parquet.to_bytes(table)
 
 
 def read_certificate(folder: Folder, name: str) -> tuple[Columns, dict[str, Any]]:

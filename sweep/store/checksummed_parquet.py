@@ -1,16 +1,15 @@
 """Parquet files in which any changed byte is found.
 
-Parquet's own checksums cover the pages of a file, not what is said of them. So a file is sealed:
-its key-value metadata hold, under ``treesweep-sha256``, the SHA-256 of the whole file, taken with
-zeros in place of the sum. A reader that knows nothing of this reads the file all the same.
+Between the last rows of a file and its footer, where no reader looks, stand 32 bytes: the SHA-256
+of the file without them. So a file and its checksum are one file, which is written in one step,
+and any reader of Parquet reads it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,16 +18,15 @@ import pyarrow.parquet as pq
 from solver.errors import InputError, one_line
 from sweep.storage import Folder
 
-_KEY = b"treesweep-sha256"
-_UNSET = b"0" * 64
-_MARK = _KEY + b"\x18" + bytes([len(_UNSET)])
-"""What stands before the sum: the key, the head of the field and its length, in Thrift's compact
-form."""
+_MAGIC = b"PAR1"
+_TAIL = 8
+"""Parquet ends with the footer's length in 4 bytes, the least first, and ``PAR1``."""
+
+_DIGEST = hashlib.sha256().digest_size
 
 _SMALL = 2_000
 """A table of fewer rows is written so that it is quick to read: it is merged with others soon."""
 
-_LEAST = 12
 _THREADS_FROM = 4 * 2**20
 
 
@@ -40,95 +38,58 @@ class DamagedError(InputError):
         self.why = why
 
 
-def to_bytes(table: pa.Table, metadata: Mapping[str, str] | None = None) -> memoryview:
-    """A table as a sealed file.
-
-    Parameters
-    ----------
-    metadata : mapping, optional
-        More for the file's key-value metadata.
-    """
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as a file with its checksum."""
     sink = pa.BufferOutputStream()
-    small = len(table) < _SMALL
-    with writer(sink, table.schema, small=small) as out:
+    with _writer(sink, table.schema, small=len(table) < _SMALL) as out:
         out.write_table(table)
-        if metadata:
-            out.add_key_value_metadata(dict(metadata))
-    content = bytearray(sink.getvalue())
-    place, digest = _sum(memoryview(content))
-    content[place : place + len(_UNSET)] = digest
-    return memoryview(content).toreadonly()
+    content = memoryview(sink.getvalue())
+    footer = _footer(content)
+    return b"".join([content[:footer], hashlib.sha256(content).digest(), content[footer:]])
 
 
 @contextmanager
-def writer(sink: Any, schema: pa.Schema, *, small: bool = False) -> Iterator[pq.ParquetWriter]:
-    """A writer of a file that has room for its sum.
+def created(folder: Folder, name: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Write a large file bit by bit. It is there when the context is left without an error.
 
-    Parameters
-    ----------
-    sink : Path or NativeFile
-    small : bool
-        Whether it matters more that it is quick than that it is small.
+    Errors are those of :meth:`sweep.storage.Folder.write`.
     """
-    with pq.ParquetWriter(
+    with folder.create(name) as path:
+        with _writer(path, schema) as out:
+            yield out
+        content = memoryview(path.read_bytes())
+        footer = _footer(content)
+        with path.open("r+b") as file:
+            file.seek(footer)
+            file.write(hashlib.sha256(content).digest())
+            file.write(content[footer:])
+
+
+def _writer(sink: Any, schema: pa.Schema, *, small: bool = False) -> pq.ParquetWriter:
+    """A writer of a file that is quick to read if it is small, else takes little room."""
+    return pq.ParquetWriter(
         sink,
         schema,
         compression="snappy" if small else "zstd",
         use_dictionary=not small,
         write_statistics=not small,
-        write_page_checksum=True,
-    ) as out:
-        yield out
-        out.add_key_value_metadata({_KEY.decode(): _UNSET.decode()})
+    )
 
 
-@contextmanager
-def created(folder: Folder, name: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    """A writer of a large sealed file, which is there when the context is left without an error;
-    errors as :meth:`sweep.storage.Folder.write`."""
-    with folder.create(name) as path:
-        with writer(path, schema) as out:
-            yield out
-        _seal(path)
-
-
-def _seal(path: Path) -> None:
-    place, digest = _sum(memoryview(path.read_bytes()))
-    with path.open("r+b") as file:
-        file.seek(place)
-        file.write(digest)
-
-
-def _sum(content: memoryview) -> tuple[int, bytes]:
-    """Where the sum of a file is, and what it should be."""
-    at = bytes(content[-_TAIL:]).rfind(_MARK)
-    if at < 0:
-        raise ValueError("no place for a sum")
-    place = max(0, len(content) - _TAIL) + at + len(_MARK)
-    digest = hashlib.sha256(content[:place])
-    digest.update(_UNSET)
-    digest.update(content[place + len(_UNSET) :])
-    return place, digest.hexdigest().encode()
-
-
-_TAIL = 2**16
-"""The key is so near to the end: only the name of the writing library and the columns' order
-follow."""
-
-
-def is_sealed(content: memoryview) -> bool:
-    """Whether a file is sealed; those of older versions are not."""
-    return bytes(content[-_TAIL:]).rfind(_MARK) >= 0
+def _footer(content: memoryview) -> int:
+    """Where the footer of a file begins."""
+    return len(content) - _TAIL - int.from_bytes(content[-_TAIL : -len(_MAGIC)], "little")
 
 
 def check(content: memoryview) -> str | None:
-    """What is wrong with the bytes of a file; None if nothing is, as far as they tell."""
-    if len(content) < _LEAST or bytes(content[:4]) != b"PAR1" or bytes(content[-4:]) != b"PAR1":
+    """What is wrong with the bytes of a file; None if nothing is."""
+    at = _footer(content) - _DIGEST
+    if at < len(_MAGIC) or content[: len(_MAGIC)] != _MAGIC or content[-len(_MAGIC) :] != _MAGIC:
         return "it is cut short or overwritten"
-    if is_sealed(content):
-        place, digest = _sum(content)
-        if bytes(content[place : place + len(_UNSET)]) != digest:
-            return "its checksum does not match"
+    digest = hashlib.sha256(content[:at])
+    digest.update(content[at + _DIGEST :])
+    if digest.digest() != content[at : at + _DIGEST]:
+        return "its checksum does not match"
     return None
 
 
@@ -156,17 +117,9 @@ class Opened:
         wrong = check(content)
         if wrong is not None:
             raise DamagedError(self._where, wrong, remedy)
-        self.is_sealed = is_sealed(content)
         self._use_threads = len(content) >= _THREADS_FROM
         with self._reading():
-            buffer = pa.BufferReader(pa.py_buffer(content))
-            self._file = pq.ParquetFile(buffer, page_checksum_verification=not self.is_sealed)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the file."""
-        with self._reading():
-            return self._file.schema_arrow
+            self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)))
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
@@ -181,7 +134,7 @@ class Opened:
             return self._file.read(wanted, use_threads=self._use_threads)
 
     def batches(self, rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, or some of their columns, so many at a time."""
+        """All rows, or some of their columns, at most ``rows`` at a time."""
         with self._reading():
             for batch in self._file.iter_batches(rows, columns=columns):
                 yield pa.Table.from_batches([batch])
@@ -206,5 +159,5 @@ def read_table(
 
 
 def write_table(folder: Folder, name: str, table: pa.Table) -> None:
-    """Write a sealed file; errors as :meth:`sweep.storage.Folder.write`."""
+    """Write a file with its checksum; errors as :meth:`sweep.storage.Folder.write`."""
     folder.write(name, to_bytes(table))

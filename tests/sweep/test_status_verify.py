@@ -18,6 +18,7 @@ from sweep.plan.plan import make_plan
 from sweep.rows.rows import Checkpoint, as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
+from sweep.store import checksummed_parquet
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.status import sweep_status
@@ -94,7 +95,7 @@ def test_a_row_that_answered_a_task_and_is_gone_is_a_finding(tmp_path: Path, row
         survey(make_plan(sweep), store)
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     rows = pq.read_table(part).to_pylist()
-    pq.write_table(pa.Table.from_pylist(rows[1:], schema=SCHEMA), part)
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows[1:], schema=SCHEMA)))
     (finding,) = verify_sweep(tmp_path / "out").findings
     assert finding.key == rows[0]["key"]
     assert finding.problem == "the row that answered it is not there any more"
@@ -159,7 +160,7 @@ def test_each_wrong_thing_is_found(
         key=lambda r: (r["dataset"], r["splits"], r["errors"]),
     )
     change(next(r for r in rows if r is row))
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows, schema=SCHEMA)))
     found = verify_sweep(tmp_path / "out")
     assert found.findings
     assert any(message in finding.problem for finding in found.findings), found.findings
@@ -186,7 +187,7 @@ def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
         r for r in rows if r["solver"] == "branches" and all(r[n] == cart[n] for n in names)
     )
     other.update(lower_bound=0.9, lower_bound_exact="9/10", objective=0.95, objective_exact="19/20")
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows, schema=SCHEMA)))
     problems = [f.problem for f in verify_sweep(tmp_path / "out").findings]
     assert any(("above" in p and "cart reached" in p) or "proved" in p for p in problems), problems
 
@@ -215,7 +216,7 @@ limits: {seconds: 60}
     two = [r for r in stored if '"depth":2' in r["limits"] and r["lam_exact"] == "1/100"]
     proven = next(r for r in two if r["solver"] == "quantbnb")
     proven.update(lower_bound=1.0, lower_bound_exact="1", objective=1.0, objective_exact="1")
-    pq.write_table(pa.Table.from_pylist(stored, schema=SCHEMA), part)
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(stored, schema=SCHEMA)))
     problems = [f.problem for f in verify_sweep(tmp_path / "out").findings]
     assert any("that quantbnb proved" in p or "cart reached" in p for p in problems), problems
 

@@ -16,6 +16,7 @@ import pytest
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.storage import open_folder
+from sweep.store import checksummed_parquet
 from sweep.store.certificates import read_certificate, relative_path
 from sweep.verify.verify import Verification, verify_sweep
 
@@ -52,7 +53,7 @@ def changed(out: Path, change: Callable[[Row], None], which: int = 0) -> Row:
     (part,) = (out / "rows").glob("*.parquet")
     rows = pq.read_table(part).to_pylist()
     change(rows[which])
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows, schema=SCHEMA)))
     return dict(rows[which])
 
 
@@ -164,7 +165,8 @@ def rewrite(out: Path, change: Callable[[dict[str, Any], dict[str, Any]], None])
     change(plain, meta)
     old = pq.read_schema(path)
     table = pa.table(plain, schema=pa.schema([old.field(name) for name in plain]))
-    pq.write_table(table.replace_schema_metadata({"treesweep-certificate": json.dumps(meta)}), path)
+    table = table.replace_schema_metadata({"treesweep-certificate": json.dumps(meta)})
+    path.write_bytes(checksummed_parquet.to_bytes(table))
     changed(out, lambda row: row.update(proof_bytes=path.stat().st_size))
 
 

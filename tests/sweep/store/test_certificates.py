@@ -15,7 +15,7 @@ from solver.branches import Branches
 from solver.errors import InputError
 from solver.verify.certificate import Certificate, Claim
 from sweep.storage import open_folder
-from sweep.store import certificates
+from sweep.store import certificates, checksummed_parquet
 
 LAM = Fraction(1, 50)
 CODES = [[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]] * 3
@@ -63,11 +63,11 @@ def test_a_damaged_certificate_is_named(tmp_path: Path, certificate: Certificate
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"c\.parquet is damaged"):
             certificates.read_certificate(folder, "c.parquet")
-    pq.write_table(pa.table({"lam": ["1/2"]}), path)
+    checksummed_parquet.write_table(folder, "c.parquet", pa.table({"lam": ["1/2"]}))
     with pytest.raises(InputError, match="is no certificate"):
         certificates.read_certificate(folder, "c.parquet")
     table = pa.table({"lam": ["1/2", None]}, metadata={"treesweep-certificate": "{}"})
-    pq.write_table(table, path)
+    checksummed_parquet.write_table(folder, "c.parquet", table)
     with pytest.raises(InputError, match="is not what a solver writes"):
         certificates.read_certificate(folder, "c.parquet")
 
