@@ -1,57 +1,38 @@
-"""Files that hold the state of a search: plain arrays, as Parquet that any reader can read.
+"""Files that hold the state of a search: numpy's ``.npz`` with a header, and no pickled objects.
 
-One row is a piece of an array. The rows of an array follow each other; joined, their ``data`` are
-the array's bytes in C order.
-
-========  ==============  ===============================================================
-column    type            meaning
-========  ==============  ===============================================================
-name      string          the array's name
-dtype     string          numpy's name of its type, with the byte order: ``<i8``
-shape     list<int64>     the array's shape
-part      int32           number of the piece, from 0
-data      large_binary    at most 16 MiB of the array
-========  ==============  ===============================================================
-
-The schema's metadata hold, under ``treesweep-state``, a JSON object: ``version`` (of this format),
-``identity`` (what the search is: a state is of use to this very search only), ``reached`` (what it
-had reached: see :class:`sweep.rows.rows.Checkpoint`) and ``sha256`` (of the object without it, with
-sorted keys and no spaces).
+Each array is a member ``NAME.npy`` of the archive. The first member, ``about.json``, is a JSON
+object: ``version`` (of this format), ``identity`` (what the search is: a state is of use to this
+very search only), ``reached`` (what it had reached: see :class:`sweep.rows.rows.Checkpoint`) and
+``arrays`` (their names, in order). The archive has a checksum of each member.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from solver.errors import InputError, one_line
-from sweep.plan.task_keys import canonical
 from sweep.storage import DiskFolder
 
 State = Mapping[str, NDArray[Any]]
 
 VERSION = 1
 
-PIECE = 16 * 2**20
-"""Bytes of an array that a row holds at most."""
-
-_KEY = b"treesweep-state"
-_COLUMNS: list[tuple[str, pa.DataType]] = [
-    ("name", pa.string()),
-    ("dtype", pa.string()),
-    ("shape", pa.list_(pa.int64())),
-    ("part", pa.int32()),
-    ("data", pa.large_binary()),
-]
+_ABOUT = "about.json"
+_SUFFIX = ".npy"
 _KINDS = "biufcSUmM"
+
+_LEVEL = 1
+"""What a search keeps is mostly hashes and bits, which higher levels press no better."""
 
 
 class About(NamedTuple):
@@ -78,6 +59,19 @@ def size_of(state: State) -> int:
     return sum(array.nbytes for array in state.values())
 
 
+class _Limited(NamedTuple):
+    """A member of an archive that is written to a file with a limit of bytes."""
+
+    member: IO[bytes]
+    file: IO[bytes]
+    most: float
+
+    def write(self, data: bytes) -> None:
+        self.member.write(data)
+        if self.file.tell() > self.most:
+            raise TooLargeError
+
+
 def write_state(
     path: Path,
     state: State,
@@ -87,7 +81,7 @@ def write_state(
     most: int | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a state, in place of what is there. The arrays are not copied.
+    """Write a state, in place of what is there. Contiguous arrays are not copied.
 
     Parameters
     ----------
@@ -110,61 +104,21 @@ def write_state(
     InputError
         If the disk is full or the folder cannot be written to.
     """
-    content: dict[str, Any] = {"version": VERSION, "identity": dict(identity)}
-    content["reached"] = dict(reached or {})
-    content["sha256"] = _digest(content)
-    schema = pa.schema(_COLUMNS, metadata={_KEY: json.dumps(content)})
-
+    about = {"version": VERSION, "identity": dict(identity), "reached": dict(reached or {})}
+    limit = float("inf") if most is None else most
     with (
-        DiskFolder(path.parent).create(path.name, durable) as to,
-        pa.OSFile(str(to), "wb") as sink,
-        _writer(sink, schema) as writer,
+        DiskFolder(path.parent).create(path.name, durable) as temporary,
+        temporary.open("wb") as file,
+        ZipFile(file, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as archive,
     ):
-        for row in _pieces(state):
-            writer.write_table(_row(row, schema))
-            if most is not None and sink.tell() > most:
-                raise TooLargeError
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
-
-
-def _writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
-    # Level 1: what a search keeps is mostly hashes and bits, which higher levels press no better.
-    return pq.ParquetWriter(
-        sink,
-        schema,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=False,
-        write_statistics=False,
-        write_page_checksum=True,
-    )
-
-
-class _Piece(NamedTuple):
-    name: str
-    array: NDArray[Any]
-    part: int
-    data: memoryview
-
-
-def _pieces(state: State) -> Iterator[_Piece]:
-    for name, array in state.items():
-        if array.dtype.kind not in _KINDS or array.dtype.names:
-            raise TypeError(f"array {name!r} of a state has the type {array.dtype}")
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        for part, start in enumerate(range(0, max(1, len(flat)), PIECE)):
-            yield _Piece(name, array, part, flat[start : start + PIECE].data)
-
-
-def _row(piece: _Piece, schema: pa.Schema) -> pa.Table:
-    ends = pa.py_buffer(np.array([0, piece.data.nbytes], np.int64))
-    data = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(piece.data)])
-    plain = [[piece.name], [piece.array.dtype.str], [list(piece.array.shape)], [piece.part]]
-    columns = [pa.array(v, t) for v, (_, t) in zip(plain, _COLUMNS, strict=False)]
-    return pa.Table.from_arrays([*columns, data], schema=schema)
+        archive.writestr(_ABOUT, json.dumps({**about, "arrays": [*state]}))
+        for name, array in state.items():
+            if array.dtype.kind not in _KINDS or array.dtype.names:
+                raise TypeError(f"array {name!r} of a state has the type {array.dtype}")
+            with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
+                out = _Limited(member, file, limit)
+                npy.write_array(out, np.asarray(array, order="C"), allow_pickle=False)
+    # What follows the last array is small.
 
 
 def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
@@ -181,47 +135,41 @@ def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
     FileNotFoundError
         If it is not there.
     InputError
-        If it is damaged, no state file, or of a later version.
+        If it is damaged, no state file, or of another version.
     """
-    where = where or str(file)
-    with _opened(file, where) as opened:
-        return _about(where, opened)
+    with _opened(file, where or str(file)) as (_, about):
+        return about
 
 
-def _opened(file: pa.NativeFile | Path, where: str) -> pq.ParquetFile:
+@contextmanager
+def _opened(file: pa.NativeFile | Path, where: str) -> Iterator[tuple[ZipFile, About]]:
+    """The archive and its header; all errors of reading it become one line."""
     try:
-        return pq.ParquetFile(file, page_checksum_verification=True)
-    except FileNotFoundError:
+        with ZipFile(file) as archive:
+            yield archive, _about(archive, where)
+    except (InputError, FileNotFoundError):
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(where, error) from None
-
-
-def _damaged(path: str, error: Exception) -> InputError:
-    text = one_line(error, 120)
-    return InputError(
-        f"{path} is damaged, or not the state of a search ({text}); move it away, then the search "
-        "begins again"
-    )
-
-
-def _about(path: str, file: pq.ParquetFile) -> About:
-    schema = file.schema_arrow
-    try:
-        content = json.loads((schema.metadata or {})[_KEY])
-        version, claimed = int(content["version"]), content.pop("sha256")
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{path} is not the state of a search; choose another file") from None
-    if version > VERSION:
+    except Exception as error:  # damaged bytes raise errors of any kind in zipfile and numpy
+        text = one_line(error, 120)
         raise InputError(
-            f"{path} has state version {version}, this treesweep knows up to {VERSION}; upgrade "
-            "treesweep, or move it away, then the search begins again"
+            f"{where} is damaged, or not the state of a search ({text}); move it away, then the "
+            "search begins again"
+        ) from None
+
+
+def _about(archive: ZipFile, where: str) -> About:
+    names = archive.namelist()
+    if names[:1] != [_ABOUT]:
+        raise InputError(f"{where} is not the state of a search; choose another file")
+    content = json.loads(archive.read(_ABOUT))
+    version = content["version"]
+    if version != VERSION:
+        raise InputError(
+            f"{where} has state version {version}, this treesweep reads version {VERSION}; use the "
+            "treesweep that wrote it, or move it away, then the search begins again"
         )
-    # The pages have checksums of their own, the metadata have not.
-    if claimed != _digest(content):
-        raise InputError(f"{path} is damaged: its metadata are not what was written")
-    if not schema.equals(pa.schema(_COLUMNS), check_metadata=False):
-        raise InputError(f"{path} is damaged: it does not have the columns of a state")
+    if names[1:] != [name + _SUFFIX for name in content["arrays"]]:
+        raise ValueError("its arrays are not complete")
     return About(content["identity"], content["reached"])
 
 
@@ -245,13 +193,22 @@ def read_state(path: Path, identity: Mapping[str, str]) -> tuple[dict[str, NDArr
     FileNotFoundError
         If it is not there.
     InputError
-        If it is damaged, no state file, of a later version, or of another search.
+        If it is damaged, no state file, of another version, or of another search.
     """
-    where = str(path)
-    with _opened(path, where) as file:
-        about = _about(where, file)
-        check_identity(where, about, identity)
-        return _joined(where, file), about
+    with _opened(path, str(path)) as (archive, about):
+        check_identity(str(path), about, identity)
+        return {
+            name.removesuffix(_SUFFIX): _array(archive, name) for name in archive.namelist()[1:]
+        }, about
+
+
+def _array(archive: ZipFile, name: str) -> NDArray[Any]:
+    with archive.open(name) as member:
+        found = npy.read_array(member, allow_pickle=False)
+        # The checksum is compared at the end of the member.
+        if member.read(1) or found.dtype.kind not in _KINDS or found.dtype.names:
+            raise ValueError(f"{name} is no array that a search keeps")
+        return found
 
 
 def check_identity(path: str, about: About, identity: Mapping[str, str]) -> None:
@@ -277,53 +234,7 @@ def _short(value: str | None) -> str:
 
 def check_state(file: pa.NativeFile | Path, where: str | None = None) -> About:
     """Read all of a state file, a piece at a time, and check it; errors as :func:`read_about`."""
-    where = where or str(file)
-    with _opened(file, where) as opened:
-        about = _about(where, opened)
-        for _ in _rows(where, opened):
-            pass
+    with _opened(file, where or str(file)) as (archive, about):
+        if (name := archive.testzip()) is not None:
+            raise ValueError(f"the checksum of {name} does not match")
         return about
-
-
-def _rows(path: str, file: pq.ParquetFile) -> Iterator[dict[str, Any]]:
-    for group in range(file.num_row_groups):
-        try:
-            table = file.read_row_group(group)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _damaged(path, error) from None
-        row = {name: table[name][0].as_py() for name, _ in _COLUMNS[:-1]}
-        yield {**row, "data": np.frombuffer(table["data"][0].as_buffer(), np.uint8)}
-
-
-def _joined(path: str, file: pq.ParquetFile) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
-    ends: dict[str, tuple[int, int]] = {}
-    for row in _rows(path, file):
-        name, data = row["name"], row["data"]
-        if row["part"] == 0:
-            found[name] = _empty(path, row)
-            ends[name] = 0, 0
-        number, at = ends.get(name, (-1, 0))
-        if row["part"] != number or at + len(data) > found[name].nbytes:
-            raise _incomplete(path, name)
-        found[name].reshape(-1).view(np.uint8)[at : at + len(data)] = data
-        ends[name] = number + 1, at + len(data)
-    for name, array in found.items():
-        if ends[name][1] != array.nbytes:
-            raise _incomplete(path, name)
-    return found
-
-
-def _empty(path: str, row: dict[str, Any]) -> NDArray[Any]:
-    """Room for an array of numbers or text, as a file describes it."""
-    try:
-        dtype = np.dtype(row["dtype"])
-        if dtype.kind in _KINDS and not dtype.names:
-            return np.empty(row["shape"], dtype)
-    except (TypeError, ValueError, MemoryError):
-        pass
-    raise InputError(f"{path} is damaged: array {row['name']!r} is none that a search keeps")
-
-
-def _incomplete(path: str, name: str) -> InputError:
-    return InputError(f"{path} is damaged: array {name!r} is not complete")

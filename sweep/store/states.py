@@ -1,4 +1,4 @@
-"""The states that a sweep's folder keeps, of searches that can go on: ``states/KEY.parquet``."""
+"""The states that a sweep's folder keeps, of searches that can go on: ``states/KEY.npz``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sweep.storage import Folder, StorageError
 from sweep.store.state_file import check_identity, read_about
 
 FOLDER = "states"
-_SUFFIX = ".parquet"
+_SUFFIX = ".npz"
 
 KEPT = 16 * 2**30
 """Bytes that the states of runs that a limit ended may take together."""

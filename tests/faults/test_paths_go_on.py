@@ -90,7 +90,7 @@ def steps_of(drive: Drive) -> dict[str, list[tuple[str, str]]]:
 
 
 def states(drive: Drive) -> list[Path]:
-    return list((drive.out / "states").glob("*.parquet"))
+    return list((drive.out / "states").glob("*.npz"))
 
 
 def wait_for_states(drive: Drive, number: int) -> None:

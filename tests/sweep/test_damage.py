@@ -132,7 +132,7 @@ def complaint_of(check: Callable[[str], None], kind: str) -> str | None:
 
 
 def statefile_of(folder: Path) -> Path:
-    path = folder / "state.parquet"
+    path = folder / "state.npz"
     arrays = {"hashes": np.arange(500, dtype=np.int64) ** 3, "bits": np.ones((3, 7), bool)}
     write_state(path, arrays, {"a": "b"}, {"iterations": 5})
     return path

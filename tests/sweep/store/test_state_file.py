@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ DTYPES = ["<i8", "<u8", "<i4", "|u1", "|b1", "<f8", "<f4", "<U3", "|S2"]
 def test_arrays_of_any_type_and_shape_come_back(
     data: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("state") / "state.parquet"
+    path = tmp_path_factory.mktemp("state") / "state.npz"
     names = st.text("abcxyz_ λ", min_size=1, max_size=5)
     shapes = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
     kinds = st.sampled_from(DTYPES).map(np.dtype)
@@ -51,55 +51,49 @@ def test_arrays_of_any_type_and_shape_come_back(
     assert size_of(found) == size_of(state)
 
 
-def test_large_arrays_are_cut_and_views_are_read_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state_file, "PIECE", 1000)
-    path = tmp_path / "state.parquet"
+def test_views_are_read_as_they_are_and_numpy_reads_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
     whole = np.arange(3000, dtype=np.int64).reshape(100, 30)
     state = {"view": whole[:50], "turned": whole.T, "one": np.array(7)}
     write_state(path, state, WHO)
-    table = pq.read_table(path)
-    assert max(len(piece) for piece in table["data"].to_pylist()) == 1000
-    assert table["name"].to_pylist() == ["view"] * 12 + ["turned"] * 24 + ["one"]
-    # Without this project's code:
-    pieces = [r["data"] for r in table.to_pylist() if r["name"] == "view"]
-    np.testing.assert_array_equal(
-        np.frombuffer(b"".join(pieces), "<i8").reshape(50, 30), whole[:50]
-    )
     found, _ = read_state(path, WHO)
-    for name, array in state.items():
-        np.testing.assert_array_equal(found[name], array)
+    # Without this project's code:
+    with np.load(path, allow_pickle=False) as plain:
+        assert plain.files == ["about.json", *state]
+        for name, array in state.items():
+            np.testing.assert_array_equal(plain[name], array)
+            np.testing.assert_array_equal(found[name], array)
+            assert found[name].flags.c_contiguous
 
 
 def test_writing_takes_no_second_copy_in_memory(tmp_path: Path) -> None:
     state = {"a": np.random.default_rng(0).integers(0, 2**62, 25_000_000)}  # 200 MB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    write_state(tmp_path / "state.parquet", state, WHO, durable=False)
+    write_state(tmp_path / "state.npz", state, WHO, durable=False)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 140_000
 
 
 def test_what_is_no_plain_array_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="array 'a' of a state has the type object"):
-        write_state(tmp_path / "state.parquet", {"a": np.array([None])}, WHO)
+        write_state(tmp_path / "state.npz", {"a": np.array([None])}, WHO)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_state_that_is_too_large_leaves_what_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "state.parquet"
+    path = tmp_path / "state.npz"
     write_state(path, {"a": np.zeros(3)}, WHO)
     noise = np.random.default_rng(0).integers(0, 2**62, 10_000)
     with pytest.raises(TooLargeError):
         write_state(path, {"a": noise}, WHO, most=10_000)
-    assert [p.name for p in tmp_path.iterdir()] == ["state.parquet"]
+    assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
     assert read_state(path, WHO)[0]["a"].tolist() == [0, 0, 0]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     noise = np.random.default_rng(0).integers(0, 2**62, (1000, 20))
-    write_state(tmp_path / "state.parquet", {"a": noise, "b": noise[:3]}, WHO)
-    return tmp_path / "state.parquet"
+    write_state(tmp_path / "state.npz", {"a": noise, "b": noise[:3]}, WHO)
+    return tmp_path / "state.npz"
 
 
 @pytest.mark.parametrize(
@@ -117,9 +111,9 @@ def test_another_search_is_told_apart(path: Path, who: dict[str, str], word: str
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_of_a_later_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_file, "VERSION", 0)
-    with pytest.raises(InputError, match="has state version 1, this treesweep knows up to 0"):
+    with pytest.raises(InputError, match=r"has state version 1, this .* reads version 0; use"):
         read_state(path, WHO)
 
 
@@ -128,7 +122,7 @@ def test_a_file_of_a_later_version_is_refused(path: Path, monkeypatch: pytest.Mo
 def test_a_damaged_file_is_never_taken_for_a_state(
     share: float, cut: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("state") / "state.parquet"
+    path = tmp_path_factory.mktemp("state") / "state.npz"
     noise = np.random.default_rng(0).integers(0, 2**62, 300)
     write_state(path, {"a": noise}, WHO)
     content = bytearray(path.read_bytes())
@@ -154,16 +148,54 @@ def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is damaged, or not the state of a search"):
         read_state(tmp_path / "text", WHO)
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "table")
-    with pytest.raises(InputError, match="is not the state of a search"):
+    with pytest.raises(InputError, match="is damaged, or not the state of a search"):
         read_state(tmp_path / "table", WHO)
+    np.savez(tmp_path / "arrays.npz", a=np.arange(3))
+    with pytest.raises(InputError, match="is not the state of a search"):
+        read_state(tmp_path / "arrays.npz", WHO)
 
 
-def test_a_missing_piece_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_file, "PIECE", 50_000)
-    noise = np.random.default_rng(0).integers(0, 2**62, (1000, 20))
-    write_state(path, {"a": noise, "b": noise[:3]}, WHO)
-    table = pq.read_table(path)
-    for kept in ([0, 1, 3, 4], [0, 1, 2, 4], [1, 2, 3, 4], [0, 2, 1, 3, 4]):
-        pq.write_table(table.take(kept), path, row_group_size=1)
-        with pytest.raises(InputError, match="array 'a' is not complete"):
-            read_state(path, WHO)
+def members_of(path: Path) -> dict[str, bytes]:
+    with ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_a_missing_array_is_noticed(path: Path) -> None:
+    members = members_of(path)
+    for names in (["about.json", "a.npy"], ["about.json", "b.npy", "a.npy"]):
+        with ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, members[name])
+        for read in (check_state, read_about, lambda p: read_state(p, WHO)):
+            with pytest.raises(InputError, match="its arrays are not complete"):
+                read(path)
+
+
+@pytest.mark.parametrize("cut", [-1, 1])
+def test_an_array_that_is_not_complete_is_noticed(path: Path, cut: int) -> None:
+    members = members_of(path)
+    members["a.npy"] = members["a.npy"][:cut] if cut < 0 else members["a.npy"] + b"x"
+    with ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(InputError, match="is damaged, or not the state of a search"):
+        read_state(path, WHO)
+
+
+def test_every_changed_byte_is_found_or_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    state = {"a": np.arange(40), "λ": np.array(["x", "yz"])}
+    write_state(path, state, WHO, {"seconds": 1.5})
+    content = path.read_bytes()
+    found = 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+        try:
+            read, about = read_state(path, WHO)
+        except InputError:
+            found += 1
+            continue
+        assert about == (WHO, {"seconds": 1.5})
+        assert list(read) == list(state)
+        assert all(np.array_equal(read[name], state[name]) for name in state)
+    assert found > 0.7 * len(content)

@@ -91,7 +91,7 @@ def test_the_furthest_state_is_kept_and_a_later_driver_finds_it(desk: Desk) -> N
     (desk.folder / "states" / ".torn.1.tmp").write_text("half")
     with desk.open() as store:
         assert desk.held(store) == 7
-    assert [p.suffix for p in (desk.folder / "states").iterdir()] == [".parquet"]
+    assert [p.suffix for p in (desk.folder / "states").iterdir()] == [".npz"]
 
 
 @pytest.mark.parametrize(
