@@ -38,7 +38,7 @@ from sweep.graph.worker_slots import Bundle, Seat
 from sweep.plan.plan import Node, Plan, Task
 from sweep.plan.task_keys import question_limits
 from sweep.rows import rows
-from sweep.rows.rows import Cell, Checkpoint, Finished, Place, as_finished
+from sweep.rows.rows import Cell, Checkpoint, Finished, Provenance, as_finished
 from sweep.store.store import Store
 from sweep.worker import tasks
 from sweep.worker.current_task import forget_run
@@ -490,12 +490,12 @@ class Dispatcher:
         if task.shard is not None:
             error = of_shard(error, task.shard)
             self._tell_workers(give_up, task.key)
-        place = Place(None, seat.address if seat else None, rows.now())
+        provenance = Provenance(None, seat.address if seat else None, rows.now())
         cell = self._cell(task)
         if status is Status.KILLED:
             died = max(1, self._casualties.deaths(task))
             cell = replace(cell, attempt=self.store.answers.attempts(task.key) + died)
-        return [rows.failed(task.node.info, cell, place, error, status)]
+        return [rows.failed(task.node.info, cell, provenance, error, status)]
 
 
 def _start(call: Callable[..., Any], *arguments: Any, **options: Any) -> threading.Thread:

@@ -132,7 +132,7 @@ def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finishe
 
 
 @dataclass(frozen=True)
-class Place:
+class Provenance:
     """Where and when a run took place."""
 
     host: str | None
@@ -151,7 +151,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
+def blank(info: NodeInfo, cell: Cell, provenance: Provenance) -> dict[str, Any]:
     """A row without results, in the order of the schema."""
     row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
     row.update(vars(info))
@@ -165,11 +165,11 @@ def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
         solver_version=cell.solver_version,
         solver_options=canonical(cell.options),
         limits=canonical(cell.limits),
-        host=place.host,
-        worker=place.worker,
+        host=provenance.host,
+        worker=provenance.worker,
         attempt=cell.attempt,
-        started=place.started,
-        finished=place.finished,
+        started=provenance.started,
+        finished=provenance.finished,
         versions=versions(),
         git_revision=git_revision(),
     )
@@ -177,10 +177,10 @@ def blank(info: NodeInfo, cell: Cell, place: Place) -> dict[str, Any]:
 
 
 def failed(
-    info: NodeInfo, cell: Cell, place: Place, error: str, status: Status = Status.ERROR
+    info: NodeInfo, cell: Cell, provenance: Provenance, error: str, status: Status = Status.ERROR
 ) -> dict[str, Any]:
     """The row of a run that gave no result."""
-    return {**blank(info, cell, place), "status": status.value, "error": error}
+    return {**blank(info, cell, provenance), "status": status.value, "error": error}
 
 
 def resumed(
@@ -216,7 +216,7 @@ def with_effort(solution: Solution, checkpoint: Checkpoint, from_state: bool = F
 def solved(
     info: NodeInfo,
     cell: Cell,
-    place: Place,
+    provenance: Provenance,
     solution: Solution,
     n_features: int,
     n_features_encoded: int,
@@ -234,7 +234,7 @@ def solved(
     TypeError, ValueError
         If what the solver reports beside is no plain data, or has a number that is not finite.
     """
-    row = blank(info, cell, place)
+    row = blank(info, cell, provenance)
     row.update(
         n_features=n_features,
         n_features_encoded=n_features_encoded,

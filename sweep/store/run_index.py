@@ -30,7 +30,7 @@ _DIGEST = np.dtype("S32")
 _MOST_RECENT = 50_000
 
 
-class Answer(NamedTuple):
+class RunSummary(NamedTuple):
     """What is known of a key: how the run that counts ended, and under which limits (JSON)."""
 
     status: Status
@@ -99,13 +99,13 @@ class Index:
             found |= known
         return int(found.sum())
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> RunSummary | None:
         """What is known of a key."""
         run = self._run(key)
         if run is None:
             return None
         status = Status.ERROR if run.lost else _STATUSES[run.status]
-        return Answer(status, self._texts[run.limits], run.attempt)
+        return RunSummary(status, self._texts[run.limits], run.attempt)
 
     def attempts(self, key: str) -> int:
         """How often a key has been run before."""

@@ -20,7 +20,7 @@ from sweep.rows.path_columns import objective_at, stored_claims
 from sweep.spec.task_options import asks_proof
 from sweep.storage import Folder
 from sweep.store.certificates import read_certificate, relative_path
-from sweep.verify.raw_data import Place, Tables
+from sweep.verify.raw_data import FoldKey, Tables
 
 
 def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
@@ -46,7 +46,7 @@ def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
 def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:
     """Whether a row's certificate proves the bounds of the row; :func:`check_presence` must have
     found nothing."""
-    problem = tables.problem(Place.of(row), row["encoding"], row["encoding_options"])
+    problem = tables.problem(FoldKey.of(row), row["encoding"], row["encoding_options"])
     try:
         columns, meta = read_certificate(folder, row["proof"])
         # Its many small products of matrices only lose by threads, most of all on a busy machine.

@@ -27,7 +27,7 @@ _MOST_SCORES = 500_000
 """So many trees' scores are kept."""
 
 
-class Place(NamedTuple):
+class FoldKey(NamedTuple):
     """A fold of a table, which is known by its content."""
 
     data_hash: str
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     fold: int | None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Place:
+    def of(cls, row: Mapping[str, Any]) -> FoldKey:
         """That of a stored row."""
         return cls(row["data_hash"], row["validation"], row["repeat"], row["fold"])
 
@@ -105,42 +105,42 @@ class Tables:
         dataset = self.dataset(data_hash)
         if dataset.task == "classification":
             return dataset.labels
-        found, place = np.unique(dataset.numbers, axis=0, return_inverse=True)
-        return [tuple(row) for row in found.tolist()], place.reshape(-1)
+        found, at = np.unique(dataset.numbers, axis=0, return_inverse=True)
+        return [tuple(row) for row in found.tolist()], at.reshape(-1)
 
-    def _held_out(self, place: Place) -> NDArray[np.bool_]:
+    def _held_out(self, key: FoldKey) -> NDArray[np.bool_]:
         """Which rows are test rows."""
-        fold = folds.Fold(place.repeat, place.fold)
-        return folds.test_rows(json.loads(place.validation), fold, self.dataset(place.data_hash))
+        fold = folds.Fold(key.repeat, key.fold)
+        return folds.test_rows(json.loads(key.validation), fold, self.dataset(key.data_hash))
 
-    def _problem(self, place: Place, encoding: str, options: str) -> Problem:
+    def _problem(self, key: FoldKey, encoding: str, options: str) -> Problem:
         """The training rows as they were encoded for the search; ``options`` are JSON."""
-        fold = folds.Fold(place.repeat, place.fold)
-        given = json.loads(options), json.loads(place.validation)
-        problem, _ = encode(self.dataset(place.data_hash), encoding, *given, fold)
+        fold = folds.Fold(key.repeat, key.fold)
+        given = json.loads(options), json.loads(key.validation)
+        problem, _ = encode(self.dataset(key.data_hash), encoding, *given, fold)
         return problem
 
-    def score(self, place: Place, tree: str) -> Scored:
+    def score(self, key: FoldKey, tree: str) -> Scored:
         """What a tree (its JSON) is, and what it gets wrong on the rows of a fold."""
         # Many λ have the same tree; a million rows have some ten thousand.
-        question = blake2b(repr((place, tree)).encode(), digest_size=16).digest()
+        question = blake2b(repr((key, tree)).encode(), digest_size=16).digest()
         if question not in self._scores:
             if len(self._scores) >= _MOST_SCORES:
                 self._scores.clear()
-            self._scores[question] = self._score(place, tree)
+            self._scores[question] = self._score(key, tree)
         return self._scores[question]
 
-    def _score(self, place: Place, tree: str) -> Scored:
+    def _score(self, key: FoldKey, tree: str) -> Scored:
         grown = Tree.from_json(tree)
-        wrong, wrong_on_test = self._errors(place, tree)
+        wrong, wrong_on_test = self._errors(key, tree)
         return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
 
-    def _errors(self, place: Place, tree: str) -> tuple[Errors, Errors]:
+    def _errors(self, key: FoldKey, tree: str) -> tuple[Errors, Errors]:
         """Errors of a tree on training and test rows, asking the tests of the tree itself."""
         grown = Tree.from_json(tree)
-        dataset = self.dataset(place.data_hash)
-        labels, target = self._targets(place.data_hash)
-        test = self.held_out(place)
+        dataset = self.dataset(key.data_hash)
+        labels, target = self._targets(key.data_hash)
+        test = self.held_out(key)
         codes, values = [target], {}
         for column, spec in grown.columns.items():
             short, found = spec.factorize(dataset.frame[column])

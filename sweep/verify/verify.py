@@ -32,8 +32,7 @@ from sweep.store.states import state_name, state_sizes
 from sweep.store.store import read_manifest
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.paths import check_path_columns, check_stored_path, path_claims
-from sweep.verify.raw_data import Place as RowPlace
-from sweep.verify.raw_data import Tables
+from sweep.verify.raw_data import FoldKey, Tables
 from sweep.verify.sampling import Ticker, sampled_rows
 
 _RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path", "proof")
@@ -334,10 +333,10 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
     if not tables.has(row["data_hash"]):
         yield tables.why_not(row["dataset"])
         return
-    place = RowPlace.of(row)
+    key = FoldKey.of(row)
     try:
         dataset = tables.dataset(row["data_hash"])
-        n_test = int(tables.held_out(place).sum())
+        n_test = int(tables.held_out(key).sum())
         n_train = len(dataset.frame) - n_test
         shape = {"n_test": n_test, "n_rows": len(dataset.frame)}
         shape |= {"total_weight": n_train, "n_train": n_train}
@@ -345,24 +344,24 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
             if row[name] != found:
                 yield f"{name} is {row[name]}, the data say {found}"
         has_test = row["validation"] != "null"
-        yield from check_tree(row, place, tables, row["limits"], has_test)
+        yield from check_tree(row, key, tables, row["limits"], has_test)
         checked.trees += 1
         if row["path"] is not None:
             for step in row["path"]:
-                for text in check_tree(step, place, tables, row["limits"], has_test):
+                for text in check_tree(step, key, tables, row["limits"], has_test):
                     yield f"the path at λ = {step['lam']}: {text}"
                 checked.trees += 1
-            problem = tables.problem(place, row["encoding"], row["encoding_options"])
+            problem = tables.problem(key, row["encoding"], row["encoding_options"])
             yield from check_stored_path(row, problem)
     except InputError as error:
         yield str(error)
 
 
 def check_tree(
-    claimed: Mapping[str, Any], place: RowPlace, tables: Tables, limits: str, has_test: bool
+    claimed: Mapping[str, Any], key: FoldKey, tables: Tables, limits: str, has_test: bool
 ) -> Iterator[str]:
     """What a row, or a step of a path, says of its tree that the tree and the data do not."""
-    found_tree = tables.score(place, claimed["tree"])
+    found_tree = tables.score(key, claimed["tree"])
     shape = found_tree._asdict()
     wrong, wrong_on_test = shape.pop("errors"), shape.pop("test_errors")
     tree = Tree.from_json(claimed["tree"])

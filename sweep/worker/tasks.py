@@ -37,7 +37,7 @@ from sweep.rows import rows
 from sweep.rows.metrics import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
-from sweep.rows.rows import Cell, Finished, Place, as_finished
+from sweep.rows.rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.task_options import asks_path, asks_proof, own_options
 from sweep.worker import dataset_cache
 from sweep.worker.certifying import Found, prove
@@ -149,7 +149,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     """Solve one cell. Whatever goes wrong becomes a row that says so."""
     info, problem = prepared.info, prepared.problem
     worker = _worker()
-    place = Place(_host(), worker.address if worker else None, rows.now())
+    provenance = Provenance(_host(), worker.address if worker else None, rows.now())
     try:
         limits = Limits(**_remaining(cell))
         solver = get_solver(cell.solver)(**own_options(cell.options))
@@ -162,7 +162,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
             found = search(solver, problem, limits, cell, keeper)
             if isinstance(found, str):
-                return rows.failed(info, cell, place, found)
+                return rows.failed(info, cell, provenance, found)
             proof = prove(solver, problem, found, limits, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
         tested = [_tested(prepared, tree) for tree in trees]
@@ -170,9 +170,9 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         if proof is not None and proof.stopped:
             solution = replace(solution, status=Status.STOPPED)
         features = problem.n_features, prepared.n_features_encoded
-        row = rows.solved(info, cell, place, solution, *features, tested[0])
+        row = rows.solved(info, cell, provenance, solution, *features, tested[0])
     except (Exception, SystemExit):
-        return rows.failed(info, cell, place, traceback.format_exc())
+        return rows.failed(info, cell, provenance, traceback.format_exc())
     if found.path is not None:
         row.update(path_columns(found.path, tested))
     if proof is not None:

@@ -17,7 +17,7 @@ from sweep.plan.plan import make_plan
 from sweep.plan.task_keys import canonical
 from sweep.spec.spec import parse_spec
 from sweep.store import run_index
-from sweep.store.run_index import Answer, Index
+from sweep.store.run_index import Index, RunSummary
 
 LIMITS = ["{}", '{"seconds":1.0}', '{"depth":2}']
 
@@ -43,7 +43,7 @@ def table(rows: list[tuple[int, Status, str, int]]) -> pa.Table:
     return pa.Table.from_pylist(content, schema=TYPES)
 
 
-def rank(answer: Answer) -> tuple[int, int]:
+def rank(answer: RunSummary) -> tuple[int, int]:
     if not answer.status.has_tree:
         return 0, answer.attempt
     open_ = answer.status.is_limit or answer.status is Status.STOPPED
@@ -59,12 +59,12 @@ ROWS = st.lists(
 
 @given(ROWS, st.lists(ROWS, max_size=4), st.integers(0, 20))
 def test_it_is_a_dict(first: list[Any], later: list[list[Any]], most: int) -> None:
-    known: dict[str, Answer] = {}
+    known: dict[str, RunSummary] = {}
     last: dict[str, int] = {}
 
     def take(number: int, *rest: Any) -> None:
         """The plain rule: what settles more counts, of equals the later attempt."""
-        key, new = key_of(number), Answer(*rest)
+        key, new = key_of(number), RunSummary(*rest)
         last[key] = max(new.attempt, last.get(key, 0))
         if key not in known or rank(new) >= rank(known[key]):
             known[key] = new
@@ -143,13 +143,13 @@ def test_answers_are_those_of_the_rule(data: st.DataObject) -> None:
     found = Index(pa.Table.from_pylist(rows, schema=TYPES)).answers_to(tasks)
     for text, own, answer in zip(tasks.axis.texts, tasks.keys(), found, strict=True):
         possible = {
-            other: rank(Answer(stored[other][0], "", 1))
+            other: rank(RunSummary(stored[other][0], "", 1))
             for limits in budgets
             if (other := tasks.maker.key(text, canonical(limits))) in stored
             and task_keys.answers(stored[other][0], limits, tasks.solver.limits)
         }
         if own in stored and stored[own][0].has_tree:
-            possible[own] = rank(Answer(stored[own][0], "", 1))
+            possible[own] = rank(RunSummary(stored[own][0], "", 1))
         best = [key for key, worth in possible.items() if worth == max(possible.values())]
         if own in best:
             assert answer == own
@@ -181,11 +181,11 @@ def test_a_row_that_has_lost_its_certificate_is_run_again_and_not_given_up() -> 
     for status, attempt in (("killed", 2), ("time_limit", 3)):
         found.add(pa.Table.from_pylist([{**rows[0], "status": status, "attempt": attempt}], TYPES))
         assert found.answers_to(tasks)[0] is None
-        assert found.get(key) == Answer(Status.ERROR, "{}", 1)
+        assert found.get(key) == RunSummary(Status.ERROR, "{}", 1)
         assert found.attempts(key) == attempt
         assert not found.is_replaced(stored).any()
     found.add(pa.Table.from_pylist([{**rows[0], "attempt": 4}], TYPES))
     assert found.answers_to(tasks)[0] == key
-    assert found.get(key) == Answer(Status.OPTIMAL, "{}", 4)
+    assert found.get(key) == RunSummary(Status.OPTIMAL, "{}", 4)
     assert found.is_replaced(stored).all()
     assert found.count_lost(tasks, [0]) == 0

@@ -21,7 +21,7 @@ from solver.shards import Shard
 from solver.solution import Status
 from sweep.plan.plan import make_plan
 from sweep.rows import rows, schema
-from sweep.rows.rows import Cell, Checkpoint, Place
+from sweep.rows.rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.store.state_file import write_state
 from sweep.worker import checkpointing, process, tasks
@@ -220,8 +220,8 @@ def test_an_earlier_bound_still_holds(honest: solver.Solution) -> None:
 
 
 def test_a_failed_row_has_no_results(prepared: tasks.Prepared, cells: list[Cell]) -> None:
-    place = Place("host", None, datetime.now(UTC))
-    row = rows.failed(prepared.info, cells[0], place, "why", Status.KILLED)
+    provenance = Provenance("host", None, datetime.now(UTC))
+    row = rows.failed(prepared.info, cells[0], provenance, "why", Status.KILLED)
     assert list(row) == schema.SCHEMA.names
     assert (row["status"], row["error"], row["host"]) == ("killed", "why", "host")
     assert row["seconds"] is row["tree"] is row["gap_exact"] is None
