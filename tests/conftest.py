@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from pyarrow import fs
 
 from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Hypothesis fails an example that takes 200 ms; on a busy machine any may.
+settings.register_profile("treesweep", deadline=None)
+settings.load_profile("treesweep")
 
 LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
 """Files of tests of a minute: who begins with one of them last keeps all others waiting."""

@@ -1,9 +1,8 @@
 """How raw columns are read: categories, numbers, dates.
 
-Every test of a tree reads one raw column in canonical form, so that a tree predicts alike on a
-table from memory, from CSV and from Parquet: a category as in :mod:`solver.features.values`; a
-number or a date is a float64 with NaN where it is missing. What is not the same in the table is not
-the same in canonical form, or the column is refused.
+A tree reads raw columns in canonical form, so that it predicts alike on a table from memory, from
+CSV and from Parquet: a category as in :mod:`solver.features.values`, a number or a date as float64
+with NaN where it is missing. Values that differ stay different, or the column is refused.
 """
 
 from __future__ import annotations
