@@ -102,7 +102,7 @@ def nouns(number: float | Fraction, noun: str) -> str:
     """A noun as it follows a number: ``row`` after 1, else ``rows``, ``classes``, ``leaves``."""
     if number == 1:
         return noun
-    if noun.endswith("f"):
+    if noun.endswith("leaf"):
         return f"{noun[:-1]}ves"
     return f"{noun}es" if noun.endswith(("s", "ch")) else f"{noun}s"
 

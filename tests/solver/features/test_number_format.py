@@ -76,6 +76,7 @@ def test_bounds_are_rounded_down_and_gaps_up(value: float | Fraction, digits: in
         (2, "class", "2 classes"),
         (3, "branch", "3 branches"),
         (2, "leaf", "2 leaves"),
+        (2, "proof", "2 proofs"),
         (1, "leaf", "1 leaf"),
         (Fraction(5, 3), "error", "5/3 errors"),
     ],

@@ -42,7 +42,7 @@ Row = dict[str, Any]
 def divisible() -> Iterator[None]:
     """A solver that says that it can be divided; its parts are made here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Branches, "traits", replace(Branches.capabilities, shards=True))
+        patch.setattr(Branches, "capabilities", replace(Branches.capabilities, shards=True))
         yield
 
 
