@@ -196,6 +196,8 @@ def part(plan: Plan, steps: Sequence[Steps], lams: range, draw: np.random.Genera
         **exact,
         "errors": figures[:, 0],
         "total_weight": weight,
+        "loss": figures[:, 0] / weight,
+        "tolerance": np.zeros(len(block_of)),
         "train_accuracy": 1 - figures[:, 0] / weight,
         "test_accuracy": 1 - figures[:, 4] / n_test,
         "test_errors": figures[:, 4],
@@ -318,7 +320,8 @@ def with_failures(
     lost = [
         "n_features", "n_features_encoded",
         *("objective", "objective_exact", "lower_bound", "lower_bound_exact", "gap", "gap_exact"),
-        *("errors", "total_weight", "train_accuracy", "test_accuracy", "test_errors", "splits"),
+        *("errors", "total_weight", "loss", "tolerance", "train_accuracy", "test_accuracy"),
+        *("test_errors", "splits"),
         *("leaves", "depth", "iterations", "nodes", "seconds", "compile_seconds", "peak_bytes"),
         *("trace", "tree", "extra"),
     ]  # fmt: skip

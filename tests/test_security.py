@@ -90,6 +90,9 @@ def test_no_source_calls_what_runs_text() -> None:
                 assert word not in NO_CALLS, f"{name}, line {node.lineno}: {word}()"
                 assert not (word == "compile" and isinstance(called, ast.Name)), name
                 for given in node.keywords:
+                    # numpy writes pickles unless it is told not to.
+                    if given.arg == "allow_pickle" and ast.unparse(given.value) == "False":
+                        continue
                     assert given.arg not in NO_NAMES | {"shell"}, f"{name}, line {node.lineno}"
             words = getattr(node, "attr", None), getattr(node, "id", None)
             assert not NO_NAMES & {w for w in words if w}, f"{name}: {words}"

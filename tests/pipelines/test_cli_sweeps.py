@@ -211,7 +211,7 @@ def test_verify_says_how_many_planned_tasks_have_failed(
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(plan, store)
         for task, fails, row in zip(plan.tasks(), fates, done, strict=True):
-            place = rows.Place(None, None, rows.now())
+            place = rows.Provenance(None, None, rows.now())
             failure = rows.failed(task.node.info, rowmaker.cell_of(task), place, "it broke")
             if fails is not None:
                 store.add(rows.as_finished([failure if fails else row]))

@@ -159,7 +159,7 @@ class Runner:
         cell = cell_of(task, store.answers.attempts(task.key) + 1)
         node = task.node
         if fails:
-            return rows.failed(node.info, cell, rows.Place(None, None, rows.now()), "it broke")
+            return rows.failed(node.info, cell, rows.Provenance(None, None, rows.now()), "it broke")
         which = (*vars(node.info).values(),)
         if which not in self._prepared:
             dataset = tasks.load(node.reference, node.info.data_hash)

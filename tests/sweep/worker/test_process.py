@@ -74,7 +74,7 @@ def test_what_a_guarded_search_raises_passes_and_its_time_is_over() -> None:
 def test_a_row_lasts_as_long_as_it_took_whatever_the_clock_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = rows.Place("here", None, rows.now())
+    place = rows.Provenance("here", None, rows.now())
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 86_400)
     monkeypatch.setattr(rows, "now", lambda: pytest.fail("the clock is read again"))
