@@ -11,7 +11,7 @@ import click
 from pipelines.cli.app import ExitCode
 from pipelines.cli.interrupts import stop_on_interrupt
 from pipelines.cli.output import count, print_json, print_lines
-from pipelines.cli.problems import (
+from pipelines.cli.problem_options import (
     describe_problem,
     make_request,
     problem_options,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pipelines.report.analysis.checks import failure_groups
 from pipelines.report.analysis.comparison import rank
-from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.analysis.recommendation_record import Answer
 from pipelines.report.analysis.report_data import Material
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import is_regression, test_words, train_words

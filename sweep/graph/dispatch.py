@@ -43,7 +43,7 @@ from sweep.store.store import Store
 from sweep.worker import tasks
 from sweep.worker.current_task import forget_run
 from sweep.worker.process import LEAVING, give_up, request_stop, take_over
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 
 Row = dict[str, Any]
 

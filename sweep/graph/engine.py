@@ -33,7 +33,7 @@ from sweep.store.plan_file import survey
 from sweep.store.store import Store
 from sweep.worker import tasks
 from sweep.worker.process import name_run
-from sweep.worker.run import GRACE, LARGEST_STATE, Run
+from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
 
 CHECKPOINT_SECONDS = 30.0
 

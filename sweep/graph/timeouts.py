@@ -41,7 +41,7 @@ class Overdue:
     ----------
     client : Client
     grace : float
-        See :class:`sweep.worker.run.Run`.
+        See :class:`sweep.worker.run_settings.Run`.
     """
 
     def __init__(self, client: Client, grace: float) -> None:

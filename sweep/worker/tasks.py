@@ -45,7 +45,7 @@ from sweep.worker.checkpointing import Keeper
 from sweep.worker.current_task import BLACK_BOX
 from sweep.worker.encode import encode
 from sweep.worker.process import GUARD, is_stopped
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 from sweep.worker.transfer_files import SHELF
 
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ from sweep.plan.plan import Plan, make_plan
 from sweep.rows.rows import Cell
 from sweep.spec.spec import parse_spec
 from sweep.worker import tasks
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 from tests.contract.judge import Claim
 from tests.contract.oracle import Oracle
 from tests.contract.tables import Question, Table, exact_lambda

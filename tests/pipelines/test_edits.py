@@ -28,7 +28,7 @@ from sweep.store.status import sweep_status
 from sweep.store.store import Store
 from sweep.verify.verify import verify_sweep
 from sweep.worker import tasks
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 from tests.sweep.rowmaker import cell_of
 
 VARYING = [

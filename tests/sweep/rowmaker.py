@@ -12,7 +12,7 @@ from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.worker import tasks
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 
 SPEC = """\
 name: small

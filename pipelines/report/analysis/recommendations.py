@@ -12,7 +12,12 @@ import pandas as pd
 
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.paths import Path, complete
-from pipelines.report.analysis.recommendation import Answer, lam_words, leaves_words, splits_words
+from pipelines.report.analysis.recommendation_record import (
+    Answer,
+    lam_words,
+    leaves_words,
+    splits_words,
+)
 from pipelines.report.analysis.training_only import by_training
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, is_tested, rmse, slack, test_words

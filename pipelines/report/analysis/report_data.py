@@ -8,7 +8,7 @@ import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
 from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.analysis.recommendation_record import Answer
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
 from pipelines.report.data.results import Results

@@ -11,7 +11,12 @@ import pandas as pd
 from pipelines.report.analysis.comparison import encoding_facts
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation import Answer, lam_words, leaves_words, splits_words
+from pipelines.report.analysis.recommendation_record import (
+    Answer,
+    lam_words,
+    leaves_words,
+    splits_words,
+)
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, train_sentence
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.analysis.recommendation_record import Answer
 from pipelines.report.data.metrics import COLUMNS
 from pipelines.report.data.path_steps import Stairs
 from pipelines.report.data.results import Results

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation import splits_words
+from pipelines.report.analysis.recommendation_record import splits_words
 from pipelines.report.analysis.tree_changes import Change, find_change
 from pipelines.report.charts.figures import Album
 from pipelines.report.data import formats

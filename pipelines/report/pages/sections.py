@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pipelines.report.analysis.comparison import encoding_facts
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.analysis.recommendation_record import Answer
 from pipelines.report.analysis.report_data import MOST_POINTS, Material
 from pipelines.report.charts.charts import dataset_chart, path_chart
 from pipelines.report.charts.exact_path import exact_chart

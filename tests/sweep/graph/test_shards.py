@@ -24,7 +24,7 @@ from sweep.store import store as stores
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 from sweep.worker import tasks
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 
 SPEC = """
 name: shards

@@ -25,7 +25,7 @@ from sweep.store.state_file import read_state, write_state
 from sweep.worker import checkpointing, transfer_files
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.process import give_up
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 from sweep.worker.transfer_files import Shelf
 
 ADDRESS = "tcp://127.0.0.1:1"

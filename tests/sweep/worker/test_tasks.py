@@ -25,7 +25,7 @@ from sweep.rows.rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.store.state_file import write_state
 from sweep.worker import checkpointing, process, tasks
-from sweep.worker.run import Run
+from sweep.worker.run_settings import Run
 from sweep.worker.transfer_files import Shelf
 
 SPEC = """

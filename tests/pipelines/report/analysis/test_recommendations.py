@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.analysis.recommendation import Answer
+from pipelines.report.analysis.recommendation_record import Answer
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather
 from tests.pipelines.report.frames import (
