@@ -8,6 +8,7 @@ WHERE is a number of workers here, a scheduler's address or a cluster.yaml.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
 import json
 import sys
@@ -38,6 +39,7 @@ class Told(Silent):
 
 
 def main() -> int:
+    faulthandler.dump_traceback_later(100)  # where it hangs, if it does
     command, spec, out, where, seconds, largest, grace = sys.argv[1:]
     if where.isdigit():
         cluster: Cluster = Local(workers=int(where))

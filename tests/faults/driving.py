@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import pandas as pd
 import psutil
+import pytest
 
 from sweep.store.results import read_results
 
@@ -80,7 +81,13 @@ class Drive:
     def finish(self, command: str, spec: str | None = None, timeout: float = 120) -> dict[str, int]:
         """Run to the end; the outcome and the exit code."""
         with self.start(command, spec) as process:
-            out, err = process.communicate(timeout=timeout)
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                for each in (*children(process), process):
+                    each.kill()
+                out, err = process.communicate(timeout=20)
+                pytest.fail(f"not ended after {timeout:g} s\n{out[-2000:]}\n{err[-8000:]}")
         lines = [line for line in out.splitlines() if line.startswith("outcome ")]
         assert lines, err
         return {**json.loads(lines[-1].removeprefix("outcome ")), "code": process.returncode}
