@@ -36,7 +36,7 @@ import solver
 from benchmarks.harness import choose_core
 from benchmarks.published import published_rows
 from solver.osdt.engine import BOUNDS
-from solver.osdt.scheduling import POLICIES
+from solver.osdt.scheduling_policies import POLICIES
 
 LAM = "0.005"
 OURS = ("dominance", "two_steps")

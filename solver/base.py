@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError, UnsupportedError
 from solver.features.number_format import count
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.weights import least_weight
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.series import Series, Solve
 from solver.shards import Shard
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
@@ -242,7 +242,7 @@ class Solver(ABC):
         """Do the work; everything is checked."""
 
     def series(self, problem: Problem) -> Solve:
-        """What solves the problem at one λ after the other, see :class:`solver.series.Series`.
+        """Solves the problem at one λ after the other, see :class:`solver.lambda_series.Series`.
 
         A solver overrides it where one solve can learn from those before it.
         """

@@ -23,7 +23,7 @@ LAYERS = (
     "solver.problem",
     "solver.solution solver.kernels solver.verify",
     "solver.shards solver.monitor solver.options",
-    "solver.series",
+    "solver.lambda_series",
     "solver.base",
     "solver.engine solver.path",
     "solver.baselines",

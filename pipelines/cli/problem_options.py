@@ -28,7 +28,7 @@ _NO_OPTION = re.compile(
     rf"columns: \{{{_SCALAR}: \{{kind: number, missing: \[{_SCALAR}\]\}}\}} or "
 )
 _ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
-"""How remedies are written, see :func:`solver.features.values.remedy`."""
+"""How remedies are written, see :func:`solver.features.category_values.remedy`."""
 
 
 def _check_separator(

@@ -19,12 +19,12 @@ from solver.engine.driver import Engine, Search
 from solver.engine.greedy import GREEDY
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError, StateError
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.series import Series, Solve
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 from solver.verify.certificate import Certificate, Claim
@@ -215,7 +215,7 @@ class _CarryingSeries(Series):
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See :meth:`solver.series.Series.restore`."""
+        """See :meth:`solver.lambda_series.Series.restore`."""
         if not {_LAM, _COST_SCALE, _CONSTRAINTS} <= set(state):
             super().restore(state)
             return

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from solver.encodings.base import Encoder, Encoding, EncodingOption
 from solver.encodings.categories import (
     indicator,
     indicators,
@@ -22,6 +21,7 @@ from solver.encodings.categories import (
     indicators_but_last,
     multiway,
 )
+from solver.encodings.encoder import Encoder, Encoding, EncodingOption
 from solver.encodings.mdlp import mdlp_cuts
 from solver.encodings.thresholds import (
     Distribution,
@@ -31,10 +31,10 @@ from solver.encodings.thresholds import (
     threshold_tests,
 )
 from solver.errors import InputError, UnsupportedError
+from solver.features.category_values import override, sort_categories
 from solver.features.columns import ColumnSpec, Override, infer_columns, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ordered_values import Scale
-from solver.features.values import override, sort_categories
 from solver.objective.weights import WholeWeights
 
 __all__ = [

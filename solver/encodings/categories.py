@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from solver.features.category_values import Category
 from solver.features.node_tests import CategoryTest
-from solver.features.values import Category
 
 
 def multiway(column: str, values: Sequence[Category]) -> list[CategoryTest]:

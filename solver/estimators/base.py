@@ -20,9 +20,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
 from solver.errors import InputError
+from solver.features.category_values import array_of
 from solver.features.columns import ColumnSpec, Override
 from solver.features.number_format import at_least, count
-from solver.features.values import array_of
 from solver.limits import Limits
 from solver.objective.exact import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from solver.estimators.tasks import SparseTreeClassifier
+from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.columns import Override
 
 

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, ClassVar
 
 from solver.errors import InputError
-from solver.estimators.tasks import SparseTreeClassifier
+from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.columns import Override
 from solver.osdt.engine import BOUNDS
 

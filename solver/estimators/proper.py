@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from solver.errors import InputError
-from solver.estimators.tasks import SparseTreeClassifier
+from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.columns import Override
 
 

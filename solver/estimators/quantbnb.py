@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from solver.estimators.base import SparseTree
-from solver.estimators.tasks import SparseTreeClassifier, SparseTreeRegressor
+from solver.estimators.classifier_and_regressor import SparseTreeClassifier, SparseTreeRegressor
 from solver.features.columns import Override
 
 

@@ -1,8 +1,8 @@
 """How raw columns are read: categories, numbers, dates.
 
 A tree reads raw columns in canonical form, so that it predicts alike on a table from memory, from
-CSV and from Parquet: a category as in :mod:`solver.features.values`, a number or a date as float64
-with NaN where it is missing. Values that differ stay different, or the column is refused.
+CSV and from Parquet: a category as in :mod:`solver.features.category_values`, a number or a date
+as float64 with NaN where it is missing. Different values stay different, or the column is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.unicode import check_storable
-from solver.features.values import (
+from solver.features.category_values import (
     MOMENT,
     Category,
     ambiguous_texts,
@@ -39,6 +38,7 @@ from solver.features.values import (
     widened,
     written,
 )
+from solver.features.unicode import check_storable
 
 KINDS = ("category", "number", "date")
 VALUES = ("any", "text", "number", "boolean", "date", "mixed")

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.features.category_values import FEATURE, Category, key_of, show_column, show_value
 from solver.features.number_format import in_full, moment_in_full
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest, SurfaceTest
-from solver.features.values import FEATURE, Category, key_of, show_column, show_value
 
 _LAST_MOMENT = 2.0**62
 """In seconds; what numpy can write as a date, and much more than people do."""

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.features.category_values import CONDITION, FEATURE, show_column
 from solver.features.number_format import in_full
-from solver.features.values import CONDITION, FEATURE, show_column
 
 _DIGITS, _POWERS = "0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SIGNS = (*CONDITION, *FEATURE, *"·+−", *_POWERS)

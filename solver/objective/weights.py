@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
-from solver.features.values import refuse_masked
+from solver.features.category_values import refuse_masked
 
 LARGEST_ERROR = Fraction(1, 2 * 10**6)
 """Weights are refused if rounding them changes the loss of some tree by more."""

@@ -15,7 +15,7 @@ from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.objective.exact import INFINITE, CostScale
 from solver.osdt import kernels
-from solver.osdt.scheduling import POLICIES
+from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.state import (
     BEST,
     BEST_EVALUATED,

@@ -9,7 +9,7 @@ from solver.kernels.jit import inlined, kernel, outlined
 from solver.objective.exact import INFINITE
 from solver.osdt.bounds import too_dear
 from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of
-from solver.osdt.scheduling import priority
+from solver.osdt.scheduling_policies import priority
 from solver.osdt.state import (
     BASE,
     BEST,

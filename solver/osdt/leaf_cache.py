@@ -16,7 +16,7 @@ from solver.osdt.bounds import (
     must_stay,
     too_dear,
 )
-from solver.osdt.scheduling import impurity_of
+from solver.osdt.scheduling_policies import impurity_of
 from solver.osdt.state import (
     BEST,
     BY_ACCURACY,

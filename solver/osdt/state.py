@@ -28,7 +28,7 @@ class Params(NamedTuple):
     bucket : int
         Width of the classes of lower bounds that the queue is counted by.
     policy : int
-        Number of the scheduling policy in :data:`solver.osdt.scheduling.POLICIES`.
+        Number of the scheduling policy in :data:`solver.osdt.scheduling_policies.POLICIES`.
     hierarchical, lookahead, ... : bool
         The bounds, one switch each: see :mod:`solver.osdt.bounds`.
     """

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError, StateError
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import neighbours, objective
@@ -25,7 +26,6 @@ from solver.path.envelope import Envelope, Line, Point, best_lines
 from solver.path.path import Path, Step
 from solver.path.solve_log import PathLog, read_log
 from solver.problem.problem import Problem
-from solver.series import Series, Solve
 from solver.solution import Solution, Status
 from solver.trees.pruning import Pruned, prunings
 

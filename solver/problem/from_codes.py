@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
+from solver.features.category_values import Category, refuse_masked
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Scale
-from solver.features.values import Category, refuse_masked
 from solver.problem.target import check_classes, read_target_array
 from solver.trees.tree import TaskType
 

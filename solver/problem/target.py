@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.features.category_values import array_of, as_category, key_of, kind_of, sort_categories
 from solver.features.columns import ColumnSpec, is_missing, raw_kinds
 from solver.features.number_format import count
-from solver.features.values import array_of, as_category, key_of, kind_of, sort_categories
 from solver.objective.squared_error import check_targets
 
 MISSING, UNKNOWN = -1, -2

@@ -1,7 +1,7 @@
 """Quant-BnB: branch and bound over intervals of thresholds.
 
-Here: the solver for classification on numbers, its kernels and sorted tables.
-Not here: regression (``regression``) and the published algorithm (``paper``).
+Here: the solver, and a package each for classification, regression and the published algorithm.
+Not here: encodings that cut numbers beforehand (``solver.encodings``).
 """
 
 from solver.quantbnb.solver import QuantBnB

@@ -18,12 +18,12 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.quantbnb.engine import QuantEngine
-from solver.quantbnb.greedy import GREEDY
+from solver.quantbnb.classification.engine import QuantEngine
+from solver.quantbnb.classification.greedy import GREEDY
 from solver.quantbnb.ordered_features import Columns
 from solver.quantbnb.paper.engine import PaperEngine
-from solver.quantbnb.paper.layout import BOUNDS
 from solver.quantbnb.paper.setup import begin
+from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
 from solver.quantbnb.regression.greedy import GREEDY_SQUARES
 from solver.solution import Solution

@@ -14,10 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.features.category_values import Category
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.values import Category
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 

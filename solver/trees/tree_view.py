@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from solver.features.category_values import OUTCOME, show_column, show_value
 from solver.features.node_tests import CategoryTest, NodeTest
 from solver.features.number_format import measured, nouns, significant, telling
 from solver.features.oblique_tests import SurfaceTest
-from solver.features.values import OUTCOME, show_column, show_value
 from solver.trees.tree import Node, Tree
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
-from solver.features.values import override
+from solver.features.category_values import override
 from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
 from sweep.datasets.files import read_file
 from sweep.datasets.openml import cache_directory, read_openml

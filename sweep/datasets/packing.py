@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from solver.errors import InputError, one_line
+from solver.features.category_values import widened
 from solver.features.columns import ColumnSpec
-from solver.features.values import widened
 from sweep.datasets.table import Dataset
 
 _VERSION = 1

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.encodings.base import MAX_CELLS
+from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
+from solver.features.category_values import Category, widened
 from solver.features.columns import ColumnSpec, check_overrides, infer_columns, text_names
-from solver.features.values import Category, widened
 from solver.problem.target import read_labels, read_targets
 from solver.trees.tree import TaskType
 from sweep.datasets.files import guess_separator

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.features.values import GAPS, is_exact, merged_numbers, written
+from solver.features.category_values import GAPS, is_exact, merged_numbers, written
 
 _LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS, Encoder, fit_encoder
-from solver.encodings.base import MAX_CELLS
+from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.shards import Shard

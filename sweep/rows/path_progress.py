@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from solver.errors import InputError, StateError
+from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import Errors, objective
 from solver.path.path import Path
 from solver.path.path_search import PathSearch, find_path
 from solver.problem.problem import Problem
-from solver.series import Series, Solve
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from solver.verify.scorer import score
@@ -145,7 +145,7 @@ class ResumedSeries(Series):
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The best tree at a λ, see :class:`solver.series.Solve`."""
+        """The best tree at a λ, see :class:`solver.lambda_series.Solve`."""
         if self.carries(limits):
             solution = self.solve(lam, limits, initial_tree, monitor)
         elif lam in self._proven:
@@ -160,15 +160,15 @@ class ResumedSeries(Series):
         return solution
 
     def carries(self, limits: Limits) -> bool:
-        """See :meth:`solver.series.Series.carries`."""
+        """See :meth:`solver.lambda_series.Series.carries`."""
         return isinstance(self.solve, Series) and self.solve.carries(limits)
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """See :meth:`solver.series.Series.state`."""
+        """See :meth:`solver.lambda_series.Series.state`."""
         return self.solve.state() if isinstance(self.solve, Series) else None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See :meth:`solver.series.Series.restore`."""
+        """See :meth:`solver.lambda_series.Series.restore`."""
         if not isinstance(self.solve, Series):
             raise StateError("this solver's path cannot go on from a state")
         self.solve.restore(state)

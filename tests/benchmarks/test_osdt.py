@@ -13,7 +13,7 @@ import pytest
 import solver
 from benchmarks import osdt
 from solver.osdt.engine import BOUNDS
-from solver.osdt.scheduling import POLICIES
+from solver.osdt.scheduling_policies import POLICIES
 
 BALANCE = "balance-scale-f (L, R)"
 

@@ -16,8 +16,8 @@ import pytest
 
 import solver
 from solver.branches import Branches
+from solver.lambda_series import Series
 from solver.path.path_search import find_path
-from solver.series import Series
 from sweep.datasets import load_dataset
 from sweep.store.results import read_results
 from sweep.store.state_file import read_about

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from solver import InputError, Limits, Path, Problem, Status, get_solver, regularization_path
 from solver.errors import StateError
+from solver.lambda_series import Series
 from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
-from solver.series import Series
 from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 State = dict[str, NDArray[Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.branches.paper.bit_vectors import Layout
 from solver.branches.paper.bounds import child_bounds, first_bounds, refresh, settle, share_out
-from solver.branches.paper.counting import count_children, pack, weigh
+from solver.branches.paper.class_counts import count_children, pack, weigh
 from solver.branches.paper.memo import insert_literal, link, remove_literal
 from solver.branches.paper.state import (
     ACTIONS,

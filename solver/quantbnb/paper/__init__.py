@@ -1,5 +1,5 @@
 """Quant-BnB as its paper has it: boxes of trees, bounded and narrowed by quantiles.
 
 Here: mode ``paper``.
-Not here: the faster search of mode ``fast`` (``solver.quantbnb.kernels``).
+Not here: the faster search of mode ``fast`` (``solver.quantbnb.classification``).
 """

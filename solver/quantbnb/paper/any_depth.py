@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.layout import Boxes, Costs, Ints, all_boxes, joined, spaced
 from solver.quantbnb.paper.narrowing import least_after, narrowed, pruned
 from solver.quantbnb.paper.shallow import Found, Report, ShallowSearch, Work, unheard
+from solver.quantbnb.paper.state import Boxes, Costs, Ints, all_boxes, joined, spaced
 
 
 class Wide(NamedTuple):

@@ -15,7 +15,8 @@ from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale, SquaredCostScale
 from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.any_depth import PaperSearch
-from solver.quantbnb.paper.layout import (
+from solver.quantbnb.paper.shallow import Found
+from solver.quantbnb.paper.state import (
     BOUNDS,
     BOXES,
     ITERATIONS,
@@ -26,8 +27,7 @@ from solver.quantbnb.paper.layout import (
     all_boxes,
     new_answers,
 )
-from solver.quantbnb.paper.shallow import Found
-from solver.quantbnb.paper.trees import Priced, priced
+from solver.quantbnb.paper.tree_cost import Priced, priced
 from solver.trees.tree import Shape
 
 _EXACT = 2**53
@@ -50,7 +50,7 @@ class PaperEngine(Engine):
     min_leaf : int
         Smallest weight of a leaf.
     bound : str
-        The lower bound, one of :data:`solver.quantbnb.paper.layout.BOUNDS`.
+        The lower bound, one of :data:`solver.quantbnb.paper.state.BOUNDS`.
     pieces : int
         The paper's ``s``, at least 2.
     initial_tree : Shape, optional

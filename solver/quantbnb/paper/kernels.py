@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from solver.kernels.jit import inlined, kernel
-from solver.quantbnb.paper.layout import (
+from solver.quantbnb.paper.state import (
     BOXES,
     EFFORT,
     ITERATIONS,

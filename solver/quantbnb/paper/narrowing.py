@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from solver.quantbnb.paper.layout import Answers, Boxes, Costs, Flags, spaced
+from solver.quantbnb.paper.state import Answers, Boxes, Costs, Flags, spaced
 
 
 def narrowed(

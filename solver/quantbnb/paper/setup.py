@@ -10,9 +10,9 @@ import numpy as np
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
 from solver.problem.problem import Problem
-from solver.quantbnb.greedy import greedy_tree
+from solver.quantbnb.classification.greedy import greedy_tree
 from solver.quantbnb.paper.engine import PaperEngine
-from solver.quantbnb.paper.layout import tabulate_classes, tabulate_squares
+from solver.quantbnb.paper.state import tabulate_classes, tabulate_squares
 from solver.trees.tree import Shape
 
 
@@ -29,7 +29,7 @@ def begin(
     constraints : TreeConstraints
     limits : Limits
     bound : str
-        One of :data:`solver.quantbnb.paper.layout.BOUNDS`.
+        One of :data:`solver.quantbnb.paper.state.BOUNDS`.
 
     Raises
     ------

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.layout import (
+from solver.quantbnb.paper.narrowing import least_after, narrowed
+from solver.quantbnb.paper.state import (
     EFFORT,
     ITERATIONS,
     Answers,
@@ -24,7 +25,6 @@ from solver.quantbnb.paper.layout import (
     new_answers,
     new_scratch,
 )
-from solver.quantbnb.paper.narrowing import least_after, narrowed
 from solver.trees.tree import Shape
 
 _CHUNK_BYTES = 2**22

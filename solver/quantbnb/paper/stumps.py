@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from solver.kernels.jit import inlined, outlined
-from solver.quantbnb.paper.layout import Ints, Params, Scratch, Table
+from solver.quantbnb.paper.state import Ints, Params, Scratch, Table
 
 
 @inlined

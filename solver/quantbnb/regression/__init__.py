@@ -1,5 +1,5 @@
 """Optimal regression trees on numbers: the search for the least squared error.
 
 Here: its kernels, bounds and exact target scaling.
-Not here: classification (``solver.quantbnb``).
+Not here: classification (``solver.quantbnb.classification``).
 """

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.encodings import ENCODINGS, Encoder, fit_columns, fit_encoder, get_encoding
-from solver.encodings import base as encodings_base
+from solver.encodings import encoder as encodings_base
 from solver.errors import InputError, UnsupportedError
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import parse_test

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import solver
 from solver import InputError, Problem, Status
 from solver.estimators import BranchesClassifier, OSDTClassifier
-from solver.estimators.tasks import SparseTreeClassifier
+from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.osdt.engine import BOUNDS
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)

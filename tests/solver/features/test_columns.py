@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.errors import InputError
+from solver.features.category_values import sort_categories, values_of
 from solver.features.columns import VALUES, ColumnSpec, infer_columns, text_names
-from solver.features.values import sort_categories, values_of
 
 
 def kinds(frame: pd.DataFrame, **more) -> dict[str, str]:

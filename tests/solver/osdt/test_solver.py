@@ -17,7 +17,7 @@ from solver.monitor import Monitor
 from solver.objective.exact import CostScale
 from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
-from solver.osdt.scheduling import POLICIES
+from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.solver import Osdt
 from tests.strategies import Table, binary_tables, cost_scale, structural_limits
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import solver
 from solver import InputError, Limits, Path, Problem, Status, UnsupportedError, get_solver
+from solver.lambda_series import Solve
 from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
-from solver.series import Solve
 from solver.verify.scorer import score
 from tests import naive
 from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.layout import (
+from solver.quantbnb.paper.narrowing import narrowed
+from solver.quantbnb.paper.state import (
     BOUNDS,
     Boxes,
     Params,
@@ -20,7 +21,6 @@ from solver.quantbnb.paper.layout import (
     tabulate_classes,
     tabulate_squares,
 )
-from solver.quantbnb.paper.narrowing import narrowed
 
 THOROUGH = settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)

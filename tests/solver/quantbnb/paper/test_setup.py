@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Status, get_solver, regularization_path
 from solver.quantbnb import QuantBnB
-from solver.quantbnb.paper.layout import BOUNDS
+from solver.quantbnb.paper.state import BOUNDS
 from solver.verify.scorer import score
 from tests.solver.test_catalogue import check_against_oracle, check_solution
 from tests.strategies import cost_scale, ordered_tables, structural_limits, tables

@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from solver.errors import InputError
 from solver.estimators.base import SparseTree
+from solver.features.category_values import array_of, key_of
 from solver.features.columns import is_missing
 from solver.features.number_format import count
-from solver.features.values import array_of, key_of
 from solver.problem.target import read_labels, read_target_array
 from solver.trees.tree import TaskType
 

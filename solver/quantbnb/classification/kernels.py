@@ -30,7 +30,7 @@ from __future__ import annotations
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import inlined, kernel, outlined
 from solver.objective.exact import INFINITE
-from solver.quantbnb.state import (
+from solver.quantbnb.classification.state import (
     AT,
     BOUND,
     CAP,
@@ -61,7 +61,7 @@ from solver.quantbnb.state import (
     Sweep,
     Table,
 )
-from solver.quantbnb.stumps import code_holding, divide, evaluate, weight_below
+from solver.quantbnb.classification.stumps import code_holding, divide, evaluate, weight_below
 
 POINT, EMPTY, NOTHING = range(3)
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
-from solver.quantbnb.simd import BLOCK, GROUP, refine, sweep, word_below
-from solver.quantbnb.state import Params, Part, Sweep, Table
+from solver.quantbnb.classification.simd import BLOCK, GROUP, refine, sweep, word_below
+from solver.quantbnb.classification.state import Params, Part, Sweep, Table
 
 ALL = np.uint64(2**64 - 1)
 LOW = np.uint64(63)

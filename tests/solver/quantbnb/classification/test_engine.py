@@ -17,8 +17,8 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN
 from solver.objective.exact import CostScale
-from solver.quantbnb import engine as module
-from solver.quantbnb.engine import QuantEngine
+from solver.quantbnb.classification import engine as module
+from solver.quantbnb.classification.engine import QuantEngine
 from solver.trees.tree import Shape
 from tests.naive import least_numeric_cost
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.quantbnb.paper.layout import Table
+from solver.quantbnb.paper.state import Table
 from solver.trees.tree import Shape
 
 

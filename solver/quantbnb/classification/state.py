@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
-from solver.quantbnb.simd import BLOCK, GROUP
+from solver.quantbnb.classification.simd import BLOCK, GROUP
 
 
 class Table(NamedTuple):
@@ -66,7 +66,7 @@ class Part(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Scratch of :func:`solver.quantbnb.stumps.evaluate`."""
+    """Scratch of :func:`solver.quantbnb.classification.stumps.evaluate`."""
 
     words: Words  # (blocks,)
     totals: Ints  # (2 · classes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solver.quantbnb.paper.layout import Table, tabulate_classes, tabulate_squares
-from solver.quantbnb.paper.trees import priced
+from solver.quantbnb.paper.state import Table, tabulate_classes, tabulate_squares
+from solver.quantbnb.paper.tree_cost import priced
 
 FIRST_CUT = np.array([0, 3])  # four codes, then two
 CODES = np.array([[0, 0], [1, 1], [2, 0], [3, 1]], np.int32)

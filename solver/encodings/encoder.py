@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from solver.encodings.thresholds import Distribution
 from solver.errors import InputError
+from solver.features.category_values import Category, show_value
 from solver.features.columns import FEW_VALUES, ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ordered_values import Scale
-from solver.features.values import Category, show_value
 
 MAX_CELLS = 2**30
 """Largest matrix, rows × features, that is made (4 GiB)."""

@@ -16,8 +16,8 @@ from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
-from solver.quantbnb import kernels, sorted_table
-from solver.quantbnb.state import (
+from solver.quantbnb.classification import kernels, sorted_table
+from solver.quantbnb.classification.state import (
     BOUND,
     CHILD,
     DEPTH,

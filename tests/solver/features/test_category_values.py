@@ -13,7 +13,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from solver.features.values import (
+from solver.features.category_values import (
     as_category,
     is_exact,
     key_of,

@@ -13,8 +13,8 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
-from solver.quantbnb import greedy
-from solver.quantbnb.greedy import greedy_tree
+from solver.quantbnb.classification import greedy
+from solver.quantbnb.classification.greedy import greedy_tree
 from solver.trees.tree import Tree
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints
 from solver.kernels.jit import kernel
-from solver.quantbnb.simd import BLOCK
-from solver.quantbnb.state import Part, Table, padded_length
+from solver.quantbnb.classification.simd import BLOCK
+from solver.quantbnb.classification.state import Part, Table, padded_length
 
 _LARGEST_SHORT = 2**15 - 2
 
