@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from solver.features.number_format import count
-from solver.trees.tree import Tree
 from solver.trees.tree_view import (
     BEND,
     BOX,
     LINE_HEIGHT,
     Box,
+    TreeSource,
     TreeView,
     fold_terms,
     layout,
@@ -40,12 +40,12 @@ QUESTION_FILL, QUESTION_LINE, LINE, INK, FAINT = (
 )
 
 
-def export_text(tree: Tree, *, merge: bool = False) -> str:
+def export_text(tree: TreeSource, *, merge: bool = False) -> str:
     """The tree as nested rules, one line an answer.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree, Solution, Step or fitted estimator
     merge : bool
         Show the leaves of one multiway split that predict the same class as one line.
 
@@ -96,7 +96,7 @@ def _wrapped(line: str, depth: int) -> str:
     return "\n".join(lines)
 
 
-def export_dot(tree: Tree, *, merge: bool = False) -> str:
+def export_dot(tree: TreeSource, *, merge: bool = False) -> str:
     """The tree in the DOT language of Graphviz; parameters as in :func:`export_text`."""
     lines = [
         "digraph tree {",
@@ -139,7 +139,7 @@ def _border(node: TreeView) -> str:
     return CLASS_COLOURS[place % len(CLASS_COLOURS)]
 
 
-def export_svg(tree: Tree, *, merge: bool = False, title: str = "Decision tree") -> str:
+def export_svg(tree: TreeSource, *, merge: bool = False, title: str = "Decision tree") -> str:
     """The tree as an SVG picture that stands alone or goes into an HTML page.
 
     It holds no ids, scripts, styles or links, so any number of them fit into one page. Names are
@@ -147,7 +147,7 @@ def export_svg(tree: Tree, *, merge: bool = False, title: str = "Decision tree")
 
     Parameters
     ----------
-    tree : Tree
+    tree : as in :func:`export_text`
     merge : bool
         Show the leaves of one multiway split that predict the same class as one outcome.
     title : str
@@ -212,12 +212,12 @@ def _tooltip(node: TreeView) -> str:
     return f"{node.condition}: {says} ({node.outcome}{merged})".removeprefix(": ")
 
 
-def plot_tree(tree: Tree, *, ax: Axes | None = None, merge: bool = False) -> Figure:
+def plot_tree(tree: TreeSource, *, ax: Axes | None = None, merge: bool = False) -> Figure:
     """Draw the tree with matplotlib.
 
     Parameters
     ----------
-    tree : Tree
+    tree : as in :func:`export_text`
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of fitting size, without pyplot.
     merge : bool

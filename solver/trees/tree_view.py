@@ -9,13 +9,32 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from solver.errors import InputError
 from solver.features.category_values import OUTCOME, show_column, show_value
 from solver.features.node_tests import CategoryTest, NodeTest
 from solver.features.number_format import measured, nouns, significant, telling
 from solver.features.oblique_tests import SurfaceTest
 from solver.trees.tree import Node, Tree
+
+
+class HasTree(Protocol):
+    """A solution, or a step of a λ-path."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+
+class FittedEstimator(Protocol):
+    """A fitted scikit-learn estimator."""
+
+    @property
+    def tree_(self) -> Tree: ...
+
+
+TreeSource: TypeAlias = Tree | HasTree | FittedEstimator
+"""What a tree is shown of: the tree itself, or what holds one."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +109,35 @@ class TreeView:
         return f"{rows}, {self.wrong:,} wrong"
 
 
-def tree_view(tree: Tree, *, merge: bool = False) -> TreeView:
+def tree_of(source: TreeSource) -> Tree:
+    """The tree of a fitted estimator, a solution or a step of a path; a tree is its own.
+
+    Raises
+    ------
+    InputError
+        If there is no tree in it, e.g. in an estimator before ``fit``.
+    """
+    found: Any = source
+    if not isinstance(source, Tree):
+        found = getattr(source, "tree_", None) or getattr(source, "tree", None)
+    if not isinstance(found, Tree):
+        raise InputError(
+            f"there is no tree in {type(source).__name__}",
+            "give a tree, a solution or a fitted estimator",
+        )
+    return found
+
+
+def tree_view(source: TreeSource, *, merge: bool = False) -> TreeView:
     """Put a tree in words.
 
     Parameters
     ----------
-    tree : Tree
+    source : Tree, Solution, Step or fitted estimator
     merge : bool
         Show the leaves of one multiway split that predict the same class as one outcome.
     """
+    tree = tree_of(source)
     foretell = _numbers(tree) if tree.outputs else _label(tree)
 
     def build(position: int, condition: str, answer: str) -> TreeView:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from solver.catalogue import regularization_path, solve
+from solver.errors import InputError
+from solver.estimators import BranchesClassifier
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
@@ -303,3 +306,30 @@ def test_a_rounded_spread_has_no_unit_of_weights() -> None:
     problem = Problem.from_codes(rows, targets, weights=[0.5] * 4, **task)
     text = export_text(problem.grow((0, (-1, -1))))
     assert text == "x0 = 0: 2.00 (weight 1, ± 1.00)\nx0 = 1: 5.00 (weight 1)"
+
+
+@pytest.mark.parametrize("export", [export_text, export_dot, export_svg])
+def test_estimators_solutions_and_steps_are_shown_as_their_tree(export: Any) -> None:
+    codes, target = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]
+    problem = Problem.from_codes(codes, target)
+    solution, path = solve(problem, "0.05"), regularization_path(problem, "0.05")
+    assert export(solution) == export(solution.tree)
+    assert export(path.steps[0]) == export(path.steps[0].tree)
+    model = BranchesClassifier(lam=0.05).fit(codes, target)
+    assert export(model) == export(model.tree_)
+    assert "x0" in export(model)
+
+
+def test_figures_of_an_estimator_and_a_solution() -> None:
+    codes, target = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]
+    solution = solve(Problem.from_codes(codes, target), "0.05")
+    for source in (solution, BranchesClassifier(lam=0.05).fit(codes, target)):
+        words = [text.get_text() for text in plot_tree(source).axes[0].texts]
+        assert {"x0", "x1"} <= set(words)
+
+
+@pytest.mark.parametrize("export", [export_text, export_dot, export_svg, plot_tree])
+@pytest.mark.parametrize("source", [BranchesClassifier(), "x0 = 0: 0", None])
+def test_refuses_what_has_no_tree(export: Any, source: Any) -> None:
+    with pytest.raises(InputError, match=r"there is no tree in \w+; give a tree, a solution or a"):
+        export(source)
