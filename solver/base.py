@@ -26,7 +26,7 @@ from solver.trees.tree import TaskType, Tree
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a solver can work on, so that an impossible cell is refused before anything runs.
+    """What a solver can work on; an impossible cell is refused before anything runs.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class Capabilities:
         Kinds of encoded features. "categorical" includes multiway splits.
     max_classes : int or None
     limits : frozenset of str
-        Names of the structural limits (depth, splits, min_leaf_size) it honours.
+        The structural limits (depth, splits, min_leaf_size) that it honours.
     needs : frozenset of str
-        Those of them without which it cannot begin.
+        The structural limits that it cannot do without.
     proves : bool
         Whether it proves a lower bound.
     resumes : bool
-        Whether it can go on from a state.
+        Whether it can continue from a state.
     tasks : frozenset of {"classification", "regression"}
     shards : bool
-        Whether one solve can be done in parts, see :meth:`Solver.part`.
+        Whether one solve can be split into shards, see :meth:`Solver.part`.
     """
 
     features: frozenset[str]
@@ -60,7 +60,7 @@ STRUCTURAL_LIMITS = ("depth", "splits", "min_leaf_size")
 
 
 class Solver(ABC):
-    """Base of all solvers.
+    """Base class of all solvers.
 
     A subclass names itself, declares its capabilities and options, and implements ``_solve``.
     """
@@ -81,17 +81,16 @@ class Solver(ABC):
         self.settings = self.check_options(options)
 
     def part(self, shard: Shard) -> Self:
-        """The same solver for one part of a solve.
+        """The same solver for one shard of a solve.
 
-        Its solution is the best tree of the part, or ``initial_tree`` if that is better: then the
-        part need not look further. The bound is that of the part. All parts of a
-        solve together are its answer, see :func:`solver.shards.merge`: the same tree for any
-        number of parts.
+        Its solution is the best tree of the shard, or ``initial_tree`` if that is better. Its bound
+        holds for the shard only. :func:`solver.shards.merge` makes the solution of the whole solve
+        from those of all shards: the same tree for any number of shards.
 
         Raises
         ------
         UnsupportedError
-            If the solver cannot be divided.
+            If the solver has no shards.
         """
         if not self.capabilities.shards:
             raise UnsupportedError(f"solver {self.name!r} cannot do a solve in parts")
@@ -103,13 +102,7 @@ class Solver(ABC):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill in defaults and refuse what is unknown.
-
-        Raises
-        ------
-        InputError
-            If an option is unknown or cannot take the value.
-        """
+        """Fill in defaults; InputError for an unknown option or a wrong value."""
         settings = {name: option.default for name, option in cls.options.items()}
         for name, value in options.items():
             if name not in cls.options:
@@ -127,7 +120,7 @@ class Solver(ABC):
         limits: Limits,
         task: TaskType = "classification",
     ) -> None:
-        """Refuse what the solver cannot do.
+        """Refuse a problem that the solver cannot do, with an UnsupportedError.
 
         Parameters
         ----------
@@ -136,10 +129,6 @@ class Solver(ABC):
             None if not known yet.
         limits : Limits
         task : {"classification", "regression"}
-
-        Raises
-        ------
-        UnsupportedError
         """
         if feature_kind not in cls.capabilities.features:
             can = " or ".join(sorted(cls.capabilities.features))
@@ -157,12 +146,7 @@ class Solver(ABC):
 
     @classmethod
     def check_limits(cls, limits: Limits) -> None:
-        """Refuse limits on the tree that the solver cannot honour, and ask for those it needs.
-
-        Raises
-        ------
-        UnsupportedError
-        """
+        """Refuse structural limits that the solver cannot honour, and require those it needs."""
         for limit in STRUCTURAL_LIMITS:
             is_given = getattr(limits, limit) is not None
             if is_given and limit not in cls.capabilities.limits:
@@ -192,22 +176,22 @@ class Solver(ABC):
             The price of a split.
         limits : Limits, optional
         initial_tree : Tree, optional
-            An incumbent to begin with, e.g. from a checkpoint. It may be given together with a
-            state, and be better than the state's own.
+            The first incumbent, e.g. from a checkpoint. It may be given together with a state, and
+            may be better than the state's own.
         monitor : Monitor, optional
-            How the caller follows and stops the search.
+            Follows and stops the search.
         state : mapping of str to array, optional
-            What a :class:`solver.monitor.Snapshot` gave of the same search: the same problem, λ,
-            options and structural limits, by the same version of the solver. The search goes on
-            exactly where it ended. ``iterations`` and ``nodes`` of the Solution count the whole
-            search, ``limits.seconds``, ``seconds`` and the trace this call only.
+            The state in a :class:`solver.monitor.Snapshot` of the same search: same problem, λ,
+            options, structural limits and solver version. The search continues exactly where it
+            ended. ``iterations`` and ``nodes`` of the Solution count the whole search;
+            ``limits.seconds``, ``seconds`` and the trace count this call only.
 
         Raises
         ------
         UnsupportedError
             If the solver cannot do this problem.
         InputError
-            If λ is negative, or the solver cannot go on from this state, or from any.
+            If λ is negative, or the solver cannot continue from this state, or from any.
         """
         if lam < 0:
             raise InputError(f"λ = {lam} is negative; the price of a split must be 0 or more")
@@ -226,7 +210,7 @@ class Solver(ABC):
 
     @property
     def resumes(self) -> bool:
-        """Whether it can go on from a state; a solver may override it where options matter."""
+        """Whether it can continue from a state; solvers whose options matter override it."""
         return self.capabilities.resumes
 
     @abstractmethod
@@ -244,11 +228,11 @@ class Solver(ABC):
     def series(self, problem: Problem) -> Solve:
         """Solves the problem at one λ after the other, see :class:`solver.lambda_series.Series`.
 
-        A solver overrides it where one solve can learn from those before it.
+        A solver overrides it if a solve can learn from earlier ones.
         """
         return Series(self, problem)
 
     @classmethod
     def warm_up(cls) -> None:
-        """Compile what has to be compiled, so that the fan-out does not."""
+        """Compile the kernels before tasks are distributed."""
         return None

@@ -31,13 +31,7 @@ SOLVERS: dict[str, type[Solver]] = {
 
 
 def get_solver(name: str) -> type[Solver]:
-    """The solver of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The solver of a name; InputError if there is none."""
     if name not in SOLVERS:
         raise InputError(f"there is no solver {name!r}; there are: {', '.join(SOLVERS)}")
     return SOLVERS[name]
@@ -64,22 +58,22 @@ def solve(
     solver : str
         Name in the catalogue.
     limits : Limits, optional
-        What the search may spend and what the tree may look like.
+        Limits on the search and on the tree.
     initial_tree : Tree, optional
-        An incumbent to begin with.
+        The first incumbent.
     monitor : Monitor, optional
-        How the caller follows and stops the search.
+        Follows and stops the search.
     state : mapping of str to array, optional
-        What the search goes on from, see :meth:`solver.base.Solver.solve`.
+        The state to continue from, see :meth:`solver.base.Solver.solve`.
     **options
         Options of the solver.
 
     Returns
     -------
     Solution
-        After any limit it holds the best tree so far and a proven lower bound. Where the weights
-        have too many digits for 64-bit costs, they are rounded, see
-        :meth:`solver.problem.problem.Problem.fitted`, and ``tolerance`` says what that may change.
+        After any limit it holds the best tree so far and a proven lower bound. Weights with too
+        many digits for 64-bit costs are rounded, see
+        :meth:`solver.problem.problem.Problem.fitted`; ``tolerance`` says what that may change.
 
     Raises
     ------
@@ -113,7 +107,7 @@ def regularization_path(
     state: Mapping[str, NDArray[Any]] | None = None,
     **options: Any,
 ) -> Path:
-    """Every tree that is optimal for some λ from ``lam_min`` on, with exact breakpoints.
+    """Every tree that is optimal for some λ ≥ ``lam_min``, with exact breakpoints.
 
     Parameters
     ----------
@@ -123,12 +117,12 @@ def regularization_path(
     solver : str
         Name in the catalogue.
     limits : Limits, optional
-        Seconds are those of the whole path, nodes and bytes hold for each solve; limits on the
-        tree hold for every tree of the path.
+        Seconds are those of the whole path; nodes and bytes hold for each solve, limits on the
+        tree for every tree of the path.
     monitor : Monitor, optional
-        How the caller follows and stops the search.
+        Follows and stops the search.
     state : mapping of str to array, optional
-        What a snapshot of the same path gave, to go on from, see
+        The state in a snapshot of the same path, to continue from, see
         :func:`solver.path.path_search.find_path`.
     **options
         Options of the solver.
@@ -140,10 +134,8 @@ def regularization_path(
 
     Raises
     ------
-    InputError
-        If λ, an option or a limit is wrong.
-    UnsupportedError
-        If the solver cannot do this problem.
+    InputError, UnsupportedError
+        As :func:`solve`.
 
     Examples
     --------

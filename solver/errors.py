@@ -1,4 +1,4 @@
-"""The errors that tell a user what is wrong, where, and what to do."""
+"""Errors that tell a user what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from __future__ import annotations
 class InputError(ValueError):
     """The user's input cannot be used.
 
-    The message is one line that names the thing and the remedy. The command line prints it
+    The message is one line that names the problem and the remedy. The command line prints it
     without a traceback and exits with code 2.
 
     Parameters
     ----------
     what : str
-        What is wrong; or the whole message, where nobody gives another remedy.
+        What is wrong, or the whole message.
     remedy : str
-        What to do; it follows in the message.
+        What to do; appended to the message.
     """
 
     def __init__(self, what: str = "", remedy: str = "") -> None:
@@ -23,17 +23,14 @@ class InputError(ValueError):
 
 
 class StateError(InputError):
-    """A search cannot go on from the state that it was given; it may begin without one."""
+    """A search cannot continue from the given state; it may start without one."""
 
 
 class UnsupportedError(InputError):
-    """A solver or an encoding cannot do what is asked of it, e.g. CART a multiway split."""
+    """A solver or an encoding cannot do this, e.g. CART a multiway split."""
 
 
 def one_line(what: BaseException | str, length: int | None = None) -> str:
-    """An error's message, or a text, on one line and cut to a length.
-
-    An error without a message gives the name of its type.
-    """
+    """An error's message, or a text, on one line of limited length; else the error's type."""
     text = " ".join(str(what).split())[:length]
     return text or ("" if isinstance(what, str) else type(what).__name__)

@@ -1,4 +1,4 @@
-"""Solves of one problem at one λ after the other."""
+"""Solves one problem at one λ after another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from solver.trees.tree import Tree
 
 
 class Solve(Protocol):
-    """Solves one problem at one λ after the other, see :meth:`solver.base.Solver.series`."""
+    """Solves one problem at one λ after another, see :meth:`solver.base.Solver.series`."""
 
     def __call__(
         self,
@@ -26,7 +26,7 @@ class Solve(Protocol):
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The best tree at a λ, as :meth:`solver.base.Solver.solve` has it."""
+        """The best tree at a λ, see :meth:`solver.base.Solver.solve`."""
 
 
 class Solves(Protocol):
@@ -46,7 +46,7 @@ class Solves(Protocol):
 
 
 class Series:
-    """A solver's solves of one problem at one λ after the other, which can go on elsewhere.
+    """A solver's solves of one problem at several λ; a series can continue elsewhere.
 
     Parameters
     ----------
@@ -65,14 +65,12 @@ class Series:
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The best tree at a λ, see :class:`Solve`.
-
-        The state in its snapshots is that of the series.
+        """The best tree at a λ, see :class:`Solve`; snapshots hold the state of the series.
 
         Raises
         ------
         StateError
-            If the solver cannot go on from the state that was given to :meth:`restore`.
+            If the solver cannot continue from the state given to :meth:`restore`.
         """
         saved, self._saved = self._saved, {}
         try:
@@ -90,29 +88,29 @@ class Series:
             raise StateError(str(error)) from None
 
     def carries(self, limits: Limits) -> bool:
-        """Whether a solve learns from those before it.
+        """Whether a solve learns from earlier ones.
 
-        Which of several equally good trees it gives may then depend on them: it gives the same
-        tree only after the same solves, or from a state.
+        Then its choice among equally good trees may depend on them: it returns the same tree only
+        after the same solves, or from a state.
         """
         return False
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """What the next solve needs of those before it; None if that cannot be told."""
+        """What the next solve needs of earlier ones; None if that is unknown."""
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where another series ended, before the first solve.
+        """Continue where another series ended, before the first solve.
 
         Parameters
         ----------
         state : mapping of str to array
             From :meth:`state`, or from a snapshot of a solve. The next solve must then be that
-            one: the same λ, limits on the tree and start.
+            one: the same λ, structural limits and initial tree.
 
         Raises
         ------
         StateError
-            If the solver cannot go on from it.
+            If the solver cannot continue from it.
         """
         self._saved = state

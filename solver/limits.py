@@ -20,24 +20,23 @@ class Limits:
     Parameters
     ----------
     seconds : float
-        Search time, compilation apart. Honoured within 100 ms.
+        Search time without compilation. Honoured within 100 ms.
     bytes : int
         Memory of the search's own arrays.
     nodes : int
-        Branches held in the memo. Stops at the same branch on every machine.
+        Branches in the memo. The search stops at the same branch on every machine.
     depth : int
         Longest path of the tree, in splits.
     splits : int
         Splits of the tree.
     min_leaf_size : int, float or Fraction
-        Smallest weight of a leaf, in the unit of the weights as given; a float stands for its
-        shortest decimal representation. Empty children of a multiway split are not leaves of the
-        data and are allowed.
+        Smallest weight of a leaf, in the unit of the given weights. A float stands for its
+        shortest decimal. Children of a multiway split without rows are allowed.
 
     Raises
     ------
     InputError
-        If a limit is negative, not a number, or more than any search could reach.
+        If a limit is negative, not a number, or larger than any search can reach.
     """
 
     seconds: float | None = None
@@ -72,5 +71,5 @@ class Limits:
 
 
 def _exact_or_float(value: Any) -> Any:
-    """A fraction as it is; else the float of a number's shortest decimal, also of a float32."""
+    """A fraction as it is; another number, also a float32, as the float of its shortest decimal."""
     return value if isinstance(value, Fraction) else float(str(value))

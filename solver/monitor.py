@@ -19,17 +19,18 @@ class Snapshot:
     Parameters
     ----------
     seconds : float
-        Of this call of ``solve``; a state that it went on from does not count.
+        Of this call of ``solve`` only.
     iterations, nodes : int
-        Of the whole search, what was in the state included.
+        Of the whole search, also before the state that it continues from.
     state : callable, optional
-        Gives the search's state, see :meth:`solver.base.Solver.solve`. Its arrays may be views of
-        what the search works on: read them inside the callback, or, for the last snapshot, once
+        Returns the search's state, see :meth:`solver.base.Solver.solve`. Its arrays may be views
+        of live arrays: read them inside the callback; those of the last snapshot also after
         ``solve`` has returned.
     lam : Fraction, optional
-        Of a λ-path: the λ that is being solved, which tree, objective and bound are of. All else is
-        then of the whole path, its state too, see :func:`solver.path.path_search.find_path`. That
-        is to be read inside the callback, but for the last one of a path that a limit ended.
+        On a λ-path: the λ being solved, to which tree, objective and bound belong. All else,
+        including the state, is then that of the whole path, see
+        :func:`solver.path.path_search.find_path`. Read that state inside the callback; the last
+        one of a path that a limit ended also later.
     """
 
     tree: Tree
@@ -49,10 +50,10 @@ class Monitor:
     Parameters
     ----------
     stop : callable
-        Asked between slices; when it returns True the search ends with status ``stopped``.
+        Called between slices. When it returns True, the search ends with status ``stopped``.
     snapshot : callable, optional
-        Called with a :class:`Snapshot` every ``interval`` seconds of search, and by a solver that
-        can be resumed once more when it ends without a proof.
+        Called with a :class:`Snapshot` every ``interval`` seconds of search. A solver that can
+        resume calls it once more when it ends without a proof.
     interval : float
         Seconds.
     """

@@ -1,4 +1,4 @@
-"""An option of a solver, and the check of its values."""
+"""Options of a solver and the check of their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Option:
     ----------
     default : Any
     allowed : tuple, optional
-        The values it may take; None leaves it to ``kind``.
+        The values it may take; None: any value of ``kind``.
     kind : type or tuple of types
     minimum : int, optional
         The least value of a number.
@@ -29,12 +29,7 @@ class Option:
     minimum: int | None = None
 
     def check(self, solver: str, name: str, value: Any) -> None:
-        """Refuse a value that the option cannot take.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a wrong value with an InputError."""
         if self.allowed is not None:
             if value not in self.allowed or isinstance(value, bool) != isinstance(
                 self.default, bool

@@ -1,4 +1,4 @@
-"""One solve in several parts that need not know of each other, and the merging of their answers."""
+"""Shards of one solve, and the solution of the solve from those of its shards."""
 
 from __future__ import annotations
 
@@ -18,32 +18,24 @@ _WORST_FIRST = Status.STOPPED, Status.MEMORY_LIMIT, Status.TIME_LIMIT, Status.NO
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a solve: all parts together have every tree, and each tree is in one of them.
-
-    Parameters
-    ----------
-    index : int
-        From 0.
-    number : int
-        Of parts.
-    """
+    """Part ``index`` (from 0) of ``number`` parts of a solve; each tree belongs to one part."""
 
     index: int
     number: int
 
 
 def merge(solutions: Sequence[Solution]) -> Solution:
-    """The answer of the whole solve, from the answers of all its parts in their order.
+    """The solution of the whole solve from those of all its shards, in order.
 
-    The tree is the best of them, with fewest splits, of the first part that found such a one
-    itself: the one that the solve would find undivided. The bound is the least of their bounds,
-    for the optimum is in one of the parts. Seconds, iterations, nodes, bytes and counts of the
-    searches add up; the trace is of the part with the tree.
+    The tree is the best one, then the one of fewest splits, then that of the first shard that
+    found it itself: the tree that the undivided solve finds. The bound is the least bound, because
+    the optimum is in one of the shards. Seconds, iterations, nodes and counts add up, bytes are
+    the largest; the trace is that of the shard with the tree.
 
     Raises
     ------
     ValueError
-        If there are no parts, or they are not of one solve.
+        If there are no shards, or they belong to different solves.
     """
     if not solutions or len({(s.lam, s.total_weight, s.solver) for s in solutions}) > 1:
         raise ValueError("these are not the parts of one solve")
@@ -68,7 +60,7 @@ def merge(solutions: Sequence[Solution]) -> Solution:
 
 
 def _sums(solutions: Sequence[Solution]) -> dict[str, int]:
-    """Counts that all parts report, added up, but for what each finds anew."""
+    """Sums of the counts that all shards report, except what each shard counts anew."""
     counts = {name: value for name, value in solutions[0].extra.items() if type(value) is int}
     names = counts.keys() - {RULES}
     every = [n for n in names if all(type(s.extra.get(n)) is int for s in solutions)]

@@ -1,4 +1,4 @@
-"""What a solver answers, and the words for how far it got."""
+"""The solution of a solve, and its status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solver.trees.tree import Tree
 
 
 class Status(StrEnum):
-    """How a run ended; the first six are a solver's, the last two the sweep's."""
+    """How a run ended. The first six come from a solver, the last two from the sweep."""
 
     OPTIMAL = "optimal"
     HEURISTIC = "heuristic"
@@ -45,13 +45,13 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """The best tree that was found and what is proven about it.
+    """The best tree found and what is proven about it.
 
     Parameters
     ----------
     tree : Tree
     status : Status
-        ``optimal`` exactly if objective equals lower bound, within the tolerance.
+        ``optimal`` exactly if objective and lower bound are equal, within the tolerance.
     lam : Fraction
         The price of a split.
     objective : Fraction
@@ -59,26 +59,26 @@ class Solution:
     lower_bound : Fraction or None
         Proven: no tree within the limits has a smaller objective. None for heuristics.
     errors : int or Fraction
-        Misclassified weight on the training rows; the squared error of regression.
+        Misclassified weight of the training rows; in regression their squared error.
     total_weight : int
         Weight of all training rows.
     seconds : float
-        Search time, compilation apart.
+        Search time without compilation.
     compile_seconds : float
-        Time spent on compiling kernels, if any had to be compiled.
+        Time spent compiling kernels.
     iterations : int
         Passes of the solver's main loop (BRANCHES: selections).
     nodes : int
-        Branches held in the memo at the end.
+        Branches in the memo at the end.
     peak_bytes : int
         Memory of the search's own arrays.
     trace : tuple of TracePoint
-        Every moment at which incumbent or bound was recorded.
+        When incumbent or bound changed.
     tolerance : Fraction
-        Objectives that differ by no more are taken for equal: floats of regression are rounded,
-        and weights of too many digits. Else 0: what is optimal is so exactly.
+        Objectives that differ by at most this count as equal. Above 0 only where floats of
+        regression or weights with too many digits were rounded.
     extra : dict
-        What else the solver reports, by name: plain data as JSON has it, no NaN, no infinity.
+        Further results of the solver by name: JSON data without NaN and infinity.
     """
 
     tree: Tree
@@ -106,24 +106,24 @@ class Solution:
 
     @property
     def loss(self) -> Fraction:
-        """Misclassified share of the training weight; the mean squared error of regression."""
+        """Misclassified share of the training weight; in regression the mean squared error."""
         return Fraction(self.errors) / self.total_weight
 
     @property
     def accuracy(self) -> Fraction:
-        """1 − loss, of classification."""
+        """1 − loss, in classification."""
         return 1 - self.loss
 
     @property
     def r2(self) -> float | None:
-        """Of regression: the share of the squared error that the tree's splits remove; None
-        where all targets are equal, so that there is none."""
+        """In regression: the share of the squared error that the splits remove; None if all targets
+        are equal."""
         whole = self.tree.nodes[0].squared_error
         return float(1 - self.errors / whole) if whole else None
 
     @property
     def rmse(self) -> float:
-        """Of regression: root of the mean squared error of a target, in the target's unit."""
+        """In regression: root of the mean squared error of a target, in the target's unit."""
         return math.sqrt(self.loss / len(self.tree.outputs))
 
     @property
@@ -142,7 +142,7 @@ class Solution:
         return self.tree.depth
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; numbers that must be exact are also given as fraction strings."""
+        """Plain data; exact numbers also as fraction strings."""
         bound, gap = self.lower_bound, self.gap
         return {
             "solver": self.solver,

@@ -27,11 +27,11 @@ class Cart(Solver):
     """CART, pruned by scikit-learn's minimal cost-complexity pruning at ``ccp_alpha = λ``.
 
     It proves nothing: status ``heuristic``, no lower bound. scikit-learn prunes classification
-    trees by impurity, not by errors, so its tree is scored by our objective like every other. Of
-    regression the impurity is the squared error, and the pruned tree the best of all prunings.
+    trees by impurity, not by errors, so the tree is scored by our objective like any other. In
+    regression the impurity is the squared error, and the pruned tree is the best of all prunings.
 
-    Numbers are given to scikit-learn as their ranks, which part the rows as the numbers do, but
-    are not rounded to float32. A threshold is the middle of the ranks on both sides.
+    scikit-learn gets the ranks of the numbers: ranks separate the rows equally and are not rounded
+    to float32. A threshold is the middle of the ranks on both sides.
 
     References
     ----------

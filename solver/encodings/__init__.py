@@ -105,13 +105,7 @@ ENCODINGS: dict[str, Encoding] = {
 
 
 def get_encoding(name: str) -> Encoding:
-    """The encoding of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The encoding of a name; InputError if there is none."""
     if name not in ENCODINGS:
         close = difflib.get_close_matches(str(name), ENCODINGS, 1)
         hint = f"did you mean {close[0]!r}? There" if close else "there"
@@ -124,8 +118,7 @@ def fit_columns(
 ) -> dict[str, ColumnSpec]:
     """How an encoding reads the columns of a table.
 
-    The result may be given to :func:`fit_encoder` as ``columns``, so that every fold of a table
-    is read alike.
+    :func:`fit_encoder` takes the result as ``columns``, so that all folds are read alike.
 
     Raises
     ------
@@ -169,9 +162,9 @@ def fit_encoder(
     features : pandas.DataFrame
         Raw training rows without the target.
     target : array-like of int, shape (n,)
-        Class of every row, 0 … n_classes − 1. Only ``mdlp`` looks at it.
+        Class of every row, 0 … n_classes − 1. Only ``mdlp`` uses it.
     n_classes : int
-        0 for regression, where all of ``target`` is 0.
+        0 in regression; then all of ``target`` is 0.
     columns : mapping, optional
         Overrides of how columns are read, see :func:`solver.features.columns.infer_columns`; or the
         result of :func:`fit_columns`.

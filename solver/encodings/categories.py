@@ -14,7 +14,7 @@ def multiway(column: str, values: Sequence[Category]) -> list[CategoryTest]:
 
 
 def indicator(column: str, value: Category) -> CategoryTest:
-    """Whether a value is this one: no (0), also for a value never seen, or yes (1)."""
+    """Whether a value is this one: 0 for no, also for an unseen value, 1 for yes."""
     return CategoryTest(column, ((), (value,)), rest=0)
 
 
@@ -29,5 +29,5 @@ def indicators_but_first(column: str, values: Sequence[Category]) -> list[Catego
 
 
 def indicators_but_last(column: str, values: Sequence[Category]) -> list[CategoryTest]:
-    """As :func:`indicators`, without the last value (the missing one where there is one)."""
+    """As :func:`indicators`, without the last value (the missing one if there is one)."""
     return indicators(column, values[:-1])

@@ -1,4 +1,4 @@
-"""What an encoding is, and what a fitted one can do."""
+"""Encodings, and fitted encoders that turn raw rows into codes and refuse unseen categories."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class Encoding:
     summary : str
         One line.
     feature_kind : {"binary", "categorical", "continuous"}
-        The most that its features can be; see :attr:`solver.base.Capabilities.features`.
+        The most general kind of its features, see :attr:`solver.base.Capabilities.features`.
     fit_categories : callable
-        How a column of categories is encoded.
+        How it encodes a column of categories.
     fit_cuts : callable, optional
-        How a column of numbers is cut. Without it numbers are refused, unless they are kept.
+        How it cuts a column of numbers. Without it, numbers are refused or kept.
     options : mapping
         By name.
     uses_classes : bool
-        Whether it cuts by the classes of the rows, which regression has not.
+        Whether the cuts depend on the classes of the rows, which regression has not.
     """
 
     name: str
@@ -73,28 +73,22 @@ class Encoding:
 
     @property
     def few_values(self) -> int:
-        """Up to how many distinct whole numbers make a column a category: none where numbers
-        can be cut."""
+        """Columns of whole numbers with at most this many distinct values are categories; 0 where
+        numbers can be cut."""
         return 0 if self.takes_numbers else FEW_VALUES
 
     @property
     def keeps_numbers(self) -> bool:
-        """Whether a column of numbers is one ordered feature, to be cut by the search."""
+        """Whether a column of numbers stays one ordered feature, which the search cuts."""
         return self.feature_kind == "continuous"
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether it can do columns of numbers and dates."""
+        """Whether it can encode numbers and dates."""
         return self.keeps_numbers or self.fit_cuts is not None
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill in defaults and refuse what is unknown.
-
-        Raises
-        ------
-        InputError
-            If an option is unknown or cannot take the value.
-        """
+        """Fill in defaults; InputError for an unknown option or a wrong value."""
         for name, value in options.items():
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
@@ -119,13 +113,13 @@ class Encoder:
     name : str
         The encoding's name.
     options : dict
-        All its options, defaults included.
+        All its options with their values.
     tests : tuple
-        One a feature; a :class:`solver.features.ordered_values.Scale` for numbers that are kept.
+        One a feature; a :class:`solver.features.ordered_values.Scale` for kept numbers.
     columns : dict
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
-        Columns that gave no feature, e.g. because ``mdlp`` found no cut.
+        Columns without a feature, e.g. because ``mdlp`` found no cut.
     """
 
     name: str
@@ -137,15 +131,14 @@ class Encoder:
     def transform(self, frame: pd.DataFrame) -> NDArray[np.int32]:
         """The code of every test on every row, an array of shape (rows, features).
 
-        This is for the rows that a problem is made of. Other rows go through
-        :meth:`solver.trees.tree.Tree.predict`, which can stop inside a tree at a category that a
-        multiway test does not know; here such a category has no code and is an error.
+        Use it for the rows of a problem. For other rows use :meth:`solver.trees.tree.Tree.predict`:
+        it can stop inside a tree at an unseen category, which is an error here.
 
         Raises
         ------
         InputError
-            If a column is missing or cannot be read, a category has no code, or the matrix would
-            have more than 2^30 cells.
+            If a column is missing or cannot be read, a category was not seen in the fit, or the
+            matrix would have more than 2^30 cells.
         """
         frame = text_names(frame)
         n_rows, n_features = len(frame), len(self.tests)
@@ -174,7 +167,7 @@ class Encoder:
         return codes
 
     def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
-        """The same for another table, of whose numbers it may only know the order."""
+        """The same for another table; only ranks are kept for columns with values not seen here."""
         frame = text_names(frame)
         tests = tuple(
             replace(test, values=None)

@@ -1,8 +1,8 @@
 """Supervised cuts by the minimum description length principle (MDLP).
 
 U. M. Fayyad and K. B. Irani, "Multi-interval discretization of continuous-valued attributes for
-classification learning", IJCAI 1993. A range of numbers is cut in two where the class entropy of
-the parts is least, and the parts are cut again, as long as a cut pays for its description.
+classification learning", IJCAI 1993. A range of numbers is cut where the class entropy of the
+parts is least. The parts are cut again while a cut pays for its description.
 """
 
 from __future__ import annotations
@@ -38,13 +38,9 @@ def mdlp_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.i
 def _best_cut(totals: NDArray[np.int64], scale: Fraction) -> int | None:
     """The position of the best cut of a range, or None if no cut pays.
 
-    Parameters
-    ----------
-    totals : array of int64, shape (m + 1, classes)
-        Weight of each class among the first 0, 1, …, m distinct numbers of the range.
-    scale : Fraction
-        Of these weights. Entropies do not depend on it, but the price of a cut is spread over
-        the number of rows, which is the sum of the given weights.
+    ``totals``, of shape (m + 1, classes), is the weight of each class among the first 0, 1, …, m
+    distinct numbers, and ``scale`` the factor of these weights. The price of a cut depends on the
+    number of rows, which is the sum of the given weights.
     """
     if len(totals) < 3:
         return None

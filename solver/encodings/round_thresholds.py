@@ -1,6 +1,6 @@
-"""The roundest number between two neighbouring values, which is where a column is cut.
+"""The roundest number between two neighbouring values, where a column is cut.
 
-What is printed of a tree is then short, and is the very threshold that the tree compares with.
+A printed tree is then short, and shows the very thresholds that it compares with.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOMENTS = (86400, 1), (3600, 1), (60, 1), (1, 1), (1, 10**3), (1, 10**6)
 
 
 def roundest_numbers(low: Floats, high: Floats) -> Floats:
-    """For each gap the number t with low ≤ t < high that a person would write down.
+    """For each gap the number t with low ≤ t < high that a person would choose.
 
-    That is 0 if 0 is in the middle half of the gap; else the decimal of the fewest significant
-    digits, of several the one nearest to the middle, of two equally near ones the smaller.
+    That is 0 if 0 is in the middle half of the gap, else the decimal of fewest significant digits.
+    Of several it is the one nearest to the middle, in a tie the smaller one.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def roundest_numbers(low: Floats, high: Floats) -> Floats:
     Returns
     -------
     array of float64
-        No decimal that is shorter reads as the same float, see
+        No shorter decimal reads as the same float, see
         :func:`solver.features.number_format.in_full`.
 
     Examples
@@ -68,8 +68,8 @@ def roundest_numbers(low: Floats, high: Floats) -> Floats:
 
 
 def roundest_moments(low: Floats, high: Floats) -> Floats:
-    """For each gap, in seconds, the midnight in it that is nearest to its middle; without one the
-    full hour, minute, second, millisecond or microsecond, or as :func:`roundest_numbers`."""
+    """For each gap, in seconds, the midnight nearest to its middle; without one the full hour,
+    minute, second, millisecond or microsecond, else as :func:`roundest_numbers`."""
     gaps = _Gaps(low, high)
     for multiple, divisor in _MOMENTS:
         at = np.flatnonzero(gaps.is_open & (np.abs(gaps.middle) * divisor < 2.0**53))
@@ -78,7 +78,7 @@ def roundest_moments(low: Floats, high: Floats) -> Floats:
 
 
 class _Gaps:
-    """Gaps, and what has been found for them."""
+    """Gaps, and the numbers found for them."""
 
     def __init__(self, low: Floats, high: Floats) -> None:
         self.low, self.high = low + 0.0, high  # there is one zero
@@ -93,8 +93,8 @@ class _Gaps:
     def try_multiples(
         self, at: NDArray[np.intp], multiple: Floats | np.float64, divisor: Floats | np.float64
     ) -> None:
-        """Take the multiple of multiple/divisor that is nearest to the middle, where one is in the
-        gap. One of the two is 1, so that it is rounded once."""
+        """Take the multiple of multiple/divisor nearest to the middle, where one is in the gap. One
+        of the two is 1, so there is one rounding."""
         low, high, middle = self.low[at], self.high[at], self.middle[at]
         count = np.floor(middle / multiple * divisor)
         below, above = count * multiple / divisor, (count + 1) * multiple / divisor
@@ -106,15 +106,15 @@ class _Gaps:
         self.is_open[at[inside]] = False
 
     def settled(self) -> Floats:
-        """What has been found, the gaps that are left one by one."""
+        """The numbers found; open gaps are settled one by one."""
         for i in np.flatnonzero(self.is_open).tolist():
             self.found[i] = roundest_number(float(self.low[i]), float(self.high[i]))
         return self.found
 
 
 def roundest_number(low: float, high: float) -> float:
-    """As :func:`roundest_numbers`, of one gap, exactly; ``low`` itself where the two floats are
-    neighbours and no decimal tells better."""
+    """As :func:`roundest_numbers` for one gap, exactly; ``low`` itself if the two floats are
+    neighbours and no decimal separates them better."""
     first, last = Fraction(low), Fraction(high)
     middle = (first + last) / 2
     if low <= 0 < high and 4 * abs(middle) <= last - first:

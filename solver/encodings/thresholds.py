@@ -1,4 +1,4 @@
-"""Where a column of numbers is cut."""
+"""Cuts of a column of numbers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,20 @@ from solver.features.ordered_values import Scale
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """How the training rows are spread over the distinct numbers of a column.
+    """The distribution of the training rows over the distinct numbers of a column.
 
     Parameters
     ----------
     values : array of float64, shape (m,)
         Distinct numbers, ascending.
-    rows : array of int, shape (n,)
-        For every row with a number, its position in ``values``.
-    target : array of int, shape (n,)
-        For every row with a number, its class.
-    weights : array of int64, shape (n,)
+    rows, target, weights : arrays, shape (n,)
+        For every row with a number: its position in ``values``, its class, its whole weight.
     n_classes : int
     has_missing : bool
         Whether other training rows lack the number.
     weight_scale : Fraction
-        What the given weights were multiplied by to be whole; a given weight of w counts as w
-        rows, also where it is no whole number.
+        Factor that made the given weights whole. A given weight of w counts as w rows, even if w
+        is not whole.
     """
 
     values: NDArray[np.float64]
@@ -92,7 +89,7 @@ def all_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.in
 
 
 def quantile_cuts(numbers: Distribution, options: Mapping[str, Any]) -> NDArray[np.int64]:
-    """For j = 1 … k − 1 the cut whose share of rows below is nearest to j/k, the lower at a tie."""
+    """For j = 1 … k − 1 the cut whose share of rows below is nearest to j/k, the lower in a tie."""
     k, total, below = options["k"], int(numbers.below[-1:].sum()), numbers.below[:-1]
     if not len(below):
         return np.arange(0)
@@ -109,9 +106,9 @@ def threshold_tests(
 ) -> list[ThresholdTest]:
     """The tests of some cuts.
 
-    Where training rows lack the number, a missing one counts as below every threshold, and the
-    test for ``missing`` tells it from the small ones. Where none does, nothing is known about
-    missing ones, and they take the branch of the majority.
+    If training rows lack the number, a missing one counts as below every threshold, and the test
+    for ``missing`` separates it from small ones. Otherwise nothing is known about missing ones, and
+    they follow the majority.
     """
     scale = _scale(column, numbers, cuts, unit)
     return [scale.cut(i) for i in range(len(cuts))]

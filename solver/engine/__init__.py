@@ -1,5 +1,5 @@
 """What the searches of all solvers share: the driver of slices, tree constraints, first trees.
 
-Here: limits, snapshots, growing arrays, the greedy initial tree.
-Not here: what one solver does alone (its own package) and compiled helpers (``solver.kernels``).
+Here: limits, snapshots, growable arrays, the greedy initial tree.
+Not here: code of a single solver (its package) and compiled helpers (``solver.kernels``).
 """

@@ -1,4 +1,4 @@
-"""One search, whatever engine does it: slices the work, keeps the clock, builds the solution."""
+"""Runs one search with any engine: slices, clock, limits, snapshots, solution."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LATEST = 0.04  # seconds after a limit of time
 
 
 class Engine(ABC):
-    """What searches: owns arrays and kernels.
+    """Owns the arrays and kernels of a search.
 
-    Costs are those of :class:`solver.objective.exact.CostScale`; of regression floats, as in
+    Costs are those of :class:`solver.objective.exact.CostScale`; in regression floats, as in
     :class:`solver.objective.exact.SquaredCostScale`.
     """
 
@@ -63,17 +63,10 @@ class Engine(ABC):
 
     @abstractmethod
     def step(self, iterations: int, target_cost: int) -> int:
-        """Do some iterations, at most one new node each.
+        """Do some iterations with at most one new node each; return RUNNING, PROVEN, or FULL.
 
-        Parameters
-        ----------
-        target_cost : int
-            Stop as soon as a tree of at most this cost is known; −1 to go on to the proof.
-
-        Returns
-        -------
-        int
-            RUNNING, PROVEN, or FULL when :meth:`grow` must be called first.
+        FULL asks for :meth:`grow`. The search stops at a tree that costs ``target_cost`` or less;
+        −1: it goes on to the proof.
         """
 
     def propagate_bounds(self) -> None:  # noqa: B027 (most have nothing to do)
@@ -93,12 +86,9 @@ class Engine(ABC):
         return False
 
     def find_again(self, late: Callable[[], bool]) -> None:  # noqa: B027 (the same)
-        """Make :meth:`shape` cost :attr:`upper_bound`, though that is a tree of another λ.
+        """Make :meth:`shape` cost :attr:`upper_bound`, which may come from a tree at another λ.
 
-        Parameters
-        ----------
-        late : callable
-            Whether to leave it at what is found, unless the cost is proven to be the least.
+        ``late`` says when to stop at what is found, unless that cost is proven to be the least.
         """
 
     def state(self) -> dict[str, NDArray[Any]] | None:
@@ -107,17 +97,17 @@ class Engine(ABC):
 
 
 class Greedy(NamedTuple):
-    """What grows a quick first tree.
+    """Grows a quick first tree.
 
     Parameters
     ----------
     compile : callable
-        Compiles what it needs, the first time; the seconds it took.
+        Compiles the kernels once; returns the seconds it took.
     grow : callable
-        A tree within the constraints, from the problem, the cost scale, the constraints, and a
-        function that says when time is up.
+        Returns a tree within the constraints, given the problem, the cost scale, the constraints
+        and a function that says when time is up.
     at_once : bool
-        Whether to grow it before the search where splits are free, and it may be all one needs.
+        Whether to grow it before the search where splits are free and it may suffice.
     """
 
     compile: Callable[[], float]
@@ -394,13 +384,7 @@ class Search:
 
 
 def cost_scale_of(problem: Problem, lam: Fraction, max_splits: int) -> CostScale | SquaredCostScale:
-    """What a search of the problem minimises.
-
-    Raises
-    ------
-    InputError
-        If λ and the weights do not fit into 64-bit costs.
-    """
+    """What a search minimises; InputError if λ and the weights do not fit into 64-bit costs."""
     if problem.task == "regression":
         # Beyond the loss of a leaf no split pays, and floats of its price could overflow.
         lam = min(lam, 2 * Fraction(problem.leaf_errors) / problem.total_weight)

@@ -23,17 +23,10 @@ def greedy_tree(
     constraints: TreeConstraints,
     out_of_time: Callable[[], bool],
 ) -> Shape:
-    """Grow by Gini impurity (as CART does), then replace every subtree that does not pay.
+    """Grow by Gini impurity, as CART does, then replace every subtree that does not pay.
 
-    Parameters
-    ----------
-    out_of_time : callable
-        Asked before every split; from then on only leaves are added.
-
-    Returns
-    -------
-    Shape
-        A tree within the limits of ``constraints`` on depth, leaf size and splits.
+    The tree respects the limits of ``constraints`` on depth, leaf size and splits. ``out_of_time``
+    is called before every split; once it is true only leaves are added.
     """
     table, unit = tabulate(problem)
     counter = _Counter(problem, table)

@@ -1,4 +1,4 @@
-"""Arrays that grow while a search works on them, and go to another process and back."""
+"""Arrays that grow during a search and can be moved to another process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _LARGEST_STEP = 32 * 2**20
 
 
 def grown_length(members: Sequence[NDArray[Any]], least: int) -> int:
-    """The length that arrays of equal length get when they need room for ``least`` rows.
+    """The new length of arrays of equal length that need room for ``least`` rows.
 
-    It doubles, but they take no more than 32 MiB at a step beyond what they need: new memory is
-    cleared within one slice of the search.
+    It doubles, but adds at most 32 MiB beyond the need: new memory is cleared within one slice.
     """
     room, row = len(members[0]), sum(array[:1].nbytes for array in members)
     if least <= room:
@@ -43,21 +42,10 @@ def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
 def check_search(
     state: Mapping[str, NDArray[Any]], names: set[str], digest: str, params: Any
 ) -> None:
-    """Refuse the state of another search.
+    """Refuse the state of another search with an InputError.
 
-    Parameters
-    ----------
-    state : mapping of str to array
-    names : set of str
-        What it must hold, ``params`` and ``problem`` among them.
-    digest : str
-        Of the problem.
-    params : tuple of numbers
-        What the search obeys.
-
-    Raises
-    ------
-    InputError
+    ``names`` are the arrays that it must hold, ``params`` and ``problem`` among them; ``digest`` is
+    the problem's, ``params`` are the parameters of the search.
     """
     if set(state) != names or str(state["problem"]) != digest:
         raise InputError("the state is that of another problem or of another solver")
@@ -73,21 +61,10 @@ def load_arrays(
     room: NDArray[Any] | None,
     spare: int = 0,
 ) -> None:
-    """Fill arrays from a state, in place.
+    """Fill arrays from a state, in place; InputError if a type or a shape differs.
 
-    Parameters
-    ----------
-    arrays : mapping of str to array
-    state : mapping of str to array
-    room : array, optional
-        Their lengths when the state was written, in the same order; None: as long as needed.
-    spare : int
-        Rows beyond those in use where ``room`` does not say.
-
-    Raises
-    ------
-    InputError
-        If an array is of another type or shape.
+    ``room`` are the lengths when the state was written, in the same order; without it the arrays
+    are as long as needed and ``spare`` rows more.
     """
     if room is not None and room.shape != (len(arrays),):
         raise InputError("the state's arrays do not fit; it is damaged")

@@ -16,12 +16,12 @@ class TreeConstraints(NamedTuple):
     Parameters
     ----------
     budgets : int
-        Number of split budgets that bounds are kept for: 1 without a limit on splits, else
-        limit + 1; entry ``b`` then bounds the trees of at most ``b`` splits.
+        Number of split budgets with bounds of their own: 1 without a limit on splits, else
+        limit + 1. Entry ``b`` bounds the trees of at most ``b`` splits.
     depth : int
         Longest path.
     min_leaf : int
-        Smallest weight of a leaf that is not empty.
+        Smallest weight of a leaf with rows.
     max_arity : int
         Most children of a split, at least 2.
     """

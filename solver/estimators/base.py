@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators of sparse trees have in common: all but solver and task."""
+"""What the scikit-learn estimators share, whatever their solver and task."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _AUTO = ("quantiles", {"k": 8})
 class SparseTree(BaseEstimator):
     """The tree of least training loss + λ·splits, by some solver.
 
-    A subclass names its solver, says which options it gets, and documents the parameters; those
-    of this class are described in :class:`treesweep.BranchesClassifier`.
+    A subclass names its solver, chooses its options and documents the parameters; see
+    :class:`treesweep.BranchesClassifier`.
     """
 
     _solver: ClassVar[str]
@@ -73,18 +73,12 @@ class SparseTree(BaseEstimator):
 
     @abstractmethod
     def _options(self) -> dict[str, Any]:
-        """The options of the solver.
-
-        Raises
-        ------
-        InputError
-            If a parameter cannot be one; the solver checks the values.
-        """
+        """The options of the solver; InputError if a parameter has a wrong type."""
 
     @abstractmethod
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
-        """The classes, and the class of each row; or no classes, and the numbers that are to be
-        predicted, of shape (rows, outputs)."""
+        """The classes and the class of each row; in regression no classes, and the targets of shape
+        (rows, outputs)."""
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the tree.
@@ -95,16 +89,10 @@ class SparseTree(BaseEstimator):
             An array must be numeric, NaN for a missing number. A DataFrame may also have text,
             booleans, pandas categories and dates.
         y : array-like of shape (n_samples,)
-            Labels of any kind. Of a regressor numbers, of shape (n_samples, n_outputs) as well.
+            Labels of any kind; for a regressor numbers, also of shape (n_samples, n_outputs).
         sample_weight : array-like of shape (n_samples,), optional
-            A weight counts as its shortest decimal. Weights of so many digits that 64-bit costs
-            do not hold them are rounded; ``solution_.tolerance`` then says by how much a tree
-            might be better.
-
-        Returns
-        -------
-        SparseTree
-            Itself.
+            A weight counts as its shortest decimal. Weights with too many digits for 64-bit costs
+            are rounded; ``solution_.tolerance`` then says how much better another tree might be.
 
         Raises
         ------
@@ -198,16 +186,16 @@ class SparseTree(BaseEstimator):
         X, y, sample_weight
             As for :meth:`fit`.
         lam_min : float, str or Fraction, optional
-            The smallest λ; by default the estimator's ``lam_min``, and ``lam`` without one.
+            The smallest λ; by default the estimator's ``lam_min``, or else its ``lam``.
 
         Returns
         -------
         Bunch
-            One entry a tree, from ``lam_min`` up, in ``lams`` (where it begins to be the best,
-            exact Fractions), ``losses`` (training loss, Fractions), ``splits``, ``trees`` and
-            ``proven`` (whether no tree is better up to the next λ); the last tree is a leaf.
-            ``status`` is ``optimal`` if all are proven, else the limit that ended the search;
-            ``path`` is the :class:`solver.Path`, with lower bounds at every λ.
+            One entry a tree, from ``lam_min`` up: ``lams`` (the λ from which it is the best, exact
+            Fractions), ``losses`` (training loss, Fractions), ``splits``, ``trees`` and ``proven``
+            (whether no tree is better up to the next λ). The last tree is a leaf. ``status`` is
+            ``optimal`` if all are proven, else the limit that ended the search; ``path`` is the
+            :class:`solver.Path`, with lower bounds at every λ.
 
         Raises
         ------
@@ -230,7 +218,7 @@ class SparseTree(BaseEstimator):
         return path
 
     def _read_lams(self) -> tuple[Fraction, Fraction]:
-        """λ, and the least λ that is solved."""
+        """λ, and the least λ to solve."""
         lam = as_lambda(self.lam)
         least = lam if self.lam_min is None else as_lambda(self.lam_min)
         if lam < least:
@@ -241,7 +229,7 @@ class SparseTree(BaseEstimator):
         return lam, least
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """The position in ``tree_.nodes`` of the node at which each row ends.
+        """The index in ``tree_.nodes`` of the node where each row ends.
 
         Parameters
         ----------
@@ -261,7 +249,7 @@ class SparseTree(BaseEstimator):
         return self.tree_.leaves
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
-        """Rows as a table with the names of the fit; scikit-learn's checks are done on the way."""
+        """Rows as a table with the column names of the fit, after scikit-learn's checks."""
         if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
             X = X.to_pandas()
         if y is None or isinstance(X, pd.DataFrame):
@@ -287,12 +275,11 @@ class SparseTree(BaseEstimator):
         return frame
 
     def _read_objects(self, column: pd.Series[Any]) -> Any:
-        """A column of an array of objects as numbers, unless the user wants it otherwise."""
+        """An object column of an array as numbers, unless the user overrides its kind."""
         return column if column.name in (self.columns or {}) else ColumnSpec("number").read(column)
 
     def _check_places(self, X: pd.DataFrame) -> None:
-        """Refuse a table whose column is in the place of another one of the fit: the tree would
-        find it by its name."""
+        """Refuse reordered columns: the tree finds columns by name."""
         numbered = self._is_numbered and _is_numbered(X)
         for name, fitted in zip(map(str, X.columns), self._names, strict=True):
             if name != fitted and (numbered or name in self._names):
@@ -302,7 +289,7 @@ class SparseTree(BaseEstimator):
                 )
 
     def _warn_unless_proven(self) -> None:
-        """Say how far the tree, or the path, may be from optimal."""
+        """Warn how far the tree, or the path, may be from optimal."""
         status = self.status_ if self.lam_min is None else self.lam_path_.status
         if status is Status.OPTIMAL:
             return
@@ -330,7 +317,7 @@ class SparseTree(BaseEstimator):
 
 
 def _is_numbered(table: pd.DataFrame) -> bool:
-    """Whether the names of the columns are no texts, which scikit-learn would compare."""
+    """Whether some column names are not strings; scikit-learn does not compare these."""
     return not all(isinstance(name, str) for name in table.columns)
 
 
@@ -344,7 +331,7 @@ def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> Whole
 
 
 def _target_names(y: Any) -> str | tuple[str, ...]:
-    """The names of the target, or of several of them, where it has any."""
+    """The name of the target, or the names of several."""
     if isinstance(y, pd.DataFrame):
         return tuple(map(str, y.columns))
     return str(getattr(y, "name", None) or "target")

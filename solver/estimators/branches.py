@@ -16,60 +16,60 @@ class BranchesClassifier(SparseTreeClassifier):
     Parameters
     ----------
     lam : float, str or Fraction, default=0.01
-        λ, the price of a split: a split must set right more than this share of the training
-        weight. It is kept as an exact fraction; a float stands for its shortest decimal.
+        λ, the price of a split. A split must correct more than this share of the training weight.
+        λ is an exact fraction; a float stands for its shortest decimal.
     encoding : str, default="auto"
         What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` cuts numbers
-        and dates into eight bins of about equal weight (``quantiles`` with k=8) and asks
-        categories one value at a time. ``categorical`` splits on all values of a column at once.
+        and dates into eight bins of about equal weight (``quantiles`` with k=8) and tests one
+        category at a time. ``categorical`` splits on all values of a column at once.
     encoding_options : dict, optional
         Options of the encoding, e.g. ``{"k": 4}``.
     columns : dict, optional
-        How columns are to be read where the default does not suit, e.g.
-        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
+        How to read columns that the default reads wrongly, e.g.
+        ``{"zip": "category", "id": "drop"}``. The columns of an array are ``x0``, ``x1``, …
     max_depth : int, optional
         Most splits on a path.
     max_splits : int, optional
         Most splits of the tree.
     min_leaf_size : float, optional
-        Least weight of a leaf; without sample weights, rows.
+        Least weight of a leaf; without sample weights, least number of rows.
     mode : {"full", "paper"}, default="full"
-        All bounds of this implementation, or those of the paper only.
+        All bounds of this implementation, or only those of the paper.
     time_limit : float, default=60
         Seconds of search; None for no limit.
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for no limit.
     node_limit : int, optional
-        Branches that the search may hold. Unlike the time limit, this and the memory limit end
-        the search at the same tree on every machine.
+        Most branches that the search may hold. This and the memory limit end the search at the
+        same tree on every machine.
     lam_min : float, str or Fraction, optional
-        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
-        time limit is then that of the whole path, the other limits hold for each of its solves.
+        Also find all trees that are optimal for some λ ≥ ``lam_min``, see ``lam_path_``. The time
+        limit is then that of the whole path; the other limits hold for each of its solves.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : array of str
-        Names of the columns of X, where they are all text.
+        Names of the columns of X, if all are strings.
     encoder_ : Encoder
         The fitted encoding.
     tree_ : Tree
-        The tree; it can be stored as JSON and predicts without scikit-learn. Its counts are
+        The tree. It can be stored as JSON and predicts without scikit-learn. Its counts are
         weights in whole units, see :meth:`fit`.
     solution_ : Solution
-        Everything the search reports.
+        The whole result of the search.
     objective_ : Fraction
         Training loss + λ·splits.
     lower_bound_ : Fraction
-        Proven: no tree of these tests and limits has a smaller objective.
+        Proven: no tree of these tests within the limits has a smaller objective.
     status_ : Status
-        ``optimal`` or the limit that ended the search.
+        ``optimal``, or the limit that ended the search.
     lam_path_ : Bunch
-        Only with ``lam_min``: what :meth:`regularization_path` returns. ``tree_`` is that of its
-        trees which is the best at ``lam``.
+        Only with ``lam_min``: the result of :meth:`regularization_path`. ``tree_`` is its best
+        tree at ``lam``.
 
     See Also
     --------
@@ -78,9 +78,9 @@ class BranchesClassifier(SparseTreeClassifier):
 
     Notes
     -----
-    The tree is optimal for the encoded problem; with ``thresholds`` no cut of the training data
-    is left out, at a price. A missing number counts as below every threshold and has a test of
-    its own; a missing category is a category. If a limit ends the search before the proof, a
+    The tree is optimal for the encoded problem. ``thresholds`` loses no cut of the training data,
+    but takes longer. A missing number counts as below every threshold and has a test of its own; a
+    missing category is a category. If a limit ends the search before the proof, a
     ``ConvergenceWarning`` says how far the tree can be from optimal.
 
     Examples

@@ -1,4 +1,4 @@
-"""What the estimators of each task add: how a target is read, and predicted."""
+"""The base classes of classifiers and regressors: how they read a target and predict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
     """Predicts labels; see :class:`treesweep.BranchesClassifier`."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row: the majority at its leaf, the first label at a tie.
+        """The label of every row: the majority at its leaf, the first label in a tie.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
 
 
 def _label_column(y: Any) -> pd.Series[Any]:
-    """The labels one by one as they are given: numpy makes one text of two that end in zeros."""
+    """The labels as given, one by one: numpy would drop trailing NUL characters."""
     if hasattr(y, "to_pandas"):
         y = y.to_pandas()
     pandas = isinstance(y, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
@@ -79,7 +79,7 @@ def _label_column(y: Any) -> pd.Series[Any]:
 
 
 def _labels_like(y: Any, labels: tuple[Any, ...]) -> NDArray[Any]:
-    """The classes as an array of the type of ``y``, if such an array gives them back."""
+    """The classes as an array with the dtype of ``y``, if that keeps them unchanged."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iufb":
         typed = np.array(labels, dtype=dtype)

@@ -16,66 +16,42 @@ from solver.osdt.engine import BOUNDS
 class OSDTClassifier(SparseTreeClassifier):
     """The classification tree of least training loss + λ·splits, by OSDT.
 
-    It proves the same optimum as :class:`treesweep.BranchesClassifier`, by another algorithm, and
-    mostly takes longer: it is there to check the other, and to look into the search.
+    It proves the same optimum as :class:`treesweep.BranchesClassifier` by another algorithm, mostly
+    more slowly. Use it to check the other, and to study the search.
 
     Parameters
     ----------
-    lam : float, str or Fraction, default=0.01
-        λ, the price of a split: a split must set right more than this share of the training
-        weight. It is kept as an exact fraction; a float stands for its shortest decimal.
+    lam, encoding_options, columns, max_depth, max_splits, min_leaf_size, time_limit, memory_limit,
+    lam_min
+        As those of :class:`treesweep.BranchesClassifier`.
     encoding : str, default="auto"
-        What turns columns into yes/no tests, a name in :data:`solver.ENCODINGS` other than
-        ``categorical``. ``auto`` cuts numbers and dates into eight bins of about equal weight
-        (``quantiles`` with k=8) and asks categories one value at a time.
-    encoding_options : dict, optional
-        Options of the encoding, e.g. ``{"k": 4}``.
-    columns : dict, optional
-        How columns are to be read where the default does not suit, e.g.
-        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
-    max_depth : int, optional
-        Most splits on a path.
-    max_splits : int, optional
-        Most splits of the tree.
-    min_leaf_size : float, optional
-        Least weight of a leaf; without sample weights, rows.
+        As there, but all features must be binary: not ``categorical``.
     policy : str, default="curiosity"
         Which tree of the queue is split next: ``curiosity``, ``lower_bound``, ``objective``,
         ``entropy``, ``gini``, ``breadth_first`` or ``depth_first``.
     init : {"none", "cart"}, default="none"
-        Where the search begins: with the tree without a split, or with CART's tree as the best
-        one known. It is the solver's option ``warm_start``; that name is scikit-learn's for
-        going on from an earlier fit.
+        Whether the search starts from the tree without a split or from CART's tree. It is the
+        solver's option ``warm_start``; in scikit-learn that name means continuing an earlier fit.
     bounds : dict, optional
-        Bounds of the search that are to be switched, e.g. ``{"lookahead": False,
-        "similar_support": True}``; their names are in :data:`solver.osdt.engine.BOUNDS`. All but
-        ``similar_support`` are on. The optimum does not depend on them, the time does.
-    time_limit : float, default=60
-        Seconds of search; None for no limit.
-    memory_limit : int, default=1073741824
-        Bytes of the search's arrays; None for no limit.
+        Switches of bounds, e.g. ``{"lookahead": False, "similar_support": True}``; their names are
+        in :data:`solver.osdt.engine.BOUNDS`. All but ``similar_support`` are on. They change the
+        time, not the optimum.
     node_limit : int, optional
-        Trees that the search may hold. Unlike the time limit, this and the memory limit end
-        the search at the same tree on every machine.
-    lam_min : float, str or Fraction, optional
-        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
-        time limit is then that of the whole path, the other limits hold for each of its solves.
+        Most trees that the search may hold. This and the memory limit end the search at the same
+        tree on every machine.
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_, encoder_, tree_, status_, lam_path_
+    classes_, n_features_in_, feature_names_in_, encoder_, tree_, objective_, lower_bound_, status_,
+    lam_path_
         As those of :class:`treesweep.BranchesClassifier`.
     solution_ : Solution
-        Everything the search reports, with λ as the price of a split; ``extra`` tells of trees
-        evaluated, of what each bound pruned, and of the queue, see :class:`solver.osdt.Osdt`.
-    objective_ : Fraction
-        Training loss + λ·splits.
-    lower_bound_ : Fraction
-        Proven: no tree of these tests and limits has a smaller objective.
+        The whole result. ``extra`` counts evaluated trees, what each bound pruned, and the queue,
+        see :class:`solver.osdt.Osdt`.
 
     See Also
     --------
-    treesweep.BranchesClassifier : The same optimum, mostly sooner; multiway splits as well.
+    treesweep.BranchesClassifier : The same optimum, mostly sooner; also multiway splits.
 
     Examples
     --------

@@ -15,57 +15,41 @@ from solver.features.columns import Override
 
 
 class ProperTreeClassifier(SparseTreeClassifier):
-    """The tree of least training loss + λ·splits among those of a family of rules and a size.
+    """The tree of least training loss + λ·splits among those of one rule family and size.
 
-    A split may be a cut of one column, a hyperplane of all columns, or a surface of a degree.
-    "Optimal" is said of the trees of at most ``max_splits`` splits, within the other limits.
+    A split may be a cut of one column, a hyperplane of all columns, or a surface of some degree.
+    "Optimal" means: among the trees of at most ``max_splits`` splits within the other limits.
 
     Parameters
     ----------
-    lam : float, str or Fraction, default=0.01
-        λ, the price of a split: a split must set right more than this share of the training
-        weight. It is kept as an exact fraction; a float stands for its shortest decimal. At 0
-        only ``max_splits`` and ``max_depth`` limit the tree.
+    lam, encoding_options, columns, max_depth, min_leaf_size, time_limit, lam_min
+        As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only ``max_splits`` and
+        ``max_depth`` limit the tree.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
-        What a split may be: ``mixed`` takes the simplest of the three at every split.
+        What a split may be. ``mixed`` takes the simplest of the three at every split.
     degree : int, default=2
-        Of the surfaces of ``polynomial`` and ``mixed``.
+        Degree of the surfaces of ``polynomial`` and ``mixed``.
     max_splits : int, default=2
-        Most splits of the tree. There are about n^G ways to part n rows, where G is 1 for cuts, D
-        for hyperplanes of D columns and C(D + degree, D) − 1 for surfaces, and each split more
-        multiplies the time by that: choose few rows and columns for what is not ``axis``.
+        Most splits of the tree. There are about n^G ways to separate n rows: G is 1 for cuts, D
+        for hyperplanes in D columns and C(D + degree, D) − 1 for surfaces. Each further split
+        multiplies the time by that. So use few rows and columns except with ``axis``.
     mode : {"search", "paper"}, default="search"
         The search, or the published algorithm, for comparison on small tables.
     encoding : str, default="continuous"
         What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
         ``categorical``. Hyperplanes and surfaces need ``continuous``, which leaves numbers and
         dates as they are.
-    encoding_options : dict, optional
-        Options of the encoding.
-    columns : dict, optional
-        How columns are to be read where the default does not suit, e.g.
-        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
-    max_depth : int, optional
-        Most splits on a path.
-    min_leaf_size : float, optional
-        Least weight of a leaf; without sample weights, rows.
-    time_limit : float, default=60
-        Seconds of search; None for no limit.
     memory_limit : int, default=1073741824
         Bytes of the search's arrays; None for half of the machine's memory.
     node_limit : int, optional
-        Rules that the search may evaluate. Unlike the time limit, this and the memory limit end
-        the search at the same tree on every machine.
-    lam_min : float, str or Fraction, optional
-        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
-        time limit is then that of the whole path, the other limits hold for each of its solves.
+        Most rules that the search may evaluate. This and the memory limit end the search at the
+        same tree on every machine.
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, status_, lam_path_
+    classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, objective_, status_,
+    lam_path_
         As those of :class:`treesweep.BranchesClassifier`.
-    objective_ : Fraction
-        Training loss + λ·splits.
     lower_bound_ : Fraction
         Proven: no tree of the family within the limits has a smaller objective.
 
@@ -131,7 +115,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
         return {"rules": self.rules, "mode": self.mode, "degree": degree}
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
-        """As every estimator's; hyperplanes and surfaces need all numbers."""
+        """Read the rows; hyperplanes and surfaces refuse missing numbers."""
         table = super()._read(X, reset=reset, y=y)
         if self.rules != "axis":
             for column in table.columns[table.isna().any()]:

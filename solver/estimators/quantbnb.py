@@ -12,101 +12,10 @@ from solver.features.columns import Override
 
 
 class _QuantBnB(SparseTree):
-    """The parameters that both have."""
+    """Parameters of the classifier, which the regressor shares."""
 
     _solver: ClassVar[str] = "quantbnb"
     _remedy: ClassVar[str] = "or lower max_depth"
-
-    def __init__(
-        self,
-        lam: float | str | Fraction,
-        *,
-        encoding: str,
-        encoding_options: Mapping[str, Any] | None,
-        columns: Mapping[str, Override] | None,
-        max_depth: int,
-        min_leaf_size: float | None,
-        time_limit: float | None,
-        memory_limit: int | None,
-        node_limit: int | None,
-        lam_min: float | str | Fraction | None,
-    ) -> None:
-        super().__init__(
-            lam,
-            encoding=encoding,
-            encoding_options=encoding_options,
-            columns=columns,
-            max_depth=max_depth,
-            min_leaf_size=min_leaf_size,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            node_limit=node_limit,
-            lam_min=lam_min,
-        )
-
-    def _options(self) -> dict[str, Any]:
-        return {}
-
-
-class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
-    """The tree of least training loss + λ·splits within a depth, on numbers as they are.
-
-    Every threshold between two values of a column is tried, without bins, by Quant-BnB.
-
-    Parameters
-    ----------
-    lam : float, str or Fraction, default=0.01
-        λ, the price of a split: a split must set right more than this share of the training
-        weight. It is kept as an exact fraction; a float stands for its shortest decimal. At 0
-        only the depth limits the tree.
-    encoding : str, default="continuous"
-        What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
-        ``categorical``. ``continuous`` leaves numbers and dates as they are and asks categories
-        one value at a time.
-    encoding_options : dict, optional
-        Options of the encoding.
-    columns : dict, optional
-        How columns are to be read where the default does not suit, e.g.
-        ``{"zip": "category", "id": "drop"}``; the columns of an array are ``x0``, ``x1``, …
-    max_depth : int, default=2
-        Most splits on a path. The time grows steeply with it: 2 takes fractions of a second, 3
-        seconds to minutes, more is for small tables.
-    min_leaf_size : float, optional
-        Least weight of a leaf; without sample weights, rows.
-    time_limit : float, default=60
-        Seconds of search; None for no limit.
-    memory_limit : int, default=1073741824
-        Bytes of the search's arrays; None for half of the machine's memory.
-    node_limit : int, optional
-        Thresholds that the search may evaluate. Unlike the time limit, this and the memory limit
-        end the search at the same tree on every machine.
-    lam_min : float, str or Fraction, optional
-        Find the trees that are optimal for some λ from here up as well, see ``lam_path_``. The
-        time limit is then that of the whole path, the other limits hold for each of its solves.
-
-    Attributes
-    ----------
-    classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, status_, lam_path_
-        As those of :class:`treesweep.BranchesClassifier`.
-    objective_ : Fraction
-        Training loss + λ·splits.
-    lower_bound_ : Fraction
-        Proven: no tree within the limits has a smaller objective.
-
-    See Also
-    --------
-    treesweep.BranchesClassifier : Trees of any depth, on yes/no features.
-    treesweep.QuantBnBRegressor : The same for numbers to predict.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from treesweep import QuantBnBClassifier
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = QuantBnBClassifier(lam=0.01).fit(X, y)
-    >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
-    ('optimal', 3, '3/50')
-    """
 
     def __init__(
         self,
@@ -135,39 +44,86 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
             lam_min=lam_min,
         )
 
+    def _options(self) -> dict[str, Any]:
+        return {}
+
+
+class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
+    """The tree of least training loss + λ·splits within a depth, on numbers as they are.
+
+    Quant-BnB considers every threshold between two values of a column, without bins.
+
+    Parameters
+    ----------
+    lam, encoding_options, columns, min_leaf_size, time_limit, lam_min
+        As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only the depth limits the tree.
+    encoding : str, default="continuous"
+        What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
+        ``categorical``. ``continuous`` leaves numbers and dates as they are and tests one category
+        at a time.
+    max_depth : int, default=2
+        Most splits on a path. The time grows steeply: depth 2 takes fractions of a second, depth 3
+        seconds to minutes, more is for small tables.
+    memory_limit : int, default=1073741824
+        Bytes of the search's arrays; None for half of the machine's memory.
+    node_limit : int, optional
+        Most thresholds that the search may evaluate. This and the memory limit end the search at
+        the same tree on every machine.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, objective_, status_,
+    lam_path_
+        As those of :class:`treesweep.BranchesClassifier`.
+    lower_bound_ : Fraction
+        Proven: no tree within the limits has a smaller objective.
+
+    See Also
+    --------
+    treesweep.BranchesClassifier : Trees of any depth, on yes/no features.
+    treesweep.QuantBnBRegressor : The same for numbers to predict.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from treesweep import QuantBnBClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = QuantBnBClassifier(lam=0.01).fit(X, y)
+    >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
+    ('optimal', 3, '3/50')
+    """
+
 
 class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
     """The regression tree of least squared error + λ·splits within a depth.
 
-    Every threshold between two values of a column is tried, without bins, by Quant-BnB. A leaf
+    Quant-BnB considers every threshold between two values of a column, without bins. A leaf
     predicts the mean of its training rows.
 
     Parameters
     ----------
     lam : float, str or Fraction, default=0
-        λ, the price of a split, in the unit of the loss: a split must lower the mean squared
-        error, summed over the outputs, by more than this. At 0 only the depth limits the tree.
-    encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit
+        λ, the price of a split, in units of the loss. A split must lower the mean squared error,
+        summed over the outputs, by more than this. At 0 only the depth limits the tree.
+    encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit, lam_min
         As those of :class:`treesweep.QuantBnBClassifier`.
     node_limit : int, optional
-        Batches of thresholds that the search may evaluate.
-    lam_min : float, str or Fraction, optional
-        As that of :class:`treesweep.QuantBnBClassifier`.
+        Most batches of thresholds that the search may evaluate.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_, encoder_, tree_, solution_, lam_path_
         As those of :class:`treesweep.BranchesClassifier`; ``solution_.rmse`` and ``solution_.r2``
-        say how well the training rows are met.
+        measure the fit to the training rows.
     n_outputs_ : int
-        Numbers to predict for a row.
+        How many numbers it predicts for a row.
     objective_ : Fraction
         Mean squared error + λ·splits, exactly that of the tree.
     lower_bound_ : Fraction
         Proven: no tree within the limits has a smaller objective.
     status_ : Status
-        ``optimal`` or the limit that ended the search. The search works on floats: objectives that
-        differ by at most ``solution_.tolerance`` are taken for equal.
+        ``optimal``, or the limit that ended the search. The search works on floats: objectives
+        that differ by at most ``solution_.tolerance`` count as equal.
 
     See Also
     --------

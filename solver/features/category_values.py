@@ -1,8 +1,8 @@
-"""Canonical values of categories: which are the same, what a text writes, how a person reads them.
+"""Canonical values of categories: equality, reading from text, display.
 
-A category is a ``str``, ``int``, ``float`` or ``bool`` (a whole float is an ``int``, so 1, 1.0 and
-int8 1 agree) or None where it is missing. Moments are text. Python takes ``True`` and 1 for one
-value, we do not: compare by :func:`key_of`.
+A category is a ``str``, ``int``, ``float`` or ``bool``, or None if missing. A whole float is an
+``int``, so 1, 1.0 and int8 1 are equal. Dates are text. Python treats ``True`` and 1 as equal, we
+do not: compare by :func:`key_of`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def as_category(value: Any, name: Any) -> Category:
     Raises
     ------
     InputError
-        If it is infinite or beyond all floats, or no test can read it, or no file can hold it.
+        If it is infinite, too large for a float, of a type without tests, or not storable.
     """
     if isinstance(value, str):
         check_storable(value, f"column {name!r}: the value")
@@ -171,13 +171,8 @@ def widened(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def array_of(given: Any, name: str) -> NDArray[Any]:
-    """What is given as an array; a list as an array of objects, each as it is.
-
-    Raises
-    ------
-    InputError
-        If values are masked, for arrays forget that.
-    """
+    """The input as an array, a list as an array of objects; InputError for masked values, whose
+    mask arrays would lose."""
     refuse_masked(given, name)
     return np.asarray(given) if hasattr(given, "__array__") else np.array(given, dtype=object)
 
@@ -215,13 +210,8 @@ def exact(value: Any) -> Decimal:
 
 
 def merged_numbers(values: Iterable[tuple[Any, float]]) -> tuple[Any, Any] | None:
-    """Two raw values that differ, and are one as floats; or None.
-
-    Parameters
-    ----------
-    values : iterable of tuple
-        Raw values, and each as a float; NaN where it is missing.
-    """
+    """Two different raw values with the same float, or None; ``values`` are pairs (raw, float), NaN
+    where missing."""
     seen: dict[float, Any] = {}
     for raw, number in values:
         first = seen.setdefault(number, raw)
@@ -231,10 +221,10 @@ def merged_numbers(values: Iterable[tuple[Any, float]]) -> tuple[Any, Any] | Non
 
 
 def merged_values(values: Iterable[tuple[Any, Category]]) -> tuple[Any, Any] | None:
-    """Two raw values that differ, and are one as categories; or None.
+    """Two different raw values with the same category, or None.
 
-    Numbers are told apart by their digits. Moments of one text are the same moment, and a text may
-    stand for the moment that it writes.
+    Numbers differ if their digits do. Dates of the same text are equal, and a text equals the date
+    that it writes.
     """
     seen: dict[Hashable, Any] = {}
     for raw, value in values:
@@ -308,11 +298,10 @@ FEATURE = ("=", ">")
 
 
 def show_value(value: Category, *, listed: bool = False) -> str:
-    """A category or a label as a person writes it; two that differ are written differently.
+    """A category or label as a person writes it; different ones are written differently.
 
-    A missing one is ``missing``. A text that could be taken for that, or for the end of a
-    condition, or whose ends cannot be seen, is quoted as in Python; ``listed`` among others also
-    if it has a comma or a brace.
+    A missing one is ``missing``. A text is quoted as in Python if it looks like that, like the end
+    of a condition, or has invisible ends; if ``listed`` also if it has a comma or a brace.
     """
     if value is None:
         return "missing"

@@ -1,8 +1,8 @@
 """How raw columns are read: categories, numbers, dates.
 
-A tree reads raw columns in canonical form, so that it predicts alike on a table from memory, from
-CSV and from Parquet: a category as in :mod:`solver.features.category_values`, a number or a date
-as float64 with NaN where it is missing. Different values stay different, or the column is refused.
+A tree reads raw columns in canonical form, so it predicts alike from memory, CSV and Parquet: a
+category as in :mod:`solver.features.category_values`, a number or a date as float64, NaN where
+missing. Different values stay different, or the column is refused.
 """
 
 from __future__ import annotations
@@ -61,20 +61,18 @@ class ColumnSpec:
     Parameters
     ----------
     kind : {"category", "number", "date"}
-        Dates become seconds since 1970-01-01 UTC; a date without a time zone is in UTC.
+        Dates become seconds since 1970-01-01 UTC; without a time zone they are in UTC.
     values : {"any", "text", "number", "boolean", "date", "mixed"}
-        What the categories are. Files do not keep the type of a value: numbers may come as text,
-        and text as numbers. So ``text`` reads the number 2 as ``"2"``; ``number`` reads the text
-        ``"2"`` as 2 and True as 1; ``boolean`` reads ``"True"`` and 1 as True; ``date`` reads
-        every text of a moment as one text; ``mixed`` reads a text as what it writes, if anything.
-        ``any`` leaves values as they are.
+        The type of the categories. Files may store numbers as text and text as numbers. So ``text``
+        reads the number 2 as ``"2"``; ``number`` reads the text ``"2"`` as 2 and True as 1;
+        ``boolean`` reads ``"True"`` and 1 as True; ``date`` reads all texts of one moment as one
+        text; ``mixed`` reads a text as the value that it writes, if any. ``any`` changes nothing.
     missing : tuple
-        Values that stand for a missing one, e.g. ``("?",)`` or ``(-999,)``.
+        Values that mean missing, e.g. ``("?",)`` or ``(-999,)``.
     texts : tuple of str
-        Of the categories those that a file has for a missing value (``"NA"``). Where they are text
-        also those that write a value that is no text, otherwise than Python does (``"1.0"``,
-        ``"01234"``, ``"true"``), and the texts that write the same. Such a value is read as the
-        text that writes it.
+        Categories that a file would read as missing (``"NA"``). For text also those that write
+        another type otherwise than Python does (``"1.0"``, ``"01234"``, ``"true"``), and the texts
+        that write the same value. Such a value is read as the text that writes it.
     """
 
     kind: str
@@ -106,7 +104,7 @@ class ColumnSpec:
         Raises
         ------
         InputError
-            If a value cannot be read, a number is infinite, or two that differ would be one.
+            If a value cannot be read, a number is infinite, or two different values would merge.
         """
         if self.kind == "category":
             codes, values = self.factorize(column)
@@ -114,13 +112,10 @@ class ColumnSpec:
         return self._read_dates(column) if self.kind == "date" else self._read_numbers(column)
 
     def factorize(self, column: pd.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """Canonical values in short: ``read(column)`` is ``values[codes]``.
+        """Arrays (codes, values) such that ``read(column)`` is ``values[codes]``; errors as
+        :meth:`read`.
 
-        Returns
-        -------
-        codes : array of int, one a row
-        values : array
-            Few more than the distinct canonical values; errors as :meth:`read`.
+        ``values`` has few more entries than distinct canonical values.
         """
         if self.kind == "category":
             codes, raw = _factorize(column)
@@ -292,13 +287,7 @@ class ColumnSpec:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ColumnSpec:
-        """From plain data.
-
-        Raises
-        ------
-        InputError
-            If the kind is not known to this version.
-        """
+        """From plain data; InputError if this version does not know the kind."""
         lists = tuple(data.get("missing", ())), tuple(data.get("texts", ()))
         spec = cls(data["kind"], data.get("values", "any"), *lists)
         if spec.kind not in KINDS or spec.values not in VALUES:
@@ -340,10 +329,9 @@ def infer_columns(
 ) -> dict[str, ColumnSpec]:
     """How every column of a table is to be read, in the order of the table.
 
-    Text, booleans and pandas categories are categories, also with missing values. Dates and times
-    are dates. Numbers are numbers, except whole ones (integers, or floats without a decimal
-    point) of at most ``few_values`` distinct values, which are categories. A column without any
-    value is a category.
+    Text, booleans and pandas categories are categories, also with missing values, and so are
+    columns without any value. Dates and times are dates. Numbers are numbers, except columns of
+    whole numbers with at most ``few_values`` distinct values: these are categories.
 
     Parameters
     ----------
@@ -351,7 +339,7 @@ def infer_columns(
         The features.
     overrides : mapping, optional
         What the user wants instead, e.g. ``{"age": "number", "id": "drop"}``. A mapping such as
-        ``{"kind": "number", "missing": ["?"]}`` also names values that stand for a missing one.
+        ``{"kind": "number", "missing": ["?"]}`` also names values that mean missing.
     few_values : int
         0 reads all numbers as numbers.
 
@@ -364,8 +352,8 @@ def infer_columns(
     ------
     InputError
         If an override names no column or kind, two columns have the same name, or a column
-        cannot be read without one: text and numbers mixed, lists, bytes, durations, or text that
-        differs in nearly every row (an identifier).
+        needs one: text and numbers mixed, lists, bytes, durations, or text that differs in nearly
+        every row (an identifier).
     """
     frame = text_names(frame)
     overrides = overrides or {}
@@ -384,12 +372,7 @@ def infer_columns(
 
 
 def check_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> None:
-    """Refuse overrides of columns that are not there, or of kinds that there are not.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse overrides of unknown columns or kinds with an InputError."""
     if not isinstance(overrides, Mapping):
         raise InputError(
             f"columns = {overrides!r} must be a mapping, e.g. {{'age': 'number', 'id': 'drop'}}"
@@ -524,7 +507,7 @@ def _merged_dates(name: Any) -> InputError:
 
 
 def _nature(column: pd.Series[Any]) -> str:
-    """``category``, ``text``, ``number`` or ``date``, from the dtype or, failing that, the values.
+    """``category``, ``text``, ``number`` or ``date``, from the dtype or else from the values.
 
     Raises
     ------

@@ -1,10 +1,8 @@
 """The tests that a tree asks of a raw row.
 
-A test is tagged with its ``kind`` and sends a row into one of its branches. It reads one raw
-column, or several (see :mod:`solver.features.oblique_tests`), in canonical form (see
-:mod:`solver.features.columns`): categories are an object array with ``None`` for a missing value,
-numbers and dates are float64 with NaN. Every encoded feature of a problem stands for one test; its
-codes are the numbers of the branches.
+A test has a ``kind`` and sends a row into one of its branches. It reads one raw column, or several
+(see :mod:`solver.features.oblique_tests`), in canonical form (see :mod:`solver.features.columns`).
+Every encoded feature stands for one test; its codes are the numbers of the branches.
 """
 
 from __future__ import annotations
@@ -34,10 +32,10 @@ class CategoryTest:
     column : str
         Name of the raw column.
     groups : tuple of tuples
-        Branch ``i`` is taken by the values in ``groups[i]``.
+        Branch ``i`` takes the values in ``groups[i]``.
     rest : int or None
-        Branch of values that are in no group (not seen in training). With None such a row stops
-        at the node and gets the node's own prediction.
+        Branch of values in no group (unseen in training). With None such a row stops at the node
+        and gets the node's own prediction.
     """
 
     column: str
@@ -103,7 +101,7 @@ class ThresholdTest:
     unit : {"number", "date"}
         How the threshold is shown.
     lacked : bool
-        Whether training rows lack the number: then the words say where they go.
+        Whether training rows lack the number; then the text says where they go.
     """
 
     column: str
@@ -162,13 +160,7 @@ NodeTest: TypeAlias = CategoryTest | ThresholdTest | SurfaceTest
 
 
 def parse_test(data: dict[str, Any]) -> NodeTest:
-    """Read a test from its plain form.
-
-    Raises
-    ------
-    InputError
-        If the tag is not known to this version.
-    """
+    """Read a test from plain data; InputError if this version does not know its kind."""
     kind = data.get("kind")
     if kind == CategoryTest.kind:
         groups = tuple(tuple(group) for group in data["groups"])

@@ -113,18 +113,10 @@ def count(number: float | Fraction, noun: str) -> str:
 
 
 def telling(values: Iterable[float]) -> Callable[[float], str]:
-    """A way to write some numbers, all alike, that tells different ones apart.
+    """A format for some numbers that keeps different ones apart.
 
-    Parameters
-    ----------
-    values : iterable of float
-        The largest gets at least three significant digits, and all as many decimals as it takes
-        to tell them apart, up to twelve significant digits of the largest.
-
-    Returns
-    -------
-    callable
-        The text of a number.
+    The largest gets at least three significant digits. All get the same number of decimals: as
+    many as separate them, up to twelve significant digits of the largest.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Tests on several numbers at once: on which side of a hyperplane or a surface a row lies.
+"""Tests on several numbers: on which side of a hyperplane or a surface a row lies.
 
-The side is decided by one sum of floats, made in the order of the terms with one rounding after
-each multiplication and addition. IEEE 754 fixes every bit of it, so that a row takes the same
-branch on any machine, and in any program that follows these two lines.
+One sum of floats decides the side: in the order of the terms, rounded after each multiplication and
+addition. IEEE 754 fixes every bit of it, so a row takes the same branch on any machine.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class SurfaceTest:
         One a term.
     threshold : float
     powers : tuple of tuples of int
-        For each term the power of every column. Of a hyperplane each term is one column.
+        For each term the power of every column. Each term of a hyperplane is one column.
     missing : int
         Branch of a row that lacks one of the numbers.
     """
@@ -112,13 +111,7 @@ class SurfaceTest:
 
     @classmethod
     def parse(cls, data: dict[str, Any]) -> SurfaceTest:
-        """Read a test from its plain form.
-
-        Raises
-        ------
-        ValueError
-            If its parts do not fit together.
-        """
+        """Read a test from plain data; ValueError if its parts do not fit together."""
         columns, weights = tuple(data["columns"]), tuple(map(float, data["weights"]))
         powers = tuple(tuple(map(int, term)) for term in data["powers"])
         if (

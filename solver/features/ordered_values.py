@@ -1,9 +1,9 @@
 """Ordered features: the distinct numbers of a column, and the cuts between them.
 
-A problem with numbers as they are keeps one code a row and column, the rank of the number. A split
-is a *cut* between two neighbouring codes. All cuts of all features are numbered in a row, so that
-cut ``i`` is the feature ``i`` of the encoding ``thresholds`` of the same table: trees, predictions
-and reports need not know which of the two a tree was found on.
+A problem that keeps numbers has one code a row and column, the rank of the number. A split is a
+*cut* between two neighbouring codes. All cuts of all features are numbered in one sequence: cut
+``i`` is feature ``i`` of the encoding ``thresholds`` of the same table. So trees, predictions and
+reports are the same for both.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ class Scale:
     lacked : bool
         Whether training rows lack the number.
     values : array of float64, ascending, optional
-        The number that each code stands for; None where only their order is known, or a training
-        row lacks the number.
+        The number of each code; None if only their order is known, or a training row lacks one.
     """
 
     column: str
@@ -82,15 +81,9 @@ class Scale:
 
 
 class Axis(NamedTuple):
-    """A column of numbers of a problem, whether or not the problem cuts it.
+    """The scale and the codes of a column of numbers, whether or not the problem cuts it.
 
-    A column that has the order of an earlier one gives no cut of its own, but a hyperplane of its
-    own.
-
-    Parameters
-    ----------
-    scale : Scale
-    codes : array of int32, shape (rows,)
+    A column in the same order as an earlier one gives no cut of its own, but its own hyperplanes.
     """
 
     scale: Scale
@@ -103,12 +96,9 @@ class Axis(NamedTuple):
 
 
 class CutTests(Sequence[NodeTest]):
-    """The tests of all cuts of some ordered features, each made when it is asked for.
+    """The tests of all cuts of some ordered features, made on demand.
 
-    Parameters
-    ----------
-    features : sequence of Scale or NodeTest
-        A test of two branches is a feature of one cut.
+    A test of two branches is a feature of one cut.
     """
 
     def __init__(self, features: Sequence[Scale | NodeTest]) -> None:

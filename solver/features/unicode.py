@@ -15,13 +15,7 @@ def is_storable(text: str) -> bool:
 
 
 def check_storable(text: str, what: str) -> None:
-    """Refuse text that no file could hold.
-
-    Raises
-    ------
-    InputError
-        Naming what it is, e.g. ``the column``.
-    """
+    """Refuse text that no file can hold with an InputError that names it, e.g. ``the column``."""
     if not is_storable(text):
         raise InputError(
             f"{what} {text!a} holds a lone surrogate, half a character that no file in UTF-8 can "

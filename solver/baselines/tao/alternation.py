@@ -40,18 +40,17 @@ class Cut(NamedTuple):
 
 
 class Alternation:
-    """A binary tree, of which one node after the other is made as good as the others allow.
+    """A binary tree whose nodes are improved one after the other while the others stay fixed.
 
-    For each row at a split, the subtree to the left and the one to the right predict something;
-    the split is replaced by the cut that sends the rows where they cost least together. Rows that
-    cost the same on both sides do not matter. A leaf, or one of the two subtrees alone, may
-    take the split's place, which saves splits. The cost of the tree falls with every move, up
-    to the rounding of the losses: who calls must stop where it does not.
+    For each row at a split, both subtrees predict something. The split becomes the cut that sends
+    the rows where they cost least in total; rows with equal cost on both sides do not matter. A
+    leaf, or one of the subtrees alone, may replace the split, which saves splits. The cost falls
+    with every move, up to the rounding of the losses: the caller must stop when it does not.
 
     Parameters
     ----------
     codes : array of int32, shape (rows, features)
-        Codes are ordered: a cut parts the small from the large ones.
+        Ordered codes: a cut separates small from large ones.
     arities : array of int32, shape (features,)
         Number of codes of each feature.
     losses : Losses
@@ -62,8 +61,8 @@ class Alternation:
     References
     ----------
     Carreira-Perpiñán & Tavallali (2018), "Alternating optimization of decision trees, with
-    application to learning sparse oblique trees". Theorem 3.1: nodes of which none descends from
-    another can be optimised apart; Theorem 3.2: each is a problem of two classes, left or right.
+    application to learning sparse oblique trees". Theorem 3.1: nodes that are not descendants of
+    each other can be optimised separately; Theorem 3.2: each is a two-class problem, left or right.
     """
 
     def __init__(
@@ -88,15 +87,8 @@ class Alternation:
         self.splits: list[int] = []
 
     def set_shape(self, shape: Any, cut_of: Callable[[int], Cut]) -> None:
-        """Begin with a tree.
-
-        Parameters
-        ----------
-        shape : Shape
-            Of binary splits.
-        cut_of : callable
-            The cut that a number in the shape stands for.
-        """
+        """Start from a tree of binary splits; ``cut_of`` gives the cut for a number in the
+        shape."""
         self._add()
         pending = [(0, shape)]
         while pending:
@@ -125,18 +117,10 @@ class Alternation:
         return self._cost_scale.cost(self.errors[0], self.splits[0])
 
     def improve(self, stop: Callable[[], bool] = lambda: False) -> bool:
-        """One pass over all nodes, from the deepest level up.
+        """Improve all nodes once, from the deepest level up; return whether any node changed.
 
-        Parameters
-        ----------
-        stop : callable
-            Asked at each node. When it returns True the splits that are left are only pruned,
-            which takes no time.
-
-        Returns
-        -------
-        bool
-            Whether any node was changed.
+        ``stop`` is called at each node. Once it returns True the other splits are only pruned,
+        which takes no time.
         """
         changed = False
         for level in reversed(list(self._levels())):
@@ -204,12 +188,8 @@ class Alternation:
     ) -> Iterator[tuple[Any, Cut]]:
         """Cuts with fewer errors than ``most``, best first; then by feature and code.
 
-        Parameters
-        ----------
-        gains : array
-            What each row costs more to the left than to the right.
-        base : number
-            What they cost when all go to the right.
+        ``gains`` says how much more each row costs on the left than on the right, ``base`` what all
+        cost on the right.
         """
         care = np.flatnonzero(gains)
         if not len(care):
@@ -231,11 +211,9 @@ class Alternation:
     def _sweeps(
         self, rows: Rows, gains: NDArray[Any]
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """For each feature the codes to cut at, rising, and what each cut adds to the cost of all
-        rows at the right.
-
-        Sums of integers are exact in float64: the total weight is below 2**53.
-        """
+        """For each feature the codes to cut at, ascending, and what each cut adds to the cost of
+        all rows on the right. Sums of integers are exact in float64: the total weight is below
+        2**53."""
         if not self._is_binary:
             for feature, column in enumerate(self._columns):
                 yield self._sweep(column[rows], self._arities[feature], gains)

@@ -1,4 +1,4 @@
-"""What a prediction costs each row, and which one is best for some of them."""
+"""The cost of a prediction for each row, and the best prediction for some rows."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class SquaredErrors:
 
     Notes
     -----
-    Give it targets :func:`solver.objective.squared_error.in_unit_range`. Sums of n terms of one
-    sign are wrong by at most n units in the last place, relative; the tolerance is well above that,
-    so that few moves are taken in vain. Means of very unequal weights may be less accurate: whether
-    a pass has made the tree better is for the solver to count exactly.
+    Targets must be scaled by :func:`solver.objective.squared_error.in_unit_range`. A sum of n terms
+    of one sign has a relative error of at most n units in the last place. The tolerance is well
+    above that, so few moves are useless. Means of very unequal weights may be less accurate; the
+    solver counts exactly whether a pass has improved the tree.
     """
 
     def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:

@@ -1,4 +1,4 @@
-"""TAO as a solver of the catalogue: CART's tree, made better node by node."""
+"""TAO as a solver of the catalogue: improves CART's tree node by node."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ from solver.trees.tree import Shape, Tree, shape_of
 class Tao(Solver):
     """Tree alternating optimisation, from the tree that CART grows within the limits.
 
-    At every split the best cut is taken for the rows that come to it and the subtrees that stand
-    below it, or the split is given up where it is not worth λ; then the next split, from the
-    leaves to the root, again and again until none changes. The objective falls all the way, so
-    that it is never above that of any pruning of CART's tree. It proves nothing: status
-    ``heuristic``, no lower bound.
+    At every split it takes the best cut for the rows and the subtrees there, or removes the split
+    if it is not worth λ. It repeats this from the leaves to the root until nothing changes. The
+    objective only falls, so it is never above that of any pruning of CART's tree. It proves
+    nothing: status ``heuristic``, no lower bound.
 
-    Features of more than two unordered values are not taken: a split on another feature would
-    have another number of subtrees, and there is none to put in a new one's place.
+    Features of more than two unordered values are refused: a split on another feature would need
+    another number of subtrees.
 
     References
     ----------
