@@ -167,7 +167,7 @@ class Encoder:
         return codes
 
     def without_numbers_unknown(self, frame: pd.DataFrame) -> Encoder:
-        """The same for another table; only ranks are kept for columns with values not seen here."""
+        """The same for another table; of columns with unseen numbers it knows only the order."""
         frame = text_names(frame)
         tests = tuple(
             replace(test, values=None)

@@ -1,7 +1,7 @@
 """Exact arithmetic: λ as a fraction, and objectives as 64-bit integers.
 
 With λ = p/d and total weight W the objective ``errors/W + λ·splits`` times ``d·W`` is the integer
-``d·errors + p·W·splits``. Everything that is called optimal is proven on such integers.
+``d·errors + p·W·splits``. Every "optimal" is proven on such integers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def as_lambda(value: object) -> Fraction:
     ----------
     value : str, int, float, Fraction or numpy number
         A decimal (``"0.01"``), a fraction (``"1/958"``) or a number. A float stands for its
-        shortest decimal representation, so that ``0.1`` is 1/10.
+        shortest decimal: ``0.1`` is 1/10.
 
     Raises
     ------
@@ -78,12 +78,11 @@ class CostScale:
 
     Notes
     -----
-    The search minimises ``error·errors + split·splits`` where these two are
-    ``d·M`` and ``p·W·M + 1``: the extra 1, small against M, breaks ties between equally good
-    trees in favour of fewer splits without a second code path. ``M`` exceeds the number of
-    splits of every tree that can be optimal, so the order of the objectives is not touched.
-    Where λ has so many digits that these costs do not fit into 62 bits, smaller integers take the
-    place of ``d`` and ``p·W`` which order all trees alike, see :func:`_ratios`.
+    The search minimises ``error·errors + split·splits`` with the prices ``d·M`` and ``p·W·M + 1``.
+    The extra 1, small against M, prefers fewer splits among equally good trees. ``M`` exceeds the
+    splits of every tree that can be optimal, so the order of the objectives is unchanged. If λ has
+    too many digits for costs of 62 bits, ``d`` and ``p·W`` are replaced by smaller integers that
+    order all trees alike, see :func:`_ratios`.
     """
 
     lam: Fraction
@@ -97,13 +96,13 @@ class CostScale:
     def build(
         cls, lam: Fraction, total_weight: int, leaf_errors: Errors, max_splits: int
     ) -> CostScale:
-        """Choose M and check that no sum that the search can form overflows.
+        """Choose M such that no sum of the search overflows.
 
         Parameters
         ----------
         leaf_errors : int
-            Errors of the tree without a split: a tree that costs more cannot be optimal, which
-            bounds the number of splits by ``leaf_errors / (λ·W)``.
+            Errors of the tree without a split. An optimal tree costs no more, so it has at most
+            ``leaf_errors / (λ·W)`` splits.
         max_splits : int
             Another bound on the number of splits, e.g. distinct rows − 1.
 
@@ -173,10 +172,10 @@ class CostScale:
         return errors / self.total_weight + self.lam * splits
 
     def lower_bound(self, cost: int) -> Fraction:
-        """The objective that a proven lower bound on the integer cost proves.
+        """The objective that a lower bound on the integer cost proves.
 
-        ``cost ≤ M·c + s`` holds for the fewest splits ``s < M`` among the trees of optimal scaled
-        objective ``c``, hence ``c ≥ ⌊cost / M⌋``. Where another price stands for λ, all of these
+        Let ``s < M`` be the fewest splits among the trees of optimal scaled objective ``c``. Then
+        ``cost ≤ M·c + s``, hence ``c ≥ ⌊cost / M⌋``. If another price replaces λ, each of these
         splits may cost the difference less.
         """
         proven = Fraction(cost // self.tie, self.error // self.tie)
@@ -187,21 +186,17 @@ class CostScale:
 def _ratios(
     lam: Fraction, total_weight: int, most: int, leaf_errors: Errors
 ) -> Iterator[tuple[int, int]]:
-    """Integer prices of an error and of a split, in the proportion of 1 to λ·W: the plain ones; in
-    lowest terms; and those of the fewest digits that order all trees of interest alike.
+    """Integer prices of an error and of a split in the proportion of 1 to λ·W.
 
-    Parameters
-    ----------
-    most : int
-        No tree of more splits can be optimal.
+    First the plain ones, then those in lowest terms, then those of the fewest digits that order all
+    trees alike. No tree of more than ``most`` splits can be optimal.
 
     Notes
-    -----
-    Whether one of two trees costs less depends on the side of λ·W on which the ratio
-    ``(errors − errors') / (splits' − splits)`` lies. With at most ``most`` splits its denominator
-    is at most that; one more keeps trees of more splits dearer than the tree without a split. So
-    all numbers between two neighbours in the Farey sequence of order ``most + 1`` order the trees
-    alike, and the mediant of the neighbours of λ·W has the smallest denominator of them.
+    ----- Which of two trees costs less depends on the side of λ·W on which the ratio ``(errors −
+    errors') / (splits' − splits)`` lies. Its denominator is at most ``most``; one more keeps larger
+    trees dearer than the tree without a split. So all numbers between two neighbours in the Farey
+    sequence of order ``most + 1`` order the trees alike. The mediant of the neighbours of λ·W has
+    the smallest denominator of them.
     """
     yield lam.denominator, lam.numerator * total_weight
     price = lam * total_weight
@@ -233,13 +228,8 @@ def neighbours(number: Fraction, largest: int) -> tuple[Fraction, Fraction]:
 class SquaredCostScale:
     """CostScale of regression: a search minimises the float ``squared error + split·splits``.
 
-    Parameters
-    ----------
-    lam : Fraction
-    total_weight : int
-    tolerance : Fraction
-        Objectives that differ by no more are taken for equal. A search's costs are at most half
-        of it, times the total weight, away from the exact ones.
+    Objectives that differ by at most ``tolerance`` count as equal. A search's costs differ from the
+    exact ones by at most half of it, times the total weight.
     """
 
     lam: Fraction

@@ -1,8 +1,8 @@
-"""Exact squared errors: sums over floats as whole numbers of a power of two.
+"""Exact squared errors: sums over floats as whole multiples of a power of two.
 
 A float is a whole number times a power of two, so sums of products of floats are exact as Python
-integers. What a regression tree costs is computed here from what it predicts, without rounding;
-the searches work on floats, and their claims are held against this.
+integers. The cost of a regression tree is computed here without rounding, to check the searches,
+which work on floats.
 """
 
 from __future__ import annotations
@@ -29,12 +29,9 @@ _MANTISSA = 53
 
 
 def tolerance_of(leaf_errors: Errors, total_weight: int) -> Fraction:
-    """What objectives of a problem may differ by and are equal; 0 for classification.
+    """The difference up to which objectives count as equal; 0 in classification.
 
-    Parameters
-    ----------
-    leaf_errors : int or Fraction
-        Of the tree without a split.
+    ``leaf_errors`` are those of the tree without a split.
     """
     if isinstance(leaf_errors, int):
         return Fraction(0)
@@ -47,20 +44,10 @@ _LARGEST_SCALE = 400
 def in_unit_range(
     values: NDArray[np.float64], weights: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], int]:
-    """Targets as heuristics take them: centred, and times 2ᵏ, so that they are at most 1.
+    """Targets for heuristics: centred and multiplied by 2ᵏ so that they are at most 1; and k.
 
-    No square of theirs overflows, and few digits are lost. Squared errors are 4ᵏ times those of
-    the targets, up to rounding.
-
-    Parameters
-    ----------
-    values : array of float64, shape (rows, outputs)
-    weights : array of int64, shape (rows,)
-
-    Returns
-    -------
-    values : array of float64, shape (rows, outputs)
-    k : int
+    Their squares do not overflow, and few digits are lost. Squared errors are 4ᵏ times those of
+    the targets, up to rounding. ``values`` has the shape (rows, outputs), ``weights`` (rows,).
     """
     centred = values - np.average(values, axis=0, weights=weights)
     k = -int(np.frexp(np.abs(centred).max(initial=0.0))[1])
@@ -69,7 +56,7 @@ def in_unit_range(
 
 
 class Moments:
-    """Sums of the targets of any rows, exactly.
+    """Exact sums of the targets of any rows.
 
     Parameters
     ----------
@@ -109,12 +96,12 @@ class Moments:
 
 
 def check_targets(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """The targets of a regression, (rows × outputs), if it can do with them.
+    """The targets of a regression, (rows × outputs).
 
     Raises
     ------
     InputError
-        If they are not finite, or too large or all too small to be squared.
+        If they are not finite, too large, or all too small to be squared.
     """
     if not np.all(np.isfinite(numbers)):
         raise InputError(
@@ -131,19 +118,10 @@ def check_targets(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64
 
 
 def check_spread(values: NDArray[np.float64], weights: NDArray[np.int64], name: str) -> None:
-    """Refuse targets so far from zero that the rounding of means counts.
+    """Refuse targets so far from zero that the rounding of means matters, with an InputError.
 
     A tree predicts means rounded to floats. Half a unit in the last place costs its square, which
-    must be small against the tolerance.
-
-    Parameters
-    ----------
-    values : array of float64, shape (rows, outputs)
-    weights : array of int64, shape (rows,)
-
-    Raises
-    ------
-    InputError
+    must be small against the tolerance. ``values`` has the shape (rows, outputs).
     """
     varies = values.max(axis=0) > values.min(axis=0)
     half_units = np.spacing(np.abs(values).max(axis=0)[varies]) / 2

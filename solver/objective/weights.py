@@ -1,4 +1,4 @@
-"""Row weights as the whole numbers that searches count in, and what rounding them costs."""
+"""Row weights as whole numbers, as searches count them, and the cost of rounding them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class WholeWeights(NamedTuple):
     ----------
     whole : array of int64, shape (rows,)
     scale : Fraction
-        The given weights times this are the whole ones, but for rounding.
+        The given weights times this are the whole ones, up to rounding.
     error : Fraction
-        By how much the share of any set of rows in the total weight may differ from the given
-        one; 0 where no weight was rounded.
+        How much the share of any set of rows in the total weight may differ from the given one; 0
+        if no weight was rounded.
     """
 
     whole: NDArray[np.int64]
@@ -53,15 +53,15 @@ class WholeWeights(NamedTuple):
 def whole_weights(weights: ArrayLike) -> WholeWeights:
     """Turn row weights into whole numbers of the same proportions.
 
-    A weight is read by its shortest decimal representation. All are multiplied by their common
-    denominator: the loss is a proportion, so a common factor changes nothing. If the sum is then
-    2^53 or more, and a common divisor does not help, they are rounded to multiples of about
-    2^-52 of their sum; :attr:`WholeWeights.error` says what that changes.
+    A weight is read by its shortest decimal. All are multiplied by their common denominator; the
+    loss is a proportion, so this changes nothing. If the sum is then 2^53 or more, even after
+    dividing by a common divisor, they are rounded to multiples of about 2^-52 of their sum;
+    :attr:`WholeWeights.error` says what that changes.
 
     Raises
     ------
     InputError
-        If the weights are no list of numbers, one is negative or not finite, or all are zero.
+        If the weights are not a list of numbers, one is negative or not finite, or all are zero.
     """
     values = _as_array(weights)
     if values.ndim != 1 or values.dtype.kind not in "biufO":
@@ -102,15 +102,15 @@ def round_weights(
     rows : sequence of int
         How many rows have each of these weights.
     total : int
-        What the rounded weights of all rows should add up to.
+        The desired sum over all rows.
 
     Returns
     -------
     rounded : list of int
         None that was positive is 0.
     error : Fraction
-        By how much the share of any set of rows in the sum may have changed: half of what all
-        shares have changed by together, for what some gain, others lose.
+        How much the share of any set of rows in the sum may have changed: half of the sum of all
+        changes, because what some gain, others lose.
     """
     given = _total(weights, rows)
     rounded = [max((2 * w * total + given) // (2 * given), min(w, 1)) for w in weights]
@@ -121,12 +121,12 @@ def round_weights(
 
 
 def least_weight(given: Any, scale: Fraction, error: Fraction) -> int:
-    """A smallest leaf size, given in the unit of the given weights, in that of the whole ones.
+    """A smallest leaf size in whole weights, given in the unit of the given weights.
 
     Raises
     ------
     InputError
-        If the weights were rounded: a leaf might then be taken for large enough, or not, falsely.
+        If the weights were rounded: then it is unknown whether a leaf is large enough.
     """
     if error and given:
         raise InputError(

@@ -1,7 +1,7 @@
 """OSDT: branch and bound over sets of leaves.
 
-Here: the solver, its caches of leaves and trees, its bounds and scheduling.
-Not here: sizes of its search space (``solver.theory``).
+Here: the solver, its caches of leaves and trees, its bounds and scheduling policies.
+Not here: the size of its search space (``solver.theory``).
 """
 
 from solver.osdt.solver import Osdt

@@ -1,4 +1,4 @@
-"""The search of OSDT from its first array to its solution, and what it reports with the tree."""
+"""Runs OSDT from its first array to its solution, and reports on the search."""
 
 from __future__ import annotations
 
@@ -26,19 +26,10 @@ _RATIO = 1.1  # of the times of two neighbouring points of the trace between whi
 
 
 class OsdtSearch(Search):
-    """One search.
+    """One search; ``settings`` are the options of :class:`solver.osdt.Osdt`.
 
-    Parameters
-    ----------
-    problem : Problem
-    lam : Fraction
-    limits : Limits
-        Without a limit of bytes the arrays take at most half of the machine's memory: the caches
-        grow by gigabytes a minute, and a search that is killed says nothing.
-    settings : mapping
-        The options of :class:`solver.osdt.Osdt`.
-    state : mapping of str to array, optional
-        What it goes on from.
+    Without a limit of bytes the arrays take at most half of the machine's memory: the caches grow
+    by gigabytes a minute.
     """
 
     engine: OsdtEngine

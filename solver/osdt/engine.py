@@ -1,4 +1,4 @@
-"""The search as an object: owns the arrays, grows them, reads trees out of them."""
+"""The engine of OSDT: owns the arrays, grows them, reads trees out of them."""
 
 from __future__ import annotations
 
@@ -88,21 +88,8 @@ _PRUNED = (
 class OsdtEngine(Engine):
     """One search over sets of leaves.
 
-    Parameters
-    ----------
-    problem : Problem
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    limits : Limits
-    settings : mapping
-        The options of :class:`solver.osdt.Osdt`.
-    state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, cost scale, limits and settings.
-
-    Raises
-    ------
-    InputError
-        If the state is that of another search.
+    ``settings`` are the options of :class:`solver.osdt.Osdt`; ``state`` comes from :meth:`state` in
+    the same search: InputError if not.
     """
 
     def __init__(
@@ -155,8 +142,8 @@ class OsdtEngine(Engine):
     def propagate_bounds(self) -> None:
         """Find the least lower bound in the queue: exactly in a short one, else by its classes.
 
-        The search ends when the queue is empty and not before, whatever the bounds in it: when
-        they are looked at depends on the clock.
+        The search ends only when the queue is empty: when bounds are looked at depends on the
+        clock.
         """
         queued = int(self.trees.used[QUEUE])
         if queued == 0:

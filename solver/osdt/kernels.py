@@ -75,20 +75,10 @@ def step(
     target_cost: int,
     most: int,
 ) -> int:
-    """Split some trees; come back as soon as a better one is found.
+    """Split some trees; return as soon as a better one is found.
 
-    Parameters
-    ----------
-    iterations : int
-    target_cost : int
-        Stop at a tree of at most this cost.
-    most : int
-        Most trees in the cache: the search stops there.
-
-    Returns
-    -------
-    int
-        RUNNING, PROVEN if the queue is empty, FULL if the arrays have to grow first.
+    Returns RUNNING, PROVEN if the queue is empty, FULL if the arrays must grow first. It stops at a
+    tree that costs ``target_cost`` or less, and at ``most`` trees in the cache.
     """
     used = trees.used
     best = used[BEST]
@@ -136,9 +126,9 @@ def _split_tree(
 ) -> None:
     """Split one of the leaves that are to be split in every way that may pay.
 
-    All of them have to be split in the end, so one at a time gives every tree that splitting all
-    at once (Algorithm 2) gives, and those in between are cut as soon as they are too dear. The
-    leaf of most errors is taken: what becomes of it says most about the tree.
+    In the end all must be split. So splitting one at a time gives every tree that splitting all at
+    once (Algorithm 2) gives, and trees in between are dropped as soon as they are too dear. The
+    leaf of most errors comes first: its outcome says most about the tree.
     """
     begin, n = trees.tree_at[tree], trees.tree_open[tree]
     leaf = int(trees.spread[begin])

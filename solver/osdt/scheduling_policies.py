@@ -33,16 +33,11 @@ def priority(
     weight: int,
     impurity: float,
 ) -> float:
-    """The key of a tree in the queue, where the least is first and of equal ones the oldest.
+    """The key of a tree in the queue; the least comes first, then the oldest.
 
-    Parameters
-    ----------
-    number : int
-        Of the tree, in the order in which trees were found.
-    splits, closed, weight, impurity
-        Of the tree so far: its splits, and the cost, weight and impurity of its unchanged leaves.
-    bound, objective : int
-        The tree's lower bound, and its cost if it stays as it is.
+    ``number`` counts trees in the order found. ``splits``, ``closed``, ``weight`` and ``impurity``
+    are the tree's splits, and the cost, weight and impurity of its unchanged leaves. ``objective``
+    is its cost if it stays as it is.
 
     Notes
     -----

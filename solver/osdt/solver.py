@@ -25,23 +25,21 @@ _YES_NO = (True, False)
 class Osdt(Solver):
     """OSDT: branch and bound over sets of leaves.
 
-    A tree is the set of its leaves, of which some stay as they are and others are to be split.
-    Splitting one of the latter in every way that may pay gives its children; a queue holds the
-    trees whose lower bound is below the best objective known. Every bound of the thesis is an
-    option of its own, and with any of them off the optimum is the same. Two bounds are ours:
-    ``dominance`` and ``two_steps``.
+    A tree is a set of leaves: some stay, the others are to be split. Its children split one of the
+    latter in every way that may pay. A queue holds the trees whose lower bound is below the best
+    objective known. Every bound of the thesis is an option; without it the optimum is the same. The
+    bounds ``dominance`` and ``two_steps`` are ours.
 
-    Among optimal trees it returns one of the fewest splits; which of these is settled by the
-    order of the search, which is the same on every machine.
+    Among optimal trees it returns one of the fewest splits. The order of the search decides which,
+    and is the same on every machine.
 
     Notes
     -----
-    ``extra`` of the solution tells of the search: ``trees_evaluated`` (those whose bound was
-    compared with the best objective and found smaller), ``trees_evaluated_to_optimum``,
-    ``seconds_to_optimum``, ``pruned`` (how often each bound did), ``trace`` (of the incumbent, the
-    lower bound, the queue and both caches) and the objective with λ as the price of a split and
-    of a leaf, as fractions: a binary tree has one leaf more than splits, so the latter is λ
-    greater for every tree and the optimum is the same.
+    ``extra`` of the solution describes the search: ``trees_evaluated`` (those whose bound was below
+    the best objective), ``trees_evaluated_to_optimum``, ``seconds_to_optimum``, ``pruned`` (how
+    often by each bound), ``trace`` (of incumbent, lower bound, queue and both caches) and the
+    objective with λ as the price of a split and of a leaf, as fractions. A binary tree has one leaf
+    more than splits, so the latter is λ greater for every tree and the optimum is the same.
 
     ``nodes``, and the limit on them, count trees in the cache.
 

@@ -1,4 +1,4 @@
-"""The arrays of a search: plain, so that they can grow between slices, be saved and be loaded."""
+"""The arrays of a search: plain, so that they can grow between slices, be saved and loaded."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Params(NamedTuple):
     Parameters
     ----------
     error, split : int
-        CostScale of one unit of weight in error, and of one split.
+        Cost of one unit of weight in error, and of one split.
     depth, splits : int
         Most splits on a path and in the tree; INFINITE without a limit.
     min_leaf : int
         Least weight of a leaf.
     bucket : int
-        Width of the classes of lower bounds that the queue is counted by.
+        Width of the classes of lower bounds by which the queue is counted.
     policy : int
-        Number of the scheduling policy in :data:`solver.osdt.scheduling_policies.POLICIES`.
+        Index in :data:`solver.osdt.scheduling_policies.POLICIES`.
     hierarchical, lookahead, ... : bool
-        The bounds, one switch each: see :mod:`solver.osdt.bounds`.
+        Switches of the bounds, see :mod:`solver.osdt.bounds`.
     """
 
     error: int
@@ -60,9 +60,9 @@ class Table(NamedTuple):
     features : (features, words)
         Rows of code 1.
     planes : (planes, words)
-        Binary digits of the weights: the weight of class ``member[p]`` has the digit that stands
-        for ``times[p]`` in the rows of plane ``p``. Class number K, after the last one, is the
-        minority weight of the row, which every tree gets wrong (Proposition 8).
+        Binary digits of the weights: plane ``p`` has the rows whose weight of class ``member[p]``
+        has the digit of value ``times[p]``. Class number K, after the last one, is the minority
+        weight of the row, which every tree gets wrong (Proposition 8).
     """
 
     features: Words
@@ -74,9 +74,8 @@ class Table(NamedTuple):
 class Leaves(NamedTuple):
     """The leaf cache: what is known of every set of rows that a leaf has captured.
 
-    A leaf is known by the rows it captures, not by its clauses: leaves of different clauses that
-    capture the same rows have the same subtrees. Under a limit on depth they are told apart by
-    their numbers of clauses.
+    Leaves of different clauses with the same rows have the same subtrees, so rows identify a leaf.
+    With a limit on depth, the number of clauses does so as well.
     """
 
     leaf_rows: Words  # (leaves, words)
@@ -108,9 +107,9 @@ class Options(NamedTuple):
 class Trees(NamedTuple):
     """The tree cache and the queue.
 
-    A tree is its unchanged leaves and its leaves to be split, ``spread`` from ``tree_at`` on: the
-    latter first, each part sorted by number. A tree's first split of the latter makes its
-    children, so a child is its parent, the leaf that was split and the option taken.
+    A tree is stored in ``spread`` from ``tree_at`` on: first its leaves to be split, then its
+    unchanged leaves, each part sorted by number. A child splits the parent's first leaf to be
+    split; it is stored as its parent, that leaf and the option taken.
     """
 
     tree_at: Ints

@@ -53,9 +53,8 @@ def _head_of(trees: Trees, key: np.uint64) -> int:
 def enter(params: Params, trees: Trees, tree: int) -> None:
     """Put a tree into the hash table.
 
-    That is linear hashing (Litwin 1980): each tree brings a chain of its own and takes what
-    belongs to it from one other, so the table is never hashed anew, which would take longer than
-    a slice may.
+    This is linear hashing (Litwin 1980): each tree adds a chain and takes its members from one
+    other. So the table is never rehashed, which would take longer than a slice may.
     """
     used = trees.used
     new, base = used[HEADS], used[BASE]
@@ -105,9 +104,9 @@ def admit(
 ) -> bool:
     """Whether a tree is new (Corollary 6).
 
-    The order in which leaves came about does not matter, so trees are compared as sorted lists
-    ``scratch.ids``. With ``dominance`` those of equal leaves to be split are compared by the cost
-    of the rest: what can become of them is the same.
+    The order in which leaves arose does not matter, so trees are compared as sorted lists
+    ``scratch.ids``. With ``dominance``, trees with the same leaves to be split are compared by the
+    cost of the rest: they can become the same.
     """
     head = _head_of(trees, _key_of(params, open_hash, kept_hash, splits))
     before, link = -1, trees.tree_heads[head]

@@ -1,7 +1,7 @@
-"""Straight lines over λ: which trees are the best somewhere, and what bounds prove in between.
+"""Straight lines over λ: which trees are best somewhere, and what bounds prove in between.
 
 The objective of a tree is a line in λ. The least of all lines is concave, piecewise linear and
-never falls: the lines known bound it from above, and the chords of what is proven from below.
+never falls. The known lines bound it from above, the chords of proven points from below.
 """
 
 from __future__ import annotations
@@ -46,12 +46,10 @@ class Point(NamedTuple):
 
 
 class Envelope:
-    """The least concave function that never falls through proven points: a lower bound at every λ.
+    """The least concave, never falling function through proven points: a lower bound at every λ.
 
-    Parameters
-    ----------
-    corners : sequence of (λ, value)
-        From the left, with rising values and falling slopes. Beyond the last it stays level.
+    ``corners`` are (λ, value) from the left, with rising values and falling slopes. Beyond the last
+    the value is constant.
     """
 
     def __init__(self, corners: Sequence[tuple[Fraction, Fraction]]) -> None:
@@ -60,12 +58,12 @@ class Envelope:
 
     @classmethod
     def of(cls, points: Iterable[Point], floor: Fraction, leaf_loss: Fraction) -> Envelope:
-        """Of what was proven, and what is known without a search.
+        """The envelope of proven points, and of what is known without a search.
 
         Parameters
         ----------
         floor : Fraction
-            The loss on rows that nothing tells apart, which every tree has.
+            The loss on rows that no feature distinguishes, which every tree has.
         leaf_loss : Fraction
             The loss of the tree without a split. Every other tree has a split and at least the
             loss ``floor``, so for λ ≥ ``leaf_loss − floor`` no split can pay.
@@ -126,8 +124,8 @@ def best_lines(
 ) -> list[tuple[AnyLine, Fraction]]:
     """The lines that are least somewhere from ``lam_min`` on, and from which λ.
 
-    At a λ where two lines meet, the one of fewer splits begins; one that is least at a single λ
-    only is left out.
+    Where two lines meet, the one of fewer splits begins. A line that is least at one λ only is
+    left out.
     """
     kept: list[tuple[AnyLine, Fraction]] = []
     for line in sorted(lines, key=lambda line: (-line.splits, line.errors)):

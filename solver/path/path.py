@@ -1,4 +1,4 @@
-"""The exact λ-path: the trees that are optimal for some λ, and where one follows another."""
+"""The exact λ-path: the trees that are optimal for some λ, and the breakpoints between them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Step:
     Parameters
     ----------
     start, end : Fraction
-        The tree is the best known for ``start ≤ λ ≤ end``; at ``end`` the next step, which has
-        fewer splits, is as good. The last step has no end (None).
+        The tree is the best known for ``start ≤ λ ≤ end``. At ``end`` the next step, which has
+        fewer splits, is equally good. The last step has no end (None).
     errors, splits : int
         Of the tree, on the training rows.
     tree : Tree
     proven : bool
-        Whether no tree at all is better anywhere from ``start`` to ``end``.
+        Whether no tree is better anywhere from ``start`` to ``end``.
     """
 
     start: Fraction
@@ -48,9 +48,9 @@ class Path:
     total_weight : int
         Of the training rows: ``loss = errors / total_weight``.
     leaf_errors : int
-        Of the tree without a split.
+        Errors of the tree without a split.
     unavoidable_errors : int
-        Of every tree: rows that no feature tells apart.
+        Errors of every tree, on rows that no feature distinguishes.
     steps : tuple of Step
         From the smallest λ on.
     points : tuple of Point
@@ -58,16 +58,16 @@ class Path:
     status : Status
         ``optimal`` if every step is proven; ``heuristic`` if the solver proves nothing; else what
         ended the search. ``stopped`` without a limit: a breakpoint has too many digits for the
-        search's integers, and what is proven beside it does not settle it.
+        search's integers, and its neighbours do not settle it.
     seconds : float
-        Search time of all solves, compilation apart.
+        Search time of all solves, without compilation.
     solves : int
         How many solves it took.
     tolerance : Fraction
-        Objectives that differ by no more are taken for equal, see
+        Objectives that differ by at most this count as equal, see
         :attr:`solver.problem.problem.Problem.tolerance`.
     rounding : Fraction
-        By how much rounding the weights may have changed an objective. Bounds are lowered by it.
+        How much rounding the weights may have changed an objective. Bounds are lowered by it.
     """
 
     lam_min: Fraction
@@ -109,13 +109,8 @@ class Path:
         return tuple(step.tree for step in self.steps)
 
     def step_at(self, lam: Fraction) -> Step:
-        """The step whose tree is the best at a λ; that of fewer splits at a breakpoint.
-
-        Raises
-        ------
-        ValueError
-            Below ``lam_min``.
-        """
+        """The best step at a λ, the one of fewer splits at a breakpoint; ValueError below
+        ``lam_min``."""
         if lam < self.lam_min:
             raise ValueError(f"the path begins at λ = {self.lam_min}, not at {lam}")
         return self.steps[bisect_right(self.steps, lam, key=lambda step: step.start) - 1]
@@ -130,14 +125,9 @@ class Path:
         return None if self.status is Status.HEURISTIC else max(self._bounds.at(lam), Fraction(0))
 
     def solution_at(self, lam: Fraction) -> Solution:
-        """What the path says about one λ; the effort is that of the whole path.
+        """The solution at one λ, with the effort of the whole path; ValueError below ``lam_min``.
 
         Its status is ``optimal`` if the tree is proven at this λ, else the path's.
-
-        Raises
-        ------
-        ValueError
-            Below ``lam_min``.
         """
         step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
         if step.proven and bound is not None:

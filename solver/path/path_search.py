@@ -1,8 +1,8 @@
 """The search for an exact λ-path, by a series of solves.
 
-The optimal objective is the least of ``loss(T) + λ·splits(T)`` over all trees ``T``: as a function
-of λ it is concave, piecewise linear and never falls. So it is known between two prices at which
-one line meets what is proven at both, and it nowhere falls below the chords of what is proven.
+The optimal objective is the least of ``loss(T) + λ·splits(T)`` over all trees ``T``. As a function
+of λ it is concave, piecewise linear and never falls. So it is known between two λ if one line meets
+the proven values at both, and it is never below the chords of proven values.
 """
 
 from __future__ import annotations
@@ -41,25 +41,13 @@ class PathSearch:
 
     A solve at a corner either proves it, and with its neighbours the lines between them, or finds
     a tree below it, which makes new corners. That is the dichotomic scheme of Eisner and Severance
-    (1976), but every tree that turns up on the way takes part.
-
-    Parameters
-    ----------
-    problem : Problem
-    lam_min : Fraction
-    solve : Solve
-    limits : Limits
-        Seconds are those of the whole path; nodes and bytes hold for each solve.
-    monitor : Monitor
-        Its snapshots name the λ that is being solved.
-    state : mapping of str to array, optional
-        What a snapshot of the same path gave.
+    (1976), but with every tree that any solve finds. Parameters as :func:`find_path`.
 
     Notes
     -----
-    From λ = 0 the path begins with the tree that is the best just right of 0: that of fewest
-    splits among those of least errors. At 0 itself all these are as good, and the search there
-    ends at any of them; the proof at the first corner right of 0 finds the one.
+    From λ = 0 the path begins with the best tree just right of 0: that of fewest splits among those
+    of least errors. At 0 itself all these are equally good, and the search there returns any of
+    them; the proof at the first corner right of 0 finds the right one.
     """
 
     def __init__(
@@ -144,10 +132,10 @@ class PathSearch:
         return self.solve(lam, limits, self._line_at(lam).tree, monitor)
 
     def _halted(self, lam: Fraction, solution: Solution) -> Solution:
-        """A solution without the proof that a search may end with though it was stopped.
+        """A solution without the proof that a stopped search may still have ended with.
 
-        It may have come from trees that were at hand then: a search that goes on finds its own,
-        and when it was stopped must not choose the answer.
+        The proof may come from trees known at that moment. A search that continues finds its own,
+        and the moment of the stop must not change the answer.
         """
         if solution.status is not Status.OPTIMAL:
             return solution
@@ -402,15 +390,15 @@ def find_path(
     solve : callable
         See :meth:`solver.base.Solver.series`.
     limits : Limits, optional
-        Seconds are those of the whole path; nodes and bytes hold for each solve. Limits on the
-        tree make it the path of the trees within them.
+        Seconds are those of the whole path; nodes and bytes hold for each solve. With limits on the
+        tree it is the path of the trees within them.
     monitor : Monitor, optional
+        Its snapshots name the λ being solved.
     state : mapping of str to array, optional
-        What a :class:`solver.monitor.Snapshot` gave of the same path: of the same problem, λ_min
-        and limits on the tree, by the same version of the same solver. The path goes on exactly
-        where it was and ends as it would have. ``seconds`` are those of this call, ``iterations``
-        and ``nodes`` those of the whole path. Under other limits of time, nodes or bytes it goes
-        on as well; what a limit had ended stays as a solve of this path.
+        The state in a :class:`solver.monitor.Snapshot` of the same path: same problem, λ_min,
+        limits on the tree and solver version. The path continues exactly and ends as it would have.
+        ``seconds`` count this call, ``iterations`` and ``nodes`` the whole path. Limits of time,
+        nodes or bytes may differ; a solve that a limit had ended stays as it is.
 
     Returns
     -------

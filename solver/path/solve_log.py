@@ -1,4 +1,4 @@
-"""What a λ-path has solved so far, in order, as an array: with it a path can be replayed."""
+"""All solves of a λ-path so far, in order, as an array from which the path can be replayed."""
 
 from __future__ import annotations
 
@@ -44,12 +44,9 @@ class PathLog:
 
 
 def read_log(array: NDArray[np.uint8], problem: Problem) -> list[Entry]:
-    """The reverse of :meth:`PathLog.to_array`; the solutions took no time.
+    """The reverse of :meth:`PathLog.to_array`, with solutions that took no time.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If it is damaged.
+    A damaged array raises ValueError, KeyError or TypeError.
     """
     return [_entry(plain, problem) for plain in json.loads(array.tobytes())]
 

@@ -1,4 +1,4 @@
-"""Equal rows as one, and features that part the rows as others do."""
+"""Merges equal rows, and finds features that separate the rows as others do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the codes, the targets and what they stand for of a problem that is given in codes."""
+"""Checks of a problem that is given as codes: codes, targets, tests and labels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def read_columns(
     Raises
     ------
     InputError
-        If tests that ask for categories and others read a column that is not described.
+        If tests on categories and other tests read a column that is not described.
     """
     known = dict(columns or {})
     asked: dict[str, list[Category]] = {}

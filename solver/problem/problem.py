@@ -39,18 +39,18 @@ from solver.trees.tree import Node, Shape, TaskType, Tree, columns_read
 
 @dataclass(frozen=True)
 class Preparation:
-    """What building the problem did to the table, for the report.
+    """How the table was changed to build the problem, for the report.
 
     Parameters
     ----------
     constant : tuple of str
         Names of the features with one value, which no split can use.
     duplicate : dict
-        For each feature that parts the rows as an earlier one does, that earlier one's name.
+        For each feature that separates the rows as an earlier one does, that feature's name.
     collapsed : int
-        Rows that were merged with an equal row into one row of greater weight.
+        Rows that were merged with an equal row.
     without_feature : tuple of str
-        Raw columns that the encoding made no feature of, e.g. because ``mdlp`` found no cut.
+        Raw columns without a feature, e.g. because ``mdlp`` found no cut.
     """
 
     constant: tuple[str, ...]
@@ -61,44 +61,42 @@ class Preparation:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a solver gets.
+    """The input of a solver.
 
     Parameters
     ----------
     codes : array of int32, shape (rows, features)
         Distinct encoded rows; the code of a feature is the branch of its test.
     counts : array of int64, shape (rows, classes)
-        Weight of each class among the table's rows that equal this one; of regression, shape
-        (rows, 1), the weight of the rows that equal this one, targets included.
+        Weight of each class among the equal rows of the table. In regression, shape (rows, 1), the
+        weight of the rows with equal codes and targets.
     arities : array of int32, shape (features,)
         Number of codes of each feature.
     tests : sequence
-        The test on a raw row that each encoded feature stands for. Where features are *ordered*,
-        each cut between two neighbouring codes is a test, see
-        :mod:`solver.features.ordered_values`.
+        The test on a raw row behind each encoded feature. For *ordered* features each cut between
+        two neighbouring codes is a test, see :mod:`solver.features.ordered_values`.
     classes : tuple
-        Labels, sorted; none for regression.
+        Labels, sorted; none in regression.
     n_rows : int
-        Rows of the table before equal rows were collapsed.
+        Rows of the table before equal rows were merged.
     weight_scale : Fraction
-        What the given weights were multiplied by to be whole; ``counts`` are in this unit.
+        Factor that made the given weights whole; ``counts`` are in this unit.
     weighted : bool
-        Whether ``counts`` are weights: not each row counts as 1.
+        Whether ``counts`` are weights: not every row counts as 1.
     weight_error : Fraction
-        By how much rounding the weights may have changed the loss of a tree, of regression in
-        units of the squared range of the targets; 0 where they are exact.
+        How much rounding the weights may have changed the loss of a tree, in regression in units
+        of the squared range of the targets; 0 if they are exact.
     values : array of float64, shape (rows, outputs), or None
         Targets of regression.
     outputs : tuple of str
-        Names of the target columns of regression; empty for classification.
+        Names of the target columns of regression; empty in classification.
     axes : tuple of Axis
-        The columns of numbers that are not constant, where features are ordered.
+        The columns of numbers that are not constant, if features are ordered.
 
     Notes
-    -----
-    Constant and duplicate features are dropped here, once. Two features are duplicates if they
-    part the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same split.
-    Ordered features are duplicates if their codes are equal, or run the other way.
+    ----- Constant and duplicate features are dropped here, once. Two features are duplicates if
+    they separate the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same
+    split. Ordered features are duplicates if their codes are equal or reversed.
     """
 
     codes: NDArray[np.int32]
@@ -139,7 +137,7 @@ class Problem:
         frame : pandas.DataFrame, or anything with ``to_pandas()``
             One row an example.
         target : str or sequence of str
-            Name of the column to predict; of regression also several of them.
+            Name of the column to predict; in regression also several.
         task : {"classification", "regression"}
             Whether to predict labels, or numbers with the least squared error.
         encoding : str
@@ -150,9 +148,9 @@ class Problem:
             Overrides of how columns are read, e.g. ``{"age": "number", "id": "drop"}``; see
             :func:`solver.features.columns.infer_columns`.
         classes : sequence, optional
-            All labels, where this table may lack some (a training fold).
+            All labels, if this table may lack some (a training fold).
         encoder : Encoder, optional
-            An encoder that is fitted already; ``encoding`` and ``options`` are then ignored.
+            A fitted encoder; ``encoding`` and ``options`` are then ignored.
         **options
             Options of the encoding, e.g. ``k=8``.
 
@@ -226,7 +224,7 @@ class Problem:
         ----------
         codes : array-like of int, shape (n, features)
         target : array-like of int, shape (n,), or of float, shape (n,) or (n, outputs)
-            Classes, or what regression is to predict.
+            Classes, or the targets of regression.
         weights : array-like, optional
             See :func:`solver.objective.weights.whole_weights`.
         arities : sequence of int, optional
@@ -234,10 +232,10 @@ class Problem:
         tests : sequence, optional
             By default feature ``j`` is the column ``x{j}`` and its codes are its categories.
         columns : dict, optional
-            How the columns that the tests read are read; by default as the tests need it.
+            How the columns of the tests are read; by default as the tests need it.
         classes : sequence, optional
-            The label that each target code stands for: different texts, numbers or booleans. By
-            default the code itself.
+            The label of each target code: different texts, numbers or booleans. By default the
+            code.
         ordered : bool
             Without tests: the codes are numbers, to be cut.
 
@@ -356,9 +354,9 @@ class Problem:
         return tolerance_of(self.leaf_errors, self.total_weight)
 
     def fitted(self, lam: Fraction, max_splits: int | None = None) -> Problem:
-        """The problem with weights so small that 64 bits hold all costs at a λ, and above it.
+        """The problem with weights so small that all costs at this λ or above fit into 64 bits.
 
-        Where they do already, that is this problem. Else the weights are rounded, and the
+        If they fit already, it is this problem. Otherwise the weights are rounded, and
         :attr:`tolerance` says what that may change.
 
         Raises
@@ -411,8 +409,8 @@ class Problem:
         Raises
         ------
         InputError
-            If the problem does not know them: the column is constant or no number, lacks some, or
-            is encoded otherwise than ``continuous``.
+            If the column is constant or has no numbers, lacks some, or is not encoded as
+            ``continuous``.
         """
         for axis in self.axes:
             if axis.scale.column == column and (numbers := axis.numbers) is not None:
@@ -451,8 +449,8 @@ class Problem:
     def grow(self, shape: Shape) -> Tree:
         """Turn the shape of a tree into a tree with counts, tests and predictions.
 
-        Predictions are the majority classes, the first one at a tie, or the means. A node that no
-        row reaches predicts as its parent does.
+        Predictions are the majority classes, the first one in a tie, or the means. A node without
+        rows predicts as its parent does.
         """
         features: list[int | None] = []
         surfaces: dict[SurfaceTest, int] = {}  # tests that are no features, and their numbers
@@ -520,7 +518,7 @@ def target_names(
     Raises
     ------
     InputError
-        If one is not there, or is named twice, or classification has several.
+        If one is missing or given twice, or classification has several.
     """
     if isinstance(target, str) or not isinstance(target, Sequence):
         target = [target]

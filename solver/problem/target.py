@@ -29,9 +29,9 @@ def read_labels(
     column : pandas.Series
         The target: strings, whole numbers, booleans or categories.
     classes : sequence, optional
-        All labels, where the column may lack some.
+        All labels, if the column may lack some.
     fewest : int
-        Labels that there must be.
+        Least number of labels.
 
     Raises
     ------
@@ -78,12 +78,12 @@ def read_labels(
 
 
 def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
-    """Given labels, with numbers and booleans as Python has them.
+    """Given labels, with numbers and booleans as Python types.
 
     Raises
     ------
     InputError
-        If one is missing or no text, number or boolean, two are the same, or kinds are mixed.
+        If one is missing or not a text, number or boolean, two are equal, or kinds are mixed.
     """
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise InputError(f"classes = {classes!r} must be a list of labels")
@@ -105,8 +105,8 @@ def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
 def find_labels(column: pd.Series[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
     """The position of each row's label among the classes; ``MISSING``, or ``UNKNOWN``.
 
-    The column is read as that of the classes was: in a file that lacks ``other``, or has ``unk``
-    besides, the labels may have another type.
+    The column is read as that of the classes was: in a file with other values than there, pandas
+    may give the labels another type.
     """
     codes, found = ColumnSpec.of_categories(classes).factorize(column)
     index = {key_of(label): position for position, label in enumerate(classes)}
@@ -135,7 +135,7 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        If one is missing or no finite number, or all rows have the same targets.
+        If one is missing or not a finite number, or all rows have the same targets.
     """
     values = _read_numbers(columns)
     if len(values) and np.all(values == values[0]):
@@ -145,12 +145,12 @@ def read_targets(columns: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def read_target_array(given: Any, name: str) -> NDArray[np.float64]:
-    """The targets of a regression that are in no table, shape (rows, outputs); all may be equal.
+    """The targets of a regression outside a table, shape (rows, outputs); all may be equal.
 
     Raises
     ------
     InputError
-        If one is missing or no finite number, or two that differ would be one.
+        If one is missing or not a finite number, or two different ones would merge.
     """
     if isinstance(given, pd.DataFrame):
         table = given

@@ -1,7 +1,7 @@
 """Proper decision trees: optimal trees of any splitting rules.
 
 Here: the solver, rules as dichotomies of points, exact geometry, mode ``paper``.
-Not here: relatives of these trees (``solver.theory.proper_family``).
+Not here: related families of trees (``solver.theory.proper_family``).
 """
 
 from solver.proper.solver import Proper

@@ -1,12 +1,11 @@
-"""All ways in which rules of a family part some points.
+"""All dichotomies of some points by the rules of a family.
 
-A hyperplane that parts points can be moved, without touching any of them on the way, until it goes
+A hyperplane that separates points can be moved, without touching any of them, until it passes
 through d of them that fix it. So the dichotomies of points that span d dimensions are those of the
-hyperplanes through d points, with the points on each hyperplane parted in turn as hyperplanes of
-that hyperplane part them (He and Little, "An efficient, provably exact algorithm for the 0-1 loss
+hyperplanes through d points, where the points on each hyperplane are separated in turn by
+hyperplanes within it (He and Little, "An efficient, provably exact algorithm for the 0-1 loss
 linear classification problem", 2023, for points in general position). A surface of a degree is a
-hyperplane of the lifted points. A rule of a region is a rule of all points, seen in the region:
-any hyperplane that parts the region parts all points somehow.
+hyperplane of the lifted points. A rule of a region is a rule of all points, restricted to it.
 """
 
 from __future__ import annotations
@@ -33,11 +32,7 @@ _KEPT = 2**26
 class Finder(ABC):
     """Finds dichotomies of points, in slices.
 
-    Parameters
-    ----------
-    points : int
-    known : (dichotomies, words), optional
-        Some of the dichotomies, which are then the first.
+    ``known`` are some of them, (dichotomies, words), which then come first.
     """
 
     dimensions = 1
@@ -88,9 +83,7 @@ class Finder(ABC):
 class Cuts(Finder):
     """Finds the dichotomies of rows by one column, in the order of the columns and their cuts.
 
-    Parameters
-    ----------
-    codes : array of int, shape (rows, columns)
+    ``codes`` has the shape (rows, columns).
     """
 
     def __init__(self, codes: NDArray[np.int32]) -> None:
@@ -150,13 +143,13 @@ class Dichotomies(Finder):
     Parameters
     ----------
     coordinates : array of Python ints, shape (points, D)
-        No two points are equal.
+        Distinct points.
     known : (dichotomies, words), optional
-        Some of the dichotomies, which are then the first.
+        Some of the dichotomies, which then come first.
     flats : Flats, optional
-        Of the points that these are some of.
+        Of a larger set of points that contains these.
     names : (points,), optional
-        What the points are called there.
+        The numbers of these points there.
 
     Raises
     ------
@@ -314,10 +307,10 @@ def _moved(members: MaskSet, room: int) -> MaskSet:
 
 
 def spanning(coordinates: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Columns that are enough to tell all points apart by hyperplanes, moved to the first point.
+    """Columns that are enough to separate the points by hyperplanes, relative to the first point.
 
-    Points in a flat of d dimensions are mapped one to one, and hyperplanes to hyperplanes, by
-    leaving out all but d columns that are independent on it.
+    Points in a flat of d dimensions stay distinct, and hyperplanes stay hyperplanes, with only d
+    columns that are independent on it.
     """
     moved = coordinates - coordinates[0]
     basis: list[tuple[int, list[int]]] = []  # pivot column, row

@@ -1,4 +1,4 @@
-"""The search as an object: owns the arrays, finds the rules, then the best tree."""
+"""The engine of proper trees: owns the arrays, finds the rules, then the best tree."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class ProperEngine(Engine):
     memo : bool
         Whether to remember regions.
     realise : callable
-        Turns a parting into a shape.
+        Turns a partition into a shape.
 
     Raises
     ------
     InputError
-        If a column holds no numbers where the family needs them, or there are too many.
+        If a column lacks numbers that the family needs, or there are too many.
     """
 
     def __init__(
@@ -243,10 +243,10 @@ class ProperEngine(Engine):
 
     @property
     def lower_bound(self) -> int:
-        """No tree of this part costs less, see :meth:`propagate_bounds`.
+        """No tree of this shard costs less, see :meth:`propagate_bounds`.
 
-        Less than is known by one, as long as a tree of the same cost may be the one to return: that
-        of the first rules, whatever was found or given first.
+        It is one less than known while a tree of equal cost may still be the one to return: that of
+        the first rules, whatever was found or given first.
         """
         return min(self._lower_bound, self.upper_bound - 1) if self._ties else self._lower_bound
 
@@ -317,9 +317,9 @@ def _partition(masks: Words, tree: list[list[int]]) -> Partition:
 
 
 def least_with_splits(cost_scale: CostScale, weights: NDArray[np.int64], splits: int) -> int:
-    """A cost that no tree of 1 up to N splits is below; that of no tree if there are none.
+    """A lower bound on the cost of trees of 1 to N splits; that of no tree if there are none.
 
-    Each leaf is right about one class at most, so a tree of k splits about k + 1 classes.
+    Each leaf predicts one class, so a tree of k splits predicts at most k + 1 classes.
     """
     right = np.cumsum(np.sort(weights)[::-1]).tolist()
     costs = (

@@ -1,17 +1,16 @@
-"""The best tree of a region: every rule at its root, the other splits shared out to both sides.
+"""The best tree of a region: every rule at its root, the other splits shared between both sides.
 
-This is the recursion of Theorem 4.13 with the minimum over the K-combinations of Theorem 4.3 drawn
-into it: a rule of a region is any dichotomy of its points, so that the two sides are problems of
-the same kind with fewer points and fewer splits.
+This is the recursion of Theorem 4.13 with the minimum over the K-combinations of Theorem 4.3
+inside. A rule of a region is any dichotomy of its points, so both sides are problems of the same
+kind with fewer points and fewer splits.
 
-Two bounds spare most of the work. What a rule costs at least is compared with the best tree so
-far; and where the cost of a rule is known, each row that another rule sends elsewhere changes it
-by the price of its weight at most: the other rule's best tree would, with this rule in its place,
-err on no other rows than these.
+Two bounds save most of the work. The least cost of a rule is compared with the best tree so far.
+And the known cost of a rule bounds other rules: replacing a rule by another one costs at most the
+weight of the rows that they send to different sides.
 
-Where leaves have a smallest size, the other rule's best tree may have leaves that are too small
-with this rule in its place. There a rule is evaluated with leaves of any size first, which bounds
-itself and the rules near it, and then, if that does not rule it out, as it must be.
+With a smallest leaf size, that replacement may leave leaves that are too small. Then a rule is
+evaluated with leaves of any size first, which bounds it and its neighbours, and again with the
+limit if that does not exclude it.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def _most_splits(splits: int, depth: int) -> int:
 def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Find the different dichotomies of a region among those of the region above it.
 
-    ``levels.region[at]`` and the limits in its frame are given. What leaves a side too small here
-    does so in all parts of the region (4.8.1).
+    ``levels.region[at]`` and the limits in its frame are given. A dichotomy with a side that is too
+    small here is so in all parts of the region (4.8.1).
     """
     region = levels.region[at]
     _whole(rows, region, scratch.whole)
@@ -218,10 +217,10 @@ def _fewer(rows: Rows, zero: int, one: int) -> int:
 def _sweep(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
 ) -> None:
-    """The best stumps of both sides of a rule, and how many rows it shares with each other one.
+    """The best stumps of both sides of a rule, and how many rows it shares with each other rule.
 
-    The dichotomies of a side are those of the region, seen in the side. What a mask has in the
-    side above is counted, the rest of it is below.
+    The dichotomies of a side are those of the region, restricted to it. The rows of a mask above
+    are counted; the rest of it is below.
     """
     mask = levels.masks[at, chosen]
     planes, words = scratch.side.shape
@@ -476,18 +475,7 @@ def _share_out(
 def step(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, top: Ints, steps: int
 ) -> int:
-    """Evaluate some rules.
-
-    Parameters
-    ----------
-    top : (1,)
-        The level at work.
-
-    Returns
-    -------
-    int
-        PROVEN or RUNNING.
-    """
+    """Evaluate some rules; return PROVEN or RUNNING. ``top`` holds the current level."""
     until = scratch.progress[EVALUATED] + steps
     while scratch.progress[EVALUATED] < until:
         at = top[0]
@@ -547,12 +535,9 @@ def load(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
     number: int,
 ) -> None:  # fmt: skip
-    """Take the dichotomies of all rows, but for those with too small a side.
+    """Take the dichotomies of all rows, except those with a side that is too small.
 
-    Parameters
-    ----------
-    index, number : int
-        The part of the rules that may be at the root, and the number of such parts.
+    Only part ``index`` of ``number`` parts of them may be at the root.
     """
     region, taken = levels.region[0], 0
     _whole(rows, region, scratch.whole)

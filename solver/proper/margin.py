@@ -1,12 +1,11 @@
 """The hyperplane of the widest margin between two sets of points, in floats or exactly.
 
-Its normal joins the nearest points of the two convex hulls, which is the point of least norm in the
-hull of all differences between a point of the one set and a point of the other. Wolfe's algorithm
-finds it: it keeps a *corral*, a few differences that are affinely independent, goes to the point
-of their affine hull that is nearest to the origin, drops what stands in the way, and adds the
-difference that lies furthest towards the origin until none does. The same lines work on floats and
-on Fractions; on Fractions it ends at the very optimum. On floats each sum is made in one order, so
-that the result is the same on any machine.
+Its normal joins the nearest points of the two convex hulls: the point of least norm in the hull of
+all differences between points of the two sets. Wolfe's algorithm finds it. It keeps a *corral* of
+affinely independent differences, moves to the point of their affine hull nearest to the origin,
+drops what blocks the way, and adds the difference furthest towards the origin, until none is. The
+same lines work on floats and on Fractions, where the result is exact. Sums of floats have a fixed
+order, so the result is the same on any machine.
 
 References
 ----------
@@ -42,13 +41,8 @@ _DEPENDENT = 1e-26
 class Margin(NamedTuple):
     """A hyperplane's normal, and how far it keeps two sets apart.
 
-    Parameters
-    ----------
-    normal : list of float or Fraction
-    gap : float or Fraction
-        The least weighted sum of the one set minus the largest of the other; 0: no plane was found.
-    corral : tuple of pairs of int
-        The points, one of either set, whose differences span the nearest point.
+    ``gap`` is the least weighted sum of one set minus the largest of the other; 0: no hyperplane
+    was found. ``corral`` are the pairs of points, one of either set, that span the nearest point.
     """
 
     normal: Vector
@@ -73,14 +67,14 @@ def widest_margin(
     Parameters
     ----------
     above, below : sequences of arrays
-        The columns of the two sets, neither of which is empty.
+        The columns of the two sets, both not empty.
     hint : sequence of pairs of int
         A corral to begin with, e.g. that of the same points in floats.
 
     Returns
     -------
     Margin
-        On ints a gap of 0 means that no hyperplane parts the two sets strictly; on floats, that
+        On ints a gap of 0 means that no hyperplane strictly separates the sets; on floats, that
         none was found.
     """
     exact = above[0].dtype == object

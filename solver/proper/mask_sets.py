@@ -12,13 +12,13 @@ from solver.kernels.jit import inlined, kernel
 
 
 class MaskSet(NamedTuple):
-    """Distinct masks in the order in which they came.
+    """Distinct masks in order of arrival.
 
     Parameters
     ----------
     masks : (room, words)
     slots : (a power of two,)
-        Place of a mask, found by its hash; −1 where free.
+        Hash table of positions; −1 where free.
     used : (1,)
         Number of masks.
     """

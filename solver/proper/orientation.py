@@ -1,19 +1,18 @@
 """On which side of a hyperplane through some points the other points lie, without an error.
 
-The side of a point is the sign of a determinant of whole numbers. It is computed in floats,
-together with a bound on the rounding. If the float is farther from zero than that, it has the
-sign. If not, the determinant is small, so that it is what 64-bit integers that wrap around make of
-it, unless the bound itself is beyond 62 bits: then Python's integers decide
-(:func:`exact_sides`), which is hardly ever.
+The side of a point is the sign of a determinant of whole numbers. Floats give the determinant and a
+bound on its rounding error. If the float exceeds the bound, its sign is right. If not, the
+determinant is small, so wrapping 64-bit integers give it exactly, unless the bound itself exceeds
+62 bits. Then, very rarely, Python's integers decide (:func:`exact_sides`).
 
-Each dichotomy of points in general position can be had at 2^d hyperplanes or so, and is taken from
-one. In the space of hyperplanes that have the first point below them, a dichotomy is a cell, and
-the hyperplanes through d points are the corners. A cell has one lowest corner, by the value of the
-hyperplanes at the second point, or touches the hyperplanes through the first point, where all
-cells are taken. On which side of a corner's hyperplane a point of it lies in the cell above the
-corner is the sign of its coefficient in the second point as a combination of the first point and
-those of the corner (Cramer's rule): the sign of the determinant of these with the second point in
-the place of the one. Where such a sign is 0, all cells at the corner are taken.
+About 2^d hyperplanes give the same dichotomy of points in general position; it is taken from one of
+them. In the space of hyperplanes with the first point below them, a dichotomy is a cell, and the
+hyperplanes through d points are the corners. A cell has one lowest corner, by the value of the
+hyperplanes at the second point, or touches the hyperplanes through the first point, where all cells
+are taken. At a corner, each of its points must be on a certain side of the hyperplane, in the cell
+above the corner: the sign of its coefficient in the second point as a combination of the first
+point and the corner's points. By Cramer's rule this is the sign of their determinant with the
+second point in its place. Where such a sign is 0, all cells at the corner are taken.
 """
 
 from __future__ import annotations
@@ -310,15 +309,15 @@ def walk_on(
 ) -> int:
     """Find the dichotomies of the next hyperplanes through d points.
 
-    Points on a hyperplane can fall to either side. The d points that define it are free to do so
-    each on its own; with more points on it they are free to do what a hyperplane within it does.
+    Points on a hyperplane can go to either side: d defining points independently, more points as a
+    hyperplane within it separates them.
 
     Returns
     -------
     int
-        ENDED, GOES_ON, or FULL if a set needs more room; UNSURE if the sides of the chosen points
-        are to be given (``walk.side``, KNOWN); DEGENERATE if more than d points are on the
-        hyperplane (``walk.above``, ``walk.on``), for the caller to do.
+        ENDED, GOES_ON, or FULL if a set needs more room; UNSURE if the caller must give the sides
+        of the chosen points (``walk.side``, KNOWN); DEGENERATE if more than d points are on the
+        hyperplane (``walk.above``, ``walk.on``), for the caller to separate.
     """
     d = len(walk.chosen)
     ways = 1 << d

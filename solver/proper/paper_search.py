@@ -1,13 +1,13 @@
 """Mode ``paper``: the published algorithm, over all choices of K rules (Theorem 1.1).
 
-The search space is that of mode ``search``, all trees of at most K splits in which every
-split is a dichotomy of what reaches it. That the proper trees of the rules of
-:func:`solver.proper.framework.rules.gen_rules` are these:
+The search space is that of mode ``search``: all trees of at most K splits in which every split is a
+dichotomy of the points that reach it. It equals the proper trees of the rules of
+:func:`solver.proper.framework.rules.gen_rules`:
 
-- A rule parts all points as one of its kind can, so what it parts of a region is a dichotomy of
-  the region or nothing; a part without points is filtered out as a leaf that is too small.
-- Each dichotomy of a region is that of a rule whose defining points lie in the region (see there),
-  hence on the right sides of all its ancestors: it may stand there.
+- A rule separates a region by a dichotomy or not at all; a side without points is filtered out as
+  a leaf that is too small.
+- Each dichotomy of a region is that of a rule whose defining points lie in the region, hence on
+  the right sides of all its ancestors: it may stand there.
 
 Rows at one place are one point with the counts of all of them.
 """
@@ -42,10 +42,8 @@ _BYTES_PER_ANSWER = 400
 
 
 class Found(NamedTuple):
-    """A subtree that is complete: what it costs, its longest path, and the tree itself.
-
-    The masks of the tree are of points, not yet of rows.
-    """
+    """A complete subtree: its cost, its longest path, and the tree. Its masks are of points, not
+    rows."""
 
     cost: int
     depth: int
@@ -60,7 +58,7 @@ class Places(NamedTuple):
     coordinates : list of tuples of int
     counts : list of lists of int, points × classes
     rows : list of int
-        For each point a mask of the problem's rows that lie there.
+        For each point a mask of the problem's rows there.
     """
 
     coordinates: list[Point]
@@ -69,10 +67,8 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, family: str) -> Places:
-        """The points that the rules of a family see.
-
-        Cuts need no more than the order of each column, which the codes have.
-        """
+        """The points that the rules of a family see; for cuts, the codes as coordinates are
+        enough."""
         codes = problem.codes if family == "axis" else Points.of(problem).coordinates
         places: dict[Point, int] = {}
         for row in codes.tolist():
@@ -101,21 +97,21 @@ class PaperEngine(Engine):
     degree : int
         Of the surfaces.
     shard : Shard
-        Which of the combinations are looked at: a range of their first rules.
+        Its combinations: a range of their first rules.
     thinning : bool
-        Whether subtrees are thinned by the preorder of cost and depth (section 4.8.2), and the
-        limit of depth is asked of what remains; otherwise the limit goes down with the recursion
+        Whether subtrees are thinned by the preorder of cost and depth (section 4.8.2), and only the
+        result is held against the limit on depth. Otherwise the limit goes down with the recursion
         and one subtree remains.
     memo : bool
-        Whether the best subtrees of rules and points are remembered (section 4.7.2). What is
-        asked for again are above all subtrees of one rule, which are as soon made anew.
+        Whether the best subtrees of rules and points are remembered (section 4.7.2). Mostly those
+        of one rule are asked for again, which are as quickly made anew.
     realise : callable
-        Turns a parting into a shape.
+        Turns a partition into a shape.
 
     Raises
     ------
     InputError
-        If a column holds no numbers where the family needs them.
+        If a column lacks numbers that the family needs.
     """
 
     compile_seconds = 0.0
@@ -198,9 +194,9 @@ class PaperEngine(Engine):
         return 0 if defining & ~above else 1
 
     def _ask(self, rules: tuple[int, ...], points: int, depth: int) -> list[Found]:
-        """The subtrees of these rules and points that remain, from the memo if there is one.
+        """The remaining subtrees of these rules and points, from the memo if there is one.
 
-        A leaf is no tree to remember: it would be found again without end, and say nothing.
+        Leaves are not remembered: they would always be found again.
         """
         memo = self.memos.get(len(rules))
         if memo is None:
@@ -213,9 +209,9 @@ class PaperEngine(Engine):
     def _sodt(self, state: tuple[tuple[int, ...], int, int]) -> list[Found]:
         """``sodt`` (Theorem 4.13) with N_min and depth as filters in it (section 4.8.1).
 
-        Both are reflected: what is below a part that is too small, or a path that is too long,
-        is no better. Without thinning at most one tree is found; with it the limit of depth stays
-        as it is, and is asked of the whole tree.
+        Both filters are reflected: below a side that is too small, or a path that is too long,
+        nothing is better. Without thinning it finds at most one tree; with thinning the limit on
+        depth holds for the whole tree only.
         """
         rules, points, depth = state
         if not rules:
@@ -276,10 +272,8 @@ class PaperEngine(Engine):
         return False
 
     def _stump(self, rule: Rule) -> int | None:
-        """What the two leaves of a rule cost; None if one of them is too small.
-
-        Then it is in every region.
-        """
+        """The cost of a rule's two leaves; None if one of them is too small, and so in every
+        region."""
         side = rule.positive
         if side not in self._stumps:
             fits = self._fits(side) and self._fits(rule.negative)
@@ -302,7 +296,7 @@ class PaperEngine(Engine):
     def _combinations(self) -> Iterator[tuple[int, ...]]:
         """``kcombs`` of the numbers of the rules, those of the shard.
 
-        Each shard has a range of first rules, such that all have about as many combinations.
+        Each shard has a range of first rules; all shards have about as many combinations.
         """
         rules, index, number = len(self.rules), self.shard.index, self.shard.number
         total = comb(rules, self.size)

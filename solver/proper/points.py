@@ -1,8 +1,8 @@
 """The rows of a problem as points with whole coordinates.
 
-A number stands for its shortest decimal, as everywhere here, so that three rows that lie on a line
-on paper lie on a line. Each column is multiplied by what makes its decimals whole; that moves no
-point to the other side of any hyperplane or surface.
+A number stands for its shortest decimal, so rows that lie on a line on paper lie on a line. Each
+column is multiplied until its decimals are whole; no point changes its side of any hyperplane or
+surface.
 """
 
 from __future__ import annotations
@@ -22,15 +22,10 @@ from solver.problem.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """The columns of numbers of a problem, exactly.
+    """The D columns of numbers of a problem, exactly.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        D of them.
-    coordinates : array of Python ints, shape (rows, D)
-        In the order of the problem's rows. Rows that differ in other columns only are one point
-        several times.
+    ``coordinates`` are Python ints of shape (rows, D) in the order of the problem's rows. Rows that
+    differ only in other columns are one point several times.
     """
 
     columns: tuple[str, ...]
@@ -38,13 +33,7 @@ class Points:
 
     @classmethod
     def of(cls, problem: Problem) -> Points:
-        """The points of a problem.
-
-        Raises
-        ------
-        InputError
-            If a column holds no numbers, or lacks some.
-        """
+        """The points of a problem; InputError if a column has no numbers, or lacks some."""
         known = {axis.scale.column: axis.numbers for axis in problem.axes}
         features = problem.tests.features if isinstance(problem.tests, CutTests) else problem.tests
         for column in dict.fromkeys([*(feature.column for feature in features), *known]):

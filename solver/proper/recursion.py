@@ -1,9 +1,9 @@
-"""The one recursion of all decision trees: choose a root, share out what is left, go on.
+"""The one recursion of all decision trees: choose a root, share out the rest, go on.
 
-A *state* is all that a subtree may depend on: the rules that are left, the points of the region,
-the level. What sets one family of trees apart from another is `splits`, which says what roots a
-state has and which states they leave to the left and to the right (the function of that name in
-the paper's Definition 4.4 and its relatives in sections 5 and 6). The rest is here, once.
+A *state* is all that a subtree depends on: the remaining rules, the points of the region, the
+level. Families of trees differ in `splits`, which lists the roots of a state and the states that
+each leaves to the left and to the right (the paper's Definition 4.4, and sections 5 and 6). The
+rest is here, once.
 """
 
 from __future__ import annotations
@@ -40,15 +40,10 @@ Split: TypeAlias = tuple[S, Any, S]
 
 @dataclass(frozen=True)
 class Space(Generic[S]):
-    """A family of trees: those of a state are its leaf, if it may be one, and all that its splits
-    give. A state with neither has no tree.
+    """A family of trees: those of a state are its leaf, if it may be one, and all from its splits.
 
-    Parameters
-    ----------
-    splits : function of a state
-        Its splits, in a fixed order. States must shrink on the way down, so that every path ends.
-    leaf : function of a state
-        The leaf that the state may be, or None.
+    A state without either has no tree. States must shrink on the way down, so that every path ends.
+    ``leaf`` returns None if the state may not be a leaf.
     """
 
     splits: Callable[[S], Iterable[Split[S]]]
@@ -57,16 +52,11 @@ class Space(Generic[S]):
 
 @dataclass(frozen=True)
 class Objective(Generic[C]):
-    """E of Definition 4.12: f at the leaves, g at the nodes.
+    """E of Definition 4.12: f of a leaf's content, g of a node's root and its subtrees' values.
 
-    Parameters
-    ----------
-    f : function of a leaf's content
-    g : function of a node's root, and of the values of its left and its right subtree
-        Must not become less when one of the values becomes greater (monotonicity): then the best
-        subtrees make the best tree, Theorem 4.13. Where g needs to know more of a subtree than its
-        cost, say its weight, the values are tuples (cost, weight): the weight is the same for all
-        trees of a state and decides nothing.
+    g must not fall when one of the values rises (monotonicity): then the best subtrees make the
+    best tree, Theorem 4.13. If g needs more than costs, say weights, the values are tuples (cost,
+    weight): the weight is the same for all trees of a state and decides nothing.
     """
 
     f: Callable[[Any], C]
@@ -88,13 +78,7 @@ class Found(NamedTuple):
 
 @dataclass
 class Memo:
-    """Answers by state, and how often they were of use (the paper's section 4.7.2).
-
-    Attributes
-    ----------
-    lookups, hits : int
-        How often an answer was asked for, and how often it was there.
-    """
+    """Answers by state, with the numbers of lookups and hits (section 4.7.2 of the paper)."""
 
     answers: dict[Hashable, Any] = field(default_factory=dict)
     lookups: int = 0
@@ -145,16 +129,8 @@ def best(
 ) -> Found | None:
     """The tree of a state with the least value: `sodt` of Theorem 4.13.
 
-    Parameters
-    ----------
-    memo : Memo, optional
-        Keeps the best subtree of each state. It may be used again for other states of the same
-        space under the same objective, for nothing else.
-
-    Returns
-    -------
-    Found or None
-        None if the state has no tree. Of trees with one value the first in the order of `trees`.
+    None if the state has no tree. Of trees of equal value it is the first in the order of `trees`.
+    A memo keeps the best subtree of each state, for one space and one objective.
     """
 
     def solve(state: S) -> Found | None:

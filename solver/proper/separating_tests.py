@@ -1,10 +1,10 @@
-"""From ways to part the rows of a problem to the tests that part them so.
+"""From partitions of a problem's rows to tests that separate them so.
 
-The search knows which rows go to which side and that a rule of its family parts them; here the rule
-is made: one that keeps the two sides as far apart as can be, in columns scaled to the spread of
-the rows it parts, written with as few digits as keep at least half of that margin. Whatever is
-found is proven on every row by the sum of floats that the test will be asked by ever after. Margins
-too thin for floats are found in Fractions.
+The search knows which rows go to which side, and that a rule of its family separates them. The rule
+is made here: it keeps both sides as far apart as possible, in columns scaled to the spread of the
+rows, and is written with as few digits as keep at least half of that margin. Every test is checked
+on every row by the sum of floats that it stands for. Margins too thin for floats are found in
+Fractions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HUGE = Fraction(10) ** 290
 def shape_of_partition(
     problem: Problem, partition: Partition, rules: str, degree: int = 2
 ) -> Shape:
-    """The shape of a tree whose tests part the rows as they are to be parted.
+    """The shape of a tree whose tests separate the rows as wanted.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def shape_of_partition(
     partition : int or nested tuple
         See :data:`Partition`.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}
-        ``mixed`` takes the simplest test that does it: a cut, then a hyperplane, then a polynomial
+        ``mixed`` takes the simplest test that works: a cut, then a hyperplane, then a polynomial
         of the lowest degree.
     degree : int
         Of polynomials, at most.
@@ -58,15 +58,15 @@ def shape_of_partition(
     Returns
     -------
     Shape
-        For :meth:`solver.problem.problem.Problem.grow`. A test may name the two sides the other way
-        round: its branches are then exchanged.
+        For :meth:`solver.problem.problem.Problem.grow`. A test may exchange the two sides; then so
+        are its branches.
 
     Raises
     ------
     InputError
-        If a rule parts the rows, but none whose weights are doubles.
+        If a rule separates the rows, but none with doubles as weights.
     ValueError
-        If no rule of the family parts the rows of a node, or one of its sides is empty.
+        If no rule of the family separates the rows of a node, or one of its sides is empty.
     """
     tests = _Tests(problem, rules, degree)
     return tests.shape(partition, np.arange(len(problem.codes)))
@@ -130,10 +130,10 @@ class _Tests:
 
 
 class _Region:
-    """Rows to be parted by a surface of a degree.
+    """Rows to be separated by a surface of a degree.
 
     Columns are scaled so that these rows lie between −1 and 1. Terms are products of scaled
-    columns, and the margin is that in their space.
+    columns; the margin is measured in their space.
     """
 
     def __init__(
@@ -168,8 +168,8 @@ class _Region:
         self.terms = Points(tuple(self.columns), place).powers(degree)
 
     def test(self) -> tuple[SurfaceTest, bool] | None:
-        """The test of the widest margin, and whether branch 1 is what was to be branch 0; None if
-        no surface of the degree parts the rows.
+        """The test of the widest margin, and whether its branches are exchanged; None if no surface
+        of the degree separates the rows.
 
         Raises
         ------

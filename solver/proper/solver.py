@@ -32,35 +32,33 @@ _NO_GREEDY = Greedy(lambda: 0.0, lambda *_: -1, at_once=False)
 class Proper(Solver):
     """Optimal trees of a given size for axis-parallel, hyperplane, polynomial or mixed splits.
 
-    A split parts the rows that reach it in one of the ways that a rule of the family can: a cut of
-    one column, a hyperplane of all columns, a surface of a degree. Optimal means that no tree of
-    at most N splits, the limit, has a smaller objective. A stored split is one of the many rules
-    that part the training rows alike: of hyperplanes and surfaces one in the middle between both
-    sides, of cuts the middle one.
+    A split separates its rows as some rule of the family can: a cut of one column, a hyperplane of
+    all columns, a surface of a degree. Optimal means that no tree of at most N splits, the limit,
+    has a smaller objective. Many rules separate the training rows alike: the stored hyperplane or
+    surface is in the middle between both sides, the stored cut is the middle one.
 
     It needs a limit on splits: time and memory grow steeply with it.
 
-    The search enumerates the different partitions of all rows by exact arithmetic, and then goes
-    down by regions: a root, the other splits shared out between its two sides, the partitions of a
-    side among those of all rows. Numbers stand for their shortest decimals.
+    The search enumerates the different partitions of all rows in exact arithmetic. Then it goes
+    down by regions: a root, and the other splits shared between its two sides, whose partitions are
+    among those of all rows. Numbers stand for their shortest decimals.
 
-    Among optimal trees it returns one of the fewest splits; which of these is settled by the order
-    of the rules, whatever the limits, the incumbent and the number of shards.
+    Among optimal trees it returns one of the fewest splits. The order of the rules decides which,
+    whatever the limits, the incumbent and the number of shards.
 
-    Mode ``paper`` is the published algorithm for comparison: it makes the best tree of each choice
-    of K rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of
-    rows.
+    Mode ``paper`` is the published algorithm for comparison: the best tree of each choice of K
+    rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of rows.
 
     Notes
-    -----
-    ``nodes`` and the limit on them count rules evaluated at the root of a region, ``iterations``
-    also the sets of points through which rules are laid. ``extra`` tells the number of ``rules``
-    and of ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are choices
-    of rules, and ``extra`` tells the ``combinations`` and how many of them make a proper tree.
+    ----- ``nodes`` and the limit on them count rules evaluated at the root of a region,
+    ``iterations`` also the sets of points that rules pass through. ``extra`` has the numbers of
+    ``rules`` and ``regions``, and with ``memo`` its lookups and hits. In mode ``paper`` nodes are
+    choices of rules, and ``extra`` has the ``combinations`` and how many of them make a proper
+    tree.
 
     There are about n^G partitions of n rows, G = 1 for cuts, D for hyperplanes in D columns and
-    C(D + M, D) − 1 for surfaces of degree M, and the memory is that many masks of n bits for every
-    two splits. Without a limit of bytes they take at most half of the machine's memory.
+    C(D + M, D) − 1 for surfaces of degree M. The memory is that many masks of n bits for every two
+    splits. Without a limit of bytes they take at most half of the machine's memory.
 
     References
     ----------

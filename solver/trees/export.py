@@ -47,7 +47,7 @@ def export_text(tree: TreeSource, *, merge: bool = False) -> str:
     ----------
     tree : Tree, Solution, Step or fitted estimator
     merge : bool
-        Show the leaves of one multiway split that predict the same class as one line.
+        Show leaves of one multiway split with the same class as one line.
 
     Returns
     -------
@@ -142,16 +142,9 @@ def _border(node: TreeView) -> str:
 def export_svg(tree: TreeSource, *, merge: bool = False, title: str = "Decision tree") -> str:
     """The tree as an SVG picture that stands alone or goes into an HTML page.
 
-    It holds no ids, scripts, styles or links, so any number of them fit into one page. Names are
-    cut where they are long; the full text is in the tooltip.
-
-    Parameters
-    ----------
-    tree : as in :func:`export_text`
-    merge : bool
-        Show the leaves of one multiway split that predict the same class as one outcome.
-    title : str
-        For people who listen to the page.
+    It holds no ids, scripts, styles or links, so a page may hold several. Long names are cut; the
+    full text is in the tooltip. ``title`` is for screen readers; other parameters as in
+    :func:`export_text`.
     """
     plan = layout(tree_view(tree, merge=merge))
     parts = [
@@ -217,11 +210,9 @@ def plot_tree(tree: TreeSource, *, ax: Axes | None = None, merge: bool = False) 
 
     Parameters
     ----------
-    tree : as in :func:`export_text`
+    tree, merge : as in :func:`export_text`
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure of fitting size, without pyplot.
-    merge : bool
-        Show the leaves of one multiway split that predict the same class as one outcome.
 
     Returns
     -------

@@ -20,15 +20,7 @@ class Pruned(NamedTuple):
 def prunings(tree: Tree) -> Iterator[Pruned]:
     """Weakest-link pruning: every pruned tree that is the best of all for some λ.
 
-    Parameters
-    ----------
-    tree : Tree
-        With counts of the training rows.
-
-    Yields
-    ------
-    Pruned
-        From the largest, which is the tree itself without splits that gain nothing, to the leaf.
+    The largest comes first: the tree itself without splits that gain nothing. The last is the leaf.
 
     References
     ----------

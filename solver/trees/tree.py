@@ -32,19 +32,17 @@ class Node:
     Parameters
     ----------
     counts : tuple of int
-        Training weight per class; of regression the training weight.
+        Training weight per class; in regression the training weight.
     prediction : int
-        Index of the predicted class. A node that no training row reaches predicts its parent's.
-        Of regression 0.
+        Index of the predicted class, that of the parent without training rows; 0 in regression.
     feature : int or None
-        Encoded feature of the problem that is split on; None at a leaf. Its codes are the
-        positions in ``children``.
+        Encoded feature of the split; None at a leaf. Its codes are the positions in ``children``.
     children : tuple of int
         Positions of the children in the tree's list of nodes.
     value : tuple of float
-        What a node of regression predicts: the mean of every output over its training rows.
+        Prediction of regression: the mean of every output over the training rows.
     squared_error : Fraction
-        Σ w·‖y − value‖² over the training rows of a node of regression, exactly.
+        Regression: Σ w·‖y − value‖² over the training rows, exactly.
     """
 
     counts: tuple[int, ...]
@@ -67,25 +65,25 @@ class Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """A classification or regression tree together with what it needs to predict on raw rows.
+    """A classification or regression tree with all that it needs to predict on raw rows.
 
     Parameters
     ----------
     nodes : tuple of Node
         In preorder; the root is first.
     tests : dict
-        For each encoded feature that the tree uses, the test on the raw row it stands for.
+        For each encoded feature of the tree, its test on a raw row.
     classes : tuple
-        Labels, in the order of the class counts; none for regression.
+        Labels, in the order of the class counts; none in regression.
     columns : dict
-        How each raw column that the tree reads is brought into canonical form.
+        How each raw column of the tree is brought into canonical form.
     target : str
         Name of the target column.
     outputs : tuple of str
         Names of the target columns of regression, in the order of the nodes' values.
     weight_scale : Fraction or None
-        What the given weights of the rows were multiplied by to be the whole ones that the nodes
-        count; None if they count rows. Trees that differ in it alone are equal.
+        Factor that made the given weights whole; None if nodes count rows. It does not matter for
+        the equality of trees.
     """
 
     nodes: tuple[Node, ...]
@@ -140,12 +138,12 @@ class Tree:
     def apply(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """The node at which each raw row ends.
 
-        A row whose category no branch takes stops at the internal node that asks.
+        A row with an unseen category stops at the internal node that asks for it.
 
         Raises
         ------
         InputError
-            If a column that the tree reads is missing or cannot be read.
+            If a column of the tree is missing or cannot be read.
         """
         frame = text_names(frame)
         values: dict[str, NDArray[Any]] = {}
@@ -227,12 +225,12 @@ class Tree:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Tree:
-        """Read a tree from its plain form.
+        """Read a tree from plain data.
 
         Raises
         ------
         InputError
-            If it is not a tree, is damaged, or is of a later version than this code knows.
+            If it is not a tree, is damaged, or is of a later version.
         """
         if data.get("format") != FORMAT:
             raise InputError("this is not a treesweep tree (its 'format' is missing)")
@@ -326,14 +324,7 @@ A test on several columns is no feature of the problem and stands for itself.
 
 
 def shape_of(tree: Tree, kept: Sequence[bool] | None = None) -> Shape:
-    """The splits of a tree without its counts.
-
-    Parameters
-    ----------
-    tree : Tree
-    kept : sequence of bool, optional
-        For every node, whether its split is kept; the others become leaves.
-    """
+    """The splits of a tree without its counts; with ``kept``, the other nodes become leaves."""
     shapes: list[Shape] = [-1] * len(tree.nodes)
     # Children come after their parents; no recursion, for a tree can be a chain of thousands.
     for position in reversed(range(len(tree.nodes))):

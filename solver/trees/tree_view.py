@@ -44,32 +44,31 @@ class TreeView:
     Parameters
     ----------
     condition : str
-        What led here from the parent, in full (``odor = almond``); empty at the root.
+        What leads here from the parent, in full (``odor = almond``); empty at the root.
     answer : str
         The same without the column's name (``= almond``).
     question : str
-        The column asked for, or the sum of several; empty at a leaf.
+        The column of the test, or the sum of several; empty at a leaf.
     label : str
         The predicted class, or the predicted numbers.
     label_index : int
-        Its position among the tree's classes; of regression that of the numbers among those of
-        the leaves, from the smallest up.
+        Its position among the tree's classes; in regression the rank of the leaf's prediction.
     weight : int
         Training weight that reaches the node.
     wrong : int or Fraction
-        Part of it with another class than the predicted one; of regression the squared error.
+        Misclassified part of it; in regression the squared error.
     leaves : int
-        Leaves of the tree that this outcome stands for: more than 1 where merged, 0 at a split.
+        Leaves of the tree behind this outcome: more than 1 if merged, 0 at a split.
     children : tuple of TreeView
     outputs : int
-        How many numbers regression predicts; 0 for classification.
+        How many numbers regression predicts; 0 in classification.
     shade : float
-        Of regression with one output, where the number stands from the smallest leaf's, 0, to the
-        largest leaf's, 1.
+        Regression with one output: position between the smallest leaf's number, 0, and the largest
+        leaf's, 1.
     terms : tuple of str
-        The terms of the question where it is a sum, at which a long one is broken.
+        The terms of the question if it is a sum; a long one is broken between them.
     scale : Fraction or None
-        What given weights were multiplied by; None if rows are counted.
+        Factor that made the given weights whole; None if rows are counted.
     """
 
     condition: str
@@ -88,11 +87,11 @@ class TreeView:
 
     @property
     def outcome(self) -> str:
-        """What a leaf says about its rows, e.g. ``120 rows, 3 wrong``; of rows that have weights,
-        in the unit of these, ``weight 2.5, 0.5 wrong``.
+        """The rows of a leaf, e.g. ``120 rows, 3 wrong``; with weights, in the given unit,
+        ``weight 2.5, 0.5 wrong``.
 
-        Of regression how far their targets are from the mean, ``120 rows, ± 3.2``: the standard
-        deviation. With several outputs the root of the mean squared error of all, ``RMSE 3.2``.
+        In regression the standard deviation, ``120 rows, ± 3.2``; with several outputs the root of
+        the mean squared error of all, ``RMSE 3.2``.
         """
         if not self.weight:
             return "no rows"
@@ -131,11 +130,7 @@ def tree_of(source: TreeSource) -> Tree:
 def tree_view(source: TreeSource, *, merge: bool = False) -> TreeView:
     """Put a tree in words.
 
-    Parameters
-    ----------
-    source : Tree, Solution, Step or fitted estimator
-    merge : bool
-        Show the leaves of one multiway split that predict the same class as one outcome.
+    With ``merge``, leaves of one multiway split with the same class become one outcome.
     """
     tree = tree_of(source)
     foretell = _numbers(tree) if tree.outputs else _label(tree)
@@ -265,19 +260,11 @@ def fold_terms(terms: Sequence[str], width: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Box:
-    """A node that has its place; lengths are in pixels of a 12 px font, y grows downwards.
+    """A node with its place on the page; lengths are pixels of a 12 px font, y grows downwards.
 
-    Parameters
-    ----------
-    node : TreeView
-    title, note, answer : str
-        What is written: in the box, perhaps in several lines, behind it, and on the line that leads
-        to it.
-    x, y : float
-        Left end and middle of the box.
-    width, height : float
-    line_from : tuple of float or None
-        Right end of the parent's box; None at the root.
+    ``title`` is written in the box, perhaps in several lines, ``note`` behind it and ``answer`` on
+    the line from the parent. ``x`` is the left end, ``y`` the middle; ``line_from`` the right end
+    of the parent's box, None at the root.
     """
 
     node: TreeView
@@ -326,11 +313,7 @@ def _text_width(text: str, letter: float = LETTER) -> float:
 def layout(root: TreeView, *, longest: int = 32) -> Layout:
     """Give every node its place: depth from left to right, leaves from top to bottom.
 
-    Parameters
-    ----------
-    root : TreeView
-    longest : int
-        Names and answers are cut to this many characters.
+    Names and answers are cut to ``longest`` characters.
     """
     levels: list[list[TreeView]] = []
     for depth, node in _walk(root):

@@ -1,7 +1,7 @@
-"""A certificate: what proves that no tree is better, as a table that another program can check.
+"""A certificate: the proof that no tree is better, as a table that another program can check.
 
-It is the script of a proof, row by row in the order in which the branches were opened; see
-:mod:`solver.verify.checker` for what the rows mean.
+It lists the branches in the order in which the proof opens them; see :mod:`solver.verify.checker`
+for the meaning of the rows.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Certificate:
         0 is the branch of all rows; a branch of level ``l`` is a child of the last one of level
         ``l − 1`` before it.
     feature, code : (rows,)
-        The test that leads to the branch from the one above it; −1 at level 0.
+        The test that leads to the branch from its parent; −1 at level 0.
     bound : (rows,)
         No tree for the branch costs less, in units of 1 / (denominator of λ · total weight).
     rule : (rows,)
         Positions in :data:`RULES`.
     depth : int or None
-        The limit on depth that the proof is for.
+        The limit on depth of the proof.
     total_weight : int
     """
 

@@ -1,13 +1,13 @@
 """An independent checker of optimality certificates: numpy, and nothing of the search.
 
-A certificate is the script of a proof: the branches that a search had to open, in that order, each
-with a lower bound on what every tree costs there. This module opens them anew, derives what
-counting proves of each, and refuses the first claim that does not follow; it takes nothing from a
-certificate but where to look next. The theorems are in ``docs/proofs.md``.
+A certificate lists the branches that a search had to open, in that order, each with a lower bound
+on the cost of every tree there. This module opens them again, derives what counting proves of
+each, and refuses the first claim that does not follow. A certificate only tells it where to look
+next. The theorems are in ``docs/proofs.md``.
 
 With λ = p/d and W the total weight, a cost is the integer ``e·errors + q·splits``, ``e = d`` and
-``q = p·W``; divided by ``d·W`` it is the objective. A tree for a branch gains, on one that errs
-everywhere, ``e·weight − cost``; bounds on costs are from below, so those on gains from above.
+``q = p·W``; divided by ``d·W`` it is the objective. The gain of a tree for a branch is
+``e·weight − cost``; lower bounds on costs are upper bounds on gains.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(
         The certificate: ``lam``, ``level``, ``feature``, ``code``, ``bound`` and ``rule``; and
         ``format``, ``version``, ``depth`` (limit on depth, or None) and ``total_weight``.
     progress : callable, optional
-        Called with the number of the row in hand, now and then.
+        Called now and then with the number of the current row.
 
     Returns
     -------
@@ -92,9 +92,9 @@ class _Data(NamedTuple):
 class _Branch:
     """An open branch, and what is proven of the children of its live splits.
 
-    Live are the features that may pay, here or in a branch below. Their columns, the children,
-    lie in planes: the first codes of all live features, then the second ones, and so on; features
-    of many codes come first, so each plane is as long as the number of features that reach it.
+    A feature is live if it may pay here or in a branch below. Its columns, the children, lie in
+    planes: the first codes of all live features, then the second ones, and so on. Features of many
+    codes come first, so each plane is as long as the number of features that reach it.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class _Branch:
         """Bound the children by the cells of their splits (Theorem 5).
 
         Entry (j, c) of an array is the cell of child ``c`` in column ``j``; after a fold, (g, c) is
-        child ``c`` split by feature ``g``. By its own feature it has one cell, and never pays.
+        child ``c`` split by feature ``g``. Its own feature gives one cell, and never pays.
         """
         split, error = self.split, self.error
         self.shared, errors, second = self._count_cells(hot)

@@ -1,7 +1,7 @@
-"""The plain scorer that nothing is trusted without.
+"""The plain scorer: every solution is checked with it.
 
-It walks rows through a tree one at a time and counts, in plain Python, so that it can be read in
-a minute and shares no code with the searches.
+It walks rows through a tree one at a time and counts, in plain Python. It can be read in a minute
+and shares no code with the searches.
 """
 
 from __future__ import annotations
@@ -28,16 +28,8 @@ class Score(NamedTuple):
 
 
 def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
-    """Score a tree on the problem's encoded rows.
-
-    Parameters
-    ----------
-    problem : Problem
-    tree : Tree
-        Its features are positions in ``problem.tests``.
-    lam : Fraction
-        The price of a split.
-    """
+    """Score a tree at a λ on the problem's encoded rows; its features are positions in
+    ``problem.tests``."""
     reached = _reached(problem, tree)
     counts = problem.counts.tolist()
     if problem.values is None:
@@ -56,9 +48,8 @@ def score_rows(
 ) -> Score:
     """Score a tree on raw rows in canonical form, one dictionary of columns a row.
 
-    The label of regression is a sequence of its targets.
-
-    This asks the tests themselves, so it also checks the encoding that the problem was made with.
+    The label in regression is a sequence of targets. This asks the tests themselves, so it also
+    checks the encoding of the problem.
     """
     errors: Errors = 0
     total = 0
@@ -125,8 +116,8 @@ def _squared_errors(
 ) -> Fraction:
     """Σ w·‖y − prediction‖², exactly.
 
-    The denominator of a float is a power of two; over the largest of them all are whole numbers,
-    which add without a common denominator to be found each time.
+    The denominator of a float is a power of two. Over the largest of them all are whole numbers,
+    which add without finding a common denominator each time.
     """
     values = [node.value for node in tree.nodes]
     numbers = chain(chain.from_iterable(targets), chain.from_iterable(values))

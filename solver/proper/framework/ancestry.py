@@ -1,4 +1,4 @@
-"""Who may stand below whom: the ancestry relation, its matrix, the axioms (section 3.1)."""
+"""Which rule may be below which: the ancestry relation, its matrix, the axioms (section 3.1)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Relation: TypeAlias = Callable[[R, R], int]
 
 
 def ancestry(ancestor: Rule, rule: Rule) -> int:
-    """The ancestry relation of two rules (Definition 3.2), from the points that define them.
+    """The ancestry relation of two rules (Definition 3.2), from their defining points.
 
     1 (``ancestor ↙ rule``) if all points that define the rule are on the positive side of the
-    ancestor, −1 (``↘``) if all are on the negative side, 0 if neither. By Axiom 3, part II: a rule
-    can be generated from a region if its points lie there. No rule is its own ancestor.
+    ancestor, −1 (``↘``) if all are on the negative side, else 0. Axiom 3, part II: a region can
+    generate a rule if its points lie there. No rule is its own ancestor.
     """
     if ancestor == rule:
         return 0
@@ -34,12 +34,9 @@ def ancestry_matrix(rules: Sequence[R], relation: Relation[R]) -> list[list[int]
 
 
 def by_matrix(matrix: Sequence[Sequence[int]]) -> Relation[int]:
-    """The relation of rules that are the row numbers of a matrix K.
+    """The relation of rules given as row numbers of a matrix K.
 
-    Raises
-    ------
-    ValueError
-        If it breaks Axiom 4: an entry other than 1, −1 and 0, or a rule above itself.
+    It breaks Axiom 4 (ValueError) if an entry is not 1, −1 or 0, or a rule is above itself.
     """
     for i, row in enumerate(matrix):
         if row[i] != 0 or any(entry not in (-1, 0, 1) for entry in row):
@@ -65,23 +62,17 @@ def splits(rules: Sequence[R], relation: Relation[R]) -> Iterator[tuple[list[R],
 
 
 def broken_axioms(tree: Tree, space: Points) -> list[int]:
-    """The axioms of Definition 3.4 that a complete tree of the space breaks; none if it is proper.
+    """The axioms of Definition 3.4 that a complete tree breaks; none if it is proper.
 
-    Parameters
-    ----------
-    tree : Tree
-        Of :class:`Rule`, its leaves hold points.
-    space : Points
-        What reaches the root.
+    The leaves of the tree hold points; ``space`` are the points at the root.
 
     Notes
-    -----
-    Axiom 1 says of every rule that r⁺ and r⁻ are disjoint (and, as here, that nothing falls
-    between them); that they are connected is in the making of rules. Axiom 2: a leaf holds the
-    intersection of the sides on its path. Axiom 3: the relation holds between a rule and *all* its
-    ancestors, not only its parent. The relation itself is not transitive on a set of rules (a rule
-    may cut between the points of what lies below its child); it is in a tree, as ``splits`` asks it
-    of every ancestor. Axiom 4: no rule can be on both sides of an ancestor, nor below itself.
+    ----- Axiom 1: r⁺ and r⁻ of every rule are disjoint (and, as here, cover all points); that they
+    are connected follows from how rules are made. Axiom 2: a leaf holds the intersection of the
+    sides on its path. Axiom 3: the relation holds between a rule and *all* its ancestors, not only
+    its parent. The relation is not transitive on a set of rules, because a rule may cut between the
+    points of rules below its child; it is transitive in a tree, as ``splits`` asks every ancestor.
+    Axiom 4: no rule is on both sides of an ancestor, nor below itself.
     """
     broken = set()
 

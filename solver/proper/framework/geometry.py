@@ -1,7 +1,7 @@
 """Which points lie on which side: flats, hyperplanes in them, dichotomies; in whole numbers.
 
-Sets of points are the bits of a Python int. Nothing here is rounded, and no position of the points
-is excluded: collinear points, grids, points that all lie in one plane.
+Sets of points are the bits of a Python int. Nothing is rounded, and all positions are allowed:
+collinear points, grids, points in one plane.
 """
 
 from __future__ import annotations
@@ -26,13 +26,7 @@ class Hyperplane(NamedTuple):
 
 
 class Cloud:
-    """Distinct points, and what hyperplanes do to them.
-
-    Parameters
-    ----------
-    coordinates : sequence of tuples of int
-        No two are equal.
-    """
+    """Distinct points with whole coordinates, and their hyperplanes."""
 
     def __init__(self, coordinates: Sequence[Point]) -> None:
         self.coordinates = [tuple(point) for point in coordinates]
@@ -55,10 +49,8 @@ class Cloud:
                 yield subset
 
     def flats(self) -> Iterator[Points]:
-        """All points in each of the flats that some of the points span, of dimension 1 and more.
-
-        The smallest dimension comes first.
-        """
+        """All points in each flat that some of the points span, of dimension 1 and more, smallest
+        dimension first."""
         top = self.dimension(self.everything)
         found: set[Points] = set()
         for dimension in range(1, top):
@@ -108,17 +100,17 @@ class Cloud:
                 yield Hyperplane(above, on, flat ^ on ^ above)
 
     def dichotomies(self, points: Points) -> frozenset[Points]:
-        """Every set of the points that a hyperplane strictly parts from the others.
+        """Every subset of the points that a hyperplane strictly separates from the others.
 
-        None of them and all of them are such sets, and with each set its complement.
+        The empty set and all points belong to these, and with each set its complement.
 
         Notes
         -----
-        The hyperplanes that part the points in one way are an open cone of (threshold, weights).
-        The points span their flat, so that the closed cone holds no line and has an extreme ray: a
-        hyperplane through k independent points, k being the dimension of the flat. The others it
-        leaves strictly where they belong; those on it fall as a small motion makes them, that is,
-        as a hyperplane of the hyperplane parts them, or all to one side.
+        The hyperplanes of one dichotomy are an open cone of (threshold, weights). The points span
+        their flat, so the closed cone holds no line and has an extreme ray: a hyperplane through k
+        independent points, k being the dimension of the flat. It separates the other points alike.
+        Points on it go where a small motion sends them: as a hyperplane of the hyperplane separates
+        them, or all to one side.
         """
         if points not in self._dichotomies:
             self._dichotomies[points] = frozenset(self.find_dichotomies(points))
@@ -194,7 +186,7 @@ def _without(row: list[Fraction], pivot: list[Fraction], column: int) -> list[Fr
 
 
 def _normal(rows: Sequence[Point]) -> list[int] | None:
-    """The vector orthogonal to k given ones of length k + 1; None if several are.
+    """The vector orthogonal to k given ones of length k + 1; None if it is not unique.
 
     Its entries are the minors of the matrix with alternating signs.
     """

@@ -1,8 +1,8 @@
-"""Splitting rules as a tagged type, and all that points give rise to: ``genRules`` (section 5.2).
+"""Splitting rules as a tagged type, and all rules of some points: ``genRules`` (section 5.2).
 
-A rule is known by the points that define it and by how it parts all points. Hyperplanes pass
-through their defining points, D of them, and the paper leaves open on which side those lie; here
-each way in which a small motion lets them fall is a rule of its own.
+A rule is known by its defining points and its two sides. Hyperplanes pass through D defining
+points; the paper does not say on which side those lie. Here each way in which a small motion
+separates them is a rule.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Rule:
     ----------
     kind : Kind
     defining : Points
-        The points that define it. It may be a descendant of another rule only if that one has all
-        of them on one side.
+        The points that define it. It may be a descendant of a rule only if they all are on one side
+        of that rule.
     positive, negative : Points
         r⁺ and r⁻: the points on either side. Every point is on one of them.
     """
@@ -58,11 +58,11 @@ class Rule:
 
 
 def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list[Rule]:
-    """``genRules``: the rules that are needed to part every region in every way.
+    """``genRules``: the rules that are needed to separate every region in every way.
 
-    For every set of the points, and every way in which a rule of the kind parts that set, there is
-    one among these that is defined by points of the set and parts it so. Hence the trees of these
-    rules that are proper are all trees whose splits are dichotomies of what reaches them.
+    For every set of the points, and every way in which a rule of the kind separates it, one of
+    these rules is defined by points of the set and separates it so. Hence the proper trees of these
+    rules are all trees whose splits are dichotomies of the points that reach them.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list
 
     Notes
     -----
-    Of rules with the same two sides those are left out whose defining points contain those of
-    another: wherever they may stand, the other may.
+    A rule is left out if another one has the same sides and a subset of its defining points: that
+    one can replace it anywhere.
     """
     kept: Undominated = {}
     for rule in find_rules(coordinates, kinds, degree):
@@ -84,9 +84,9 @@ def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list
 
 
 def find_rules(coordinates: Sequence[Point], kinds: str, degree: int) -> Iterator[Rule | None]:
-    """The rules of :func:`gen_rules` and those that these can replace, one after the other.
+    """The rules of :func:`gen_rules` and those that they can replace, one after the other.
 
-    None comes where there is no new rule after some time, for those who watch a clock.
+    It yields None if it finds no new rule for a while, so that callers can check a clock.
     """
     if kinds in ("axis", "mixed"):
         yield from _axis_rules(coordinates)
@@ -99,7 +99,7 @@ def find_rules(coordinates: Sequence[Point], kinds: str, degree: int) -> Iterato
 def _axis_rules(coordinates: Sequence[Point]) -> Iterator[Rule]:
     """``genRules_AODT``: a cut just above every point on every axis.
 
-    A cut of some of the points is the one just above the last point below it.
+    A cut of some points is the one just above the last point below it.
     """
     everything = (1 << len(coordinates)) - 1
     for column in range(len(coordinates[0])):
@@ -112,12 +112,12 @@ def _axis_rules(coordinates: Sequence[Point]) -> Iterator[Rule]:
 def _plane_rules(kind: Kind, coordinates: Sequence[Point]) -> Iterator[Rule | None]:
     """``genRules_HODT``: hyperplanes through as many points as define one, in every flat.
 
-    A region spans a flat, of dimension k say. As for :meth:`Cloud.dichotomies`, each way to part
+    A region spans a flat of some dimension k. As in :meth:`Cloud.dichotomies`, each way to separate
     it is that of a hyperplane of the flat through k independent points of the region, and of a
-    dichotomy of those on it. In general position, and with more than D points in the region, k is
+    dichotomy of the points on it. In general position, with more than D points in the region, k is
     D and this is the rule of the paper. The smaller flats are for regions of fewer points, or of
-    points in one plane: there what lies outside the flat never matters, and the rule parts it as
-    the first dichotomy of all points does that parts the flat so.
+    points in one plane. Points outside the flat do not matter there: the first dichotomy of all
+    points that separates the flat so decides them.
     """
     cloud = Cloud(coordinates)
     sides_of_all: set[Points] = set()
@@ -156,12 +156,9 @@ Undominated: TypeAlias = dict[Points, list[Rule]]
 
 
 def put(kept: Undominated, rule: Rule) -> int:
-    """Add a rule, unless one that is there can replace it; drop those that it can replace.
+    """Add a rule unless another one can replace it, and drop those that it can replace.
 
-    Returns
-    -------
-    int
-        How many rules there are now more.
+    Returns by how much the number of rules has grown.
     """
     alike = kept.setdefault(rule.positive, [])
     if any(other.defining & ~rule.defining == 0 for other in alike):

@@ -1,14 +1,14 @@
 """Trees over binary features (ODT-BF, section 6.1 of the paper): does a row have feature r?
 
-A feature cuts every region into two, wherever it is asked, so a rule may be a descendant on both
-sides of a root; Axiom 4 is gone. Three search spaces of K nodes over F features are here:
+A feature splits every region wherever it is asked, so a rule may be a descendant on both sides of a
+root; Axiom 4 does not hold. There are three search spaces of K nodes over F features:
 
 - ``bf``: K different features, any labelled binary tree of them (genDTBFs of each combination);
-- ``murtree`` and ``catalan``: the two narrower readings of MurTree, which depend on the order in
-  which the features are listed;
-- ``repeats``: any feature at any node. This is what "a tree of K splits" means elsewhere, MurTree's
-  own program included. The paper calls genDTBFs exhaustive, which it is for rules that differ: to
-  ask one feature on both sides of another one, as exclusive or demands, is outside of it.
+- ``murtree`` and ``catalan``: the two narrower readings of MurTree, which depend on the order of
+  the features;
+- ``repeats``: any feature at any node. Elsewhere, also in MurTree's program, this is "a tree of K
+  splits". The paper calls genDTBFs exhaustive. It is for different rules, but excludes asking one
+  feature on both sides of another one, as exclusive or needs.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def best_feature_tree(
 ) -> Found:
     """The tree of exactly K splits that misclassifies fewest rows.
 
-    Rows that have the root's feature go to the left, r⁺. A leaf that no row reaches costs nothing,
-    so a tree of fewer splits is never better.
+    Rows with the root's feature go to the left, r⁺. A leaf without rows costs nothing, so a tree of
+    fewer splits is never better.
 
     Parameters
     ----------
@@ -61,8 +61,7 @@ def best_feature_tree(
     reading : str
         The search space, see above.
     memo : Memo, optional
-        Keeps the best tree of a set of rules (or a number of splits) on a set of rows; used if
-        given.
+        Keeps the best tree of some rules, or a number of splits, on some rows.
 
     Raises
     ------

@@ -1,14 +1,13 @@
 """Binary space partitions of segments in the plane (section 5.1 of the paper).
 
-An *auto-partition*: every cut is the whole line through one of the segments. A segment that the
-line crosses is cut in two, and its parts go on as new segments, one on either side; those that lie
-on the line stay at the node. As in de Berg et al., *Computational Geometry*, section 12.2, a region
-with at most one segment is a leaf. With ``leaf_size`` 0 only an empty region is one, as in the
-paper's generators, where every rule ends at a node.
+An *auto-partition*: every cut is the whole line through a segment. It cuts crossing segments in
+two; the parts continue as new segments, one on either side. Segments on the line stay at the node.
+As in de Berg et al., *Computational Geometry*, section 12.2, a region with at most one segment is a
+leaf. With ``leaf_size`` 0 only an empty region is one, as in the paper's generators, where every
+rule ends at a node.
 
-All is decided on fractions: a part of a segment is the interval of its parameter, 0 at the start
-and 1 at the end, and where a line crosses is worked out once from the segments as they were given.
-Segments may touch, cross, overlap and repeat.
+All is exact: a part of a segment is the interval of its parameter, from 0 at the start to 1 at the
+end, and crossings are fractions. Segments may touch, cross, overlap and repeat.
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ class Line(NamedTuple):
 
 
 class _Crossing(NamedTuple):
-    """Where a segment meets a line: 0 if it lies on it, else the side of its start (1 is left of
-    the line's segment, −1 right), and the parameter where it changes sides, if it does."""
+    """Where a segment meets a line: 0 if it lies on it, else the side of its start (1 left, −1
+    right of the line's segment), and the parameter where it changes sides, if it does."""
 
     side: int
     at: Fraction | None
@@ -68,20 +67,11 @@ Segment: TypeAlias = tuple[Point, Point]
 
 
 class Segments:
-    """Segments in the plane, and what their lines do to each other.
+    """Segments in the plane, and how their lines cut each other.
 
-    Parameters
-    ----------
-    segments : iterable of (x, y, x', y')
-        The ends of each. It is directed from the first to the second one; the left side of its
-        line is r⁺.
-    leaf_size : 0 or 1
-        How many parts of segments a leaf may hold.
-
-    Raises
-    ------
-    InputError
-        If a segment has not four coordinates, or no length.
+    ``segments`` are (x, y, x', y'), directed from the first end to the second; the left side of the
+    line is r⁺. A leaf holds at most ``leaf_size`` (0 or 1) parts. InputError if a segment does not
+    have four coordinates, or has no length.
     """
 
     def __init__(self, segments: Iterable[Sequence[Number]], leaf_size: Literal[0, 1] = 1) -> None:
@@ -110,8 +100,8 @@ class Segments:
         return Space(splits, self._leaf)
 
     def ordered(self, order: Sequence[int]) -> Space[Region]:
-        """The one partition that takes, in every region, the line of the first of its segments in
-        an order of all of them."""
+        """The one partition that takes in every region the line of its first segment in an
+        order."""
         rank = {segment: place for place, segment in enumerate(order)}
 
         def splits(region: Region) -> Iterator[Split[Region]]:
@@ -152,11 +142,7 @@ size = Objective[int](lambda region: 1, lambda line, left, right: left + right +
 def best_partition(segments: Segments, memo: Memo | None = None) -> Found:
     """The smallest auto-partition.
 
-    Parameters
-    ----------
-    memo : Memo, optional
-        To see how often it hits; a new one by default. Different cuts often leave the same parts
-        in a region, so it does hit here.
+    A memo shows how often it hits: different cuts often leave the same parts in a region.
     """
     found = best(segments.space, size, segments.all, Memo() if memo is None else memo)
     assert found is not None
@@ -164,13 +150,8 @@ def best_partition(segments: Segments, memo: Memo | None = None) -> Found:
 
 
 def ordered_partition(segments: Segments, order: Sequence[int]) -> Tree:
-    """The auto-partition of an order of the segments, one number from 0 for each.
-
-    Raises
-    ------
-    InputError
-        If a segment is not in it, or one is twice.
-    """
+    """The auto-partition of an order of all segments, numbers from 0; InputError if it is not
+    one."""
     if sorted(order) != list(range(len(segments.segments))):
         raise InputError(
             f"{list(order)} is no order of the {len(segments.segments)} segments; name each once"
@@ -181,7 +162,7 @@ def ordered_partition(segments: Segments, order: Sequence[int]) -> Tree:
 def random_partition(segments: Segments, seed: int) -> Tree:
     """The classical randomised algorithm: the auto-partition of a random order.
 
-    Of n segments that do not cross it expects to make at most n + 2n·(1/2 + … + 1/n) parts
+    Of n segments that do not cross it makes at most n + 2n·(1/2 + … + 1/n) parts on average
     (de Berg et al., Lemma 12.2), which is O(n log n).
     """
     order = list(range(len(segments.segments)))

@@ -13,18 +13,8 @@ Number: TypeAlias = int | float | str | Fraction
 
 
 def exact(numbers: Iterable[Number], what: str) -> tuple[Fraction, ...]:
-    """The numbers as fractions.
-
-    Parameters
-    ----------
-    what : str
-        What they are, for the message: "the weights".
-
-    Raises
-    ------
-    InputError
-        If one of them is no finite number.
-    """
+    """The numbers as fractions; InputError that names ``what`` ("the weights") if one is not
+    finite."""
     found = []
     for number in numbers:
         try:

@@ -1,12 +1,12 @@
 """K-D trees: cuts at the points' own coordinates, all on one axis at each level (section 5.3).
 
-A node holds a point. With the axis of its level, the points of a smaller coordinate go to its left,
-the others to its right; points of an equal coordinate go to the right too, so that the same point
-may be there several times. A leaf holds at most ``bucket`` points, by default none.
+A node holds a point. Points with a smaller coordinate on the axis of its level go to its left, the
+others to its right, also those of an equal coordinate; so a point may be there several times. A
+leaf holds at most ``bucket`` points, by default none.
 
-Objectives count how many points a search looks at: at each node it comes to, one; at each leaf,
-all of its points. So the cost is a sum over regions of how often the region is searched, and a
-*measure* says how often: what is a good tree depends on what is asked.
+Objectives count the points that a search looks at: one at each node, all points at each leaf. So
+the cost is a sum over regions of how often they are searched, which a *measure* gives: it
+depends on the queries.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ Axes: TypeAlias = tuple[int, ...]
 
 
 class Region(NamedTuple):
-    """A cell of the plane or space, and the numbers of the points in it.
-
-    ``low`` and ``high`` are the cell's corners; all cells lie in the box around the points.
-    """
+    """A cell, with its corners ``low`` and ``high`` inside the box of all points, and its
+    points."""
 
     points: tuple[int, ...]
     low: Point
@@ -54,18 +52,9 @@ Measure: TypeAlias = Callable[[Region], int | Fraction]
 
 
 class Points:
-    """Points of any dimension D.
+    """Points of any dimension D; a leaf holds at most ``bucket`` of them.
 
-    Parameters
-    ----------
-    points : iterable of D numbers each
-    bucket : int
-        How many points a leaf may hold.
-
-    Raises
-    ------
-    InputError
-        If there are none, or not all have the same number of coordinates, at least one.
+    InputError if there are none, or their numbers of coordinates differ or are 0.
     """
 
     def __init__(self, points: Iterable[Sequence[Number]], bucket: int = 0) -> None:
@@ -76,7 +65,7 @@ class Points:
             raise InputError("points need the same number of coordinates each, and at least one")
 
     def start(self, axes: Sequence[int]) -> State:
-        """All points in the box around them; axes are used again from the first when they end."""
+        """All points in their box; after the last axis the first one follows."""
         columns = list(zip(*self.points, strict=True))
         everything = tuple(range(len(self.points)))
         box = Region(everything, tuple(map(min, columns)), tuple(map(max, columns)))
@@ -120,11 +109,11 @@ class Points:
         )
 
     def reached(self, queries: Iterable[Sequence[Number]]) -> Measure:
-        """How many of some searches for the nearest neighbour must look into a region: those
-        whose ball, as wide as the nearest neighbour is far, meets the cell.
+        """How many of some nearest neighbour searches must look into a region: those whose ball, up
+        to the nearest neighbour, meets the cell.
 
-        A best-first search looks into these and no others, and no search that is right can look
-        into fewer, but for cells that the ball only touches.
+        A best-first search looks into exactly these, and no correct search looks into fewer, except
+        cells that the ball only touches.
         """
         balls = []
         for query in queries:
@@ -148,15 +137,15 @@ class Points:
 
 
 def found_again(region: Region) -> int:
-    """Measure of the searches for each of the points once: the cost is the sum of their depths,
-    the least of which is that of a balanced tree."""
+    """Measure of one search for each point: the cost is the sum of their depths, least for a
+    balanced tree."""
     return len(region.points)
 
 
 def surface(region: Region) -> Fraction:
-    """Measure of searches along random lines: half the surface of the cell, in the plane the half
-    of its perimeter. A line that meets a convex body meets another one inside of it with the
-    probability that is the ratio of their surfaces."""
+    """Measure of searches along random lines: half the surface of the cell, in the plane half its
+    perimeter. A line that meets a convex body meets another one inside it with a probability equal
+    to the ratio of their surfaces."""
     sides = [high - low for low, high in zip(region.low, region.high, strict=True)]
     faces = (prod(sides[:i] + sides[i + 1 :], start=Fraction(1)) for i in range(len(sides)))
     return sum(faces, start=Fraction(0))
@@ -175,7 +164,7 @@ height = Objective[int](lambda region: 0, lambda cut, left, right: 1 + max(left,
 
 
 class FoundKD(NamedTuple):
-    """A best K-D tree with the axes of its levels, of which the last may not be needed."""
+    """A best K-D tree with the axes of its levels; the last may be unused."""
 
     found: Found
     axes: Axes
@@ -197,7 +186,7 @@ def best_kd_tree(
     axes : sequence of int, optional
         The axis of each level; after the last one the first follows. 0, 1, …, D − 1 by default.
     memo : Memo, optional
-        To see how often it hits; a new one by default.
+        To count its hits.
     """
     order = tuple(range(points.dimension) if axes is None else axes)
     if not order or not set(order) <= set(range(points.dimension)):
@@ -210,7 +199,7 @@ def best_kd_tree(
 def best_axes(points: Points, objective: Objective[Any]) -> FoundKD:
     """The best K-D tree under the best choice of an axis for each level.
 
-    There are Dⁿ choices for n points; they share the subtrees that they have in common.
+    There are Dⁿ choices for n points; they share subtrees.
     """
     memo = Memo()
     levels = len(points.start((0,))[0])

@@ -1,8 +1,8 @@
 """Matrix chain multiplication: in which order to multiply A₁ A₂ … Aₙ.
 
-A tree of the chain has a matrix at each leaf and no rule at its nodes (section 6.3 of the paper;
-it breaks Axiom 1). This is where a memo pays: the product of A_i … A_j is the same subproblem
-wherever it comes up, so there are n(n + 1)/2 of them for Catalan(n − 1) trees (section 4.7.2).
+A tree of the chain has a matrix at each leaf and no rule at its nodes (section 6.3 of the paper; it
+breaks Axiom 1). Here a memo pays: the product of A_i … A_j is one subproblem wherever it occurs, so
+there are n(n + 1)/2 subproblems for Catalan(n − 1) trees (section 4.7.2).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Product: TypeAlias = tuple[int, int, int]
 
 
 def splits_mcmp(chain: Chain) -> Iterator[Split[Chain]]:
-    """splits_MCMP: every way to part the chain into two that are not empty."""
+    """splits_MCMP: every way to divide the chain into two that are not empty."""
     first, end = chain
     for middle in range(first + 1, end):
         yield (first, middle), None, (middle, end)
@@ -44,18 +44,8 @@ def multiplications(sizes: Sequence[int]) -> Objective[Product]:
 def multiply_best(sizes: Iterable[int], memo: Memo | None = None) -> Found:
     """The order that multiplies fewest numbers.
 
-    Parameters
-    ----------
-    sizes : n + 1 ints
-        Matrix i has sizes[i] rows and sizes[i + 1] columns.
-    memo : Memo, optional
-        To see how often it hits; a new one by default. Without its help the time would grow
-        as 3ⁿ; with it, as n³.
-
-    Raises
-    ------
-    InputError
-        If there is no matrix, or one has no rows or columns.
+    Matrix i has sizes[i] rows and sizes[i + 1] columns. With the memo the time grows as n³, without
+    it as 3ⁿ. InputError if there is no matrix, or one has no rows or columns.
     """
     given = tuple(sizes)
     if len(given) < 2 or min(given) < 1:

@@ -1,7 +1,7 @@
-"""Trees over a list of rules that each appear exactly once: what the paper's section 6 compares.
+"""Trees over a list of rules that each appear exactly once: section 6 of the paper.
 
-The three generators differ in one function only: once a root is chosen, how may the rules that
-are left be shared out between its two sides?
+The three generators differ in one function: how the remaining rules may be shared between the two
+sides of a root.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def shares_bf(rules: Rules, root: int) -> Iterator[tuple[Rules, Rules]]:
 
 
 def shares_murtree(rules: Rules, root: int) -> Iterator[tuple[Rules, Rules]]:
-    """splits_Murtree: a front part of the list goes to the left, K of them."""
+    """splits_Murtree: a prefix of the list goes to the left, K of them."""
     rest = rules[:root] + rules[root + 1 :]
     for cut in range(len(rest) + 1):
         yield rest[:cut], rest[cut:]
 
 
 def shares_catalan(rules: Rules, root: int) -> Iterator[tuple[Rules, Rules]]:
-    """splits_Catalan: what comes before the root goes to the left, what follows to the right."""
+    """splits_Catalan: the rules before the root go to the left, those after it to the right."""
     yield rules[:root], rules[root + 1 :]
 
 

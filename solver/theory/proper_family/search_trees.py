@@ -1,10 +1,9 @@
 """Optimal binary search trees: the Catalan model with weights.
 
 The keys are in order, so a root decides what goes to either side (section 6.2 of the paper). Key r
-is asked for with weight p[r], and what lies in the gap between two keys with weight q: q[0] below
-all keys, q[r + 1] above key r. The cost of a tree is the expected number of nodes on the way,
-where a leaf, which stands for a gap, counts as a node (Cormen et al., *Introduction to
-Algorithms*, section 15.5).
+is searched with weight p[r], the gap between two keys with weight q: q[0] below all keys, q[r + 1]
+above key r. The cost of a tree is the expected number of nodes on the way, where a leaf, which
+stands for a gap, counts as a node (Cormen et al., *Introduction to Algorithms*, section 15.5).
 """
 
 from __future__ import annotations
@@ -51,17 +50,8 @@ def best_search_tree(
 ) -> Found:
     """The search tree with the least expected number of nodes on the way.
 
-    Parameters
-    ----------
-    p : n weights of the keys, in their order
-    q : n + 1 weights of the gaps; all 0 by default
-    memo : Memo, optional
-        To see how often it hits; a new one by default.
-
-    Raises
-    ------
-    InputError
-        If the numbers of weights do not fit together, or one is negative.
+    ``p`` are the n weights of the keys, in order, ``q`` the n + 1 weights of the gaps, all 0 by
+    default. InputError if their numbers do not fit, or a weight is negative.
     """
     keys, gaps = _weights(p, q)
     memo = Memo() if memo is None else memo
@@ -74,8 +64,7 @@ def best_search_tree_knuth(p: Iterable[Number], q: Iterable[Number] | None = Non
     """The same in time n² by Knuth's theorem: a best root of keys i … j need not lie below the
     best root of i … j − 1, nor above that of i + 1 … j (*Optimum binary search trees*, 1971).
 
-    It is here to be held against `best_search_tree`; of two equally good roots it need not take
-    the same.
+    It is compared with `best_search_tree`; of two equally good roots it may take the other.
     """
     keys, gaps = _weights(p, q)
     n = len(keys)

@@ -1,7 +1,7 @@
 """The search space as programs: all proper trees of some rules, of K of some rules (section 4).
 
-Data are sets of points; ``r.positive & xs`` is r⁺ ∩ xs. Any relation of the rules may be given in
-the place of the ancestry relation, which is all that sets Axiom 4 apart.
+Data are sets of points; ``r.positive & xs`` is r⁺ ∩ xs. Any relation of the rules may replace the
+ancestry relation, which is the only content of Axiom 4.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def gen_bts_with(rules: Sequence[R], xs: Points | None, relation: Relation[R]) -
 def accumulated(tree: Tree) -> Tree:
     """``dacc_{id, sl, sr, ∩, ∩}``: what reaches each leaf, Axiom 2 as a program.
 
-    (Equation 18 of the paper prints its indices as ``id, sl, sl, sl``; the text has these.)
+    Equation 18 of the paper prints its indices as ``id, sl, sl, sl``; its text has these.
     """
     return dacc(lambda xs: xs, split_left, split_right, and_, and_, tree)
 
@@ -122,15 +122,12 @@ def gen_dtfs(
 ) -> list[Tree]:
     """``genDTFs = filter_q ∘ genDTs``, the filter fused in (section 4.8.1, equation 24).
 
-    Parameters
-    ----------
-    keep : function of a tree
-        Must be reflected by growing, as those that ask for enough data in every leaf and for
-        short paths are.
+    ``keep`` must be reflected by growing, as the filters for enough data in every leaf and for
+    short paths are.
 
     Notes
     -----
-    The paper filters no tree of one rule, so that its program differs from its specification for
+    The paper does not filter trees of one rule, so its program differs from its specification for
     K = 1; here every tree is filtered.
     """
     if len(rules) < 2:
@@ -155,7 +152,8 @@ be reflexive, transitive, and monotonic: a tree may only get better when a subtr
 
 
 def thin(better: Preorder, trees: Iterable[Tree]) -> list[Tree]:
-    """``thin_r`` (section 4.8.2): of the trees a part in which each has one that is no worse."""
+    """``thin_r`` (section 4.8.2): a part of the trees in which each tree has one that is no
+    worse."""
     kept: list[Tree] = []
     for tree in trees:
         if not any(better(other, tree) for other in kept):
@@ -169,10 +167,9 @@ def gen_dtts(
     """``genDTTs = thin_r ∘ genDTs``, thinned on the way (section 4.8.2, equation 25).
 
     Notes
-    -----
-    Subtrees get the data of their side, as in ``sodt``. The paper's equation 26 thins subtrees on
-    all data and takes their side afterwards, where another tree may be the better one: no preorder
-    that looks at the data is monotonic then.
+    ----- Subtrees get the data of their side, as in ``sodt``. The paper's equation 26 thins
+    subtrees on all data and takes their side afterwards, where another tree may be better: then no
+    preorder that looks at the data is monotonic.
     """
     if len(rules) < 2:
         return thin(better, gen_dts(rules, xs, relation))

@@ -13,21 +13,20 @@ from solver.theory.proper_framework.generators import kcombs
 
 
 def additive(f: Callable[[Points], Any], price: Any = 0) -> Objective[Any]:
-    """The objective of classification (equation 22), with a price of each split: f(xs) is the cost
-    of a leaf, and g(a, b) = a + b + price, which no smaller a or b makes greater."""
+    """The objective of classification (equation 22) with a price of each split.
+
+    f(xs) is the cost of a leaf; g(a, b) = a + b + price is monotonic.
+    """
     return Objective(f, lambda _, a, b: a + b + price)
 
 
 def broken_monotonicity(
     objective: Objective[Any], roots: Iterable[Rule], values: Sequence[Any]
 ) -> tuple[Rule, Any, Any] | None:
-    """Where an objective is not of the form of Definition 4.12, judged on some values.
+    """Where an objective is not of the form of Definition 4.12, on some values; else None.
 
-    Returns
-    -------
-    tuple (root, a, b) or None
-        Values of two subtrees for which g(a, b) ≥ max(a, b) fails, or a greater value of one
-        subtree makes g less, on which the proof of Theorem 4.13 rests; None if there are none.
+    It returns (root, a, b): values of two subtrees for which g(a, b) ≥ max(a, b) fails, or for
+    which a greater value of one subtree makes g less, against the proof of Theorem 4.13.
     """
     ordered = sorted(set(values))
     for root in roots:
@@ -57,10 +56,7 @@ def sodt(
 ) -> Tree | None:
     """``sodt`` (Theorem 4.13): a tree of least cost among those of all the rules.
 
-    Returns
-    -------
-    Tree or None
-        None if the rules form no proper tree, a case that the paper leaves out.
+    None if the rules form no proper tree, a case that the paper leaves out.
     """
     if not rules:
         return Leaf(xs)
@@ -81,8 +77,8 @@ Remaining: TypeAlias = tuple[tuple[Rule, ...], Points]
 
 
 def proper_space(relation: Relation[Rule] = ancestry) -> Space[Remaining]:
-    """Complete proper trees as a family of the general recursion (`solver.proper.recursion`), whose
-    ``trees`` is then ``genDTs`` and whose ``best`` is ``sodt``."""
+    """Complete proper trees as a family of the general recursion (`solver.proper.recursion`): its
+    ``trees`` is then ``genDTs``, its ``best`` is ``sodt``."""
 
     def parted(state: Remaining) -> Iterator[Split[Remaining]]:
         rules, xs = state
@@ -101,8 +97,8 @@ def sodt_with_memo(
 ) -> Tree | None:
     """``sodt`` with memoisation (section 4.7.2).
 
-    What is kept is found again for the same rules *and* the same data: the memo's ``hits`` of its
-    ``lookups`` say how rarely that is.
+    It finds again only the same rules on the same data: ``hits`` and ``lookups`` of the memo say
+    how rarely that is.
     """
     found = best(proper_space(relation), objective, (tuple(rules), xs), memo)
     return None if found is None else found.tree

@@ -53,8 +53,8 @@ Path: TypeAlias = Single | LeftTurn | RightTurn
 
 
 def paths(f: Unary, g: Unary, tree: Tree) -> Tree:
-    """``paths`` (Definition 4.6): every leaf becomes the path that leads to it, in which a rule r
-    is f(r) where the path turns left and g(r) where it turns right."""
+    """``paths`` (Definition 4.6): every leaf becomes the path to it, in which a rule r is f(r)
+    where the path turns left and g(r) where it turns right."""
     if isinstance(tree, Leaf):
         return Leaf(Single(tree.content))
     to_left, to_right = Single(f(tree.root)), Single(g(tree.root))
@@ -107,17 +107,11 @@ def level_order(tree: Tree) -> Iterator[Any]:
 
 
 def from_level_order(permutation: Sequence[R], relation: Relation[R]) -> Tree | None:
-    """The one proper tree, its leaves empty, whose level order is the permutation (Corollary 3.6).
+    """The one proper tree with empty leaves whose level order is the permutation (Corollary 3.6).
 
-    Returns
-    -------
-    Tree or None
-        None if there is none: the predicate p of Definition 4.1 is that this is not None.
-
-    Notes
-    -----
-    Each rule goes where its relations to the rules above it say, which is one place or none. The
-    permutation is valid if the tree that results has it as its level order.
+    None if there is none: the predicate p of Definition 4.1. The relations to the rules above
+    decide the place of each rule. The permutation is valid if it is the level order of the
+    resulting tree.
     """
     tree: Tree = Leaf(None)
     for rule in permutation:
@@ -129,7 +123,7 @@ def from_level_order(permutation: Sequence[R], relation: Relation[R]) -> Tree | 
 
 
 def _placed(tree: Tree, rule: R, relation: Relation[R]) -> Tree | None:
-    """The tree with one more rule in the place of a leaf; None if it may not be below its path."""
+    """The tree with one more rule in place of a leaf; None if it may not be below its path."""
     if isinstance(tree, Leaf):
         return Node(Leaf(None), rule, Leaf(None))
     side = relation(tree.root, rule)
