@@ -1,4 +1,4 @@
-"""Writing certificates: a search that knows the optimum proves it once more, and notes how."""
+"""Certificates: a search that knows the optimum proves it once more, and logs the proof."""
 
 from __future__ import annotations
 
@@ -30,14 +30,10 @@ _SLICE = 4096
 
 @kernel
 def script(table: Table, events: Ints, rows: Ints, opened: Ints) -> int:
-    """Turn the events of a log into the rows of a certificate; their number.
+    """Turn the events of a log into the rows of a certificate; return their number.
 
-    Parameters
-    ----------
-    rows : (events + 1, 5)
-        Level, feature, code, bound and rule. Row 0 is the root's; its bound is not set.
-    opened : (events + 1,)
-        Room for the open row of every level.
+    ``rows``, (events + 1, 5), get level, feature, code, bound and rule; the bound of row 0, the
+    root's, is not set. ``opened``, (events + 1,), holds the open row of every level.
     """
     n, level = 1, 0
     opened[0] = 0
@@ -68,12 +64,12 @@ def certify(
     settings: Mapping[str, Any],
     monitor: Monitor,
 ) -> Certificate:
-    """Prove the optimum at one λ or several, and write the proof down.
+    """Prove the optimum at one λ or several, and write the proof.
 
     Parameters
     ----------
     claims : sequence of (λ, errors, splits)
-        What an optimal tree has at each λ, as a search has proven before.
+        Those of an optimal tree at each λ, as proven by a search.
     limits : Limits
         The limit on depth is part of the claims; that of bytes holds for each proof.
     settings : mapping
@@ -82,8 +78,7 @@ def certify(
     Raises
     ------
     InputError
-        If a claim is not true, the limits are such that no certificate can be written, or it was
-        stopped.
+        If a claim is false, the limits allow no certificate, or it was stopped.
     """
     if limits.splits is not None or (limits.min_leaf_size or 0) > 1:
         raise InputError(

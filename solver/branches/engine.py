@@ -1,4 +1,4 @@
-"""The full search as an object: owns the arrays, grows them, reads trees out of them."""
+"""The engine of mode ``full``: owns the arrays, grows them, reads trees out of them."""
 
 from __future__ import annotations
 
@@ -62,28 +62,10 @@ class Part(NamedTuple):
 
 
 class ThresholdEngine(Engine):
-    """One search in full mode: depth-first AO* with thresholds.
+    """One search in mode ``full``: depth-first AO* with thresholds.
 
-    Parameters
-    ----------
-    problem : Problem
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    settings : mapping
-        The options of :class:`solver.branches.Branches`.
-    state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, cost scale, constraints and
-        settings.
-
-    Attributes
-    ----------
-    before : tuple of int
-        Iterations and nodes of the searches at other λ.
-
-    Raises
-    ------
-    InputError
-        If the state is that of another search.
+    ``settings`` are the options of :class:`solver.branches.Branches`; ``state`` comes from
+    :meth:`state` in the same search: InputError if not.
     """
 
     def __init__(
@@ -133,7 +115,7 @@ class ThresholdEngine(Engine):
         return ao_star.step(*state, iterations, target_cost)
 
     def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
-        """Begin anew at another λ, with all bounds and trees of the searches before.
+        """Restart at another λ, with all bounds and trees of the searches before.
 
         Only without a limit on splits: bounds are then kept for one budget.
         """
@@ -148,11 +130,11 @@ class ThresholdEngine(Engine):
         ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
 
     def bytes_repriced(self) -> int:
-        """Memory of all arrays, should :meth:`reprice` be called now."""
+        """Memory of all arrays after a :meth:`reprice`."""
         return self.bytes + self.nodes * BYTES_A_NODE
 
     def aim(self, bound: int) -> None:
-        """Search for the proof of a lower bound only, and log it. To be called before any step."""
+        """Only prove a lower bound, and log the proof. Call it before any step."""
         self.stack.head[0, LIMIT], self.stack.head[0, DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
@@ -292,9 +274,9 @@ class ThresholdEngine(Engine):
     def find_again(self, late: Callable[[], bool]) -> None:
         """Search for a tree that costs :attr:`upper_bound`; all bounds stay as they are.
 
-        The root may have the cost of a tree found at another λ, a part of which has since been
-        replaced by one that was better there. With tight lower bounds that tree is soon found
-        again. With loose ones the best tree found within a limit is taken.
+        The root may have the cost of a tree from another λ, parts of which were since replaced by
+        ones that were better there. With tight lower bounds that tree is soon found again. With
+        loose ones it takes the best tree found within a limit.
         """
         if not self._stale:
             return

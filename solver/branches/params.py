@@ -1,4 +1,4 @@
-"""The options of the full search, and what they become for its kernels."""
+"""The options of mode ``full``, and the parameters of its kernels."""
 
 from __future__ import annotations
 
@@ -55,12 +55,7 @@ def params_of(
 ) -> Params:
     """The parameters of a search.
 
-    Parameters
-    ----------
-    settings : mapping
-        Values of :data:`OPTIONS`.
-    unit : int
-        Weight of a unit of the table.
+    ``settings`` are values of :data:`OPTIONS`; ``unit`` is the weight of a unit of the table.
     """
     pairs = settings["pairs"] and _pairs_pay(problem, constraints)
     # A tree for fewer rows may have leaves that more rows leave too small (an empty one becomes
@@ -99,10 +94,10 @@ def _pairs_pay(problem: Problem, constraints: TreeConstraints) -> bool:
 
 
 def _joint_fits(problem: Problem, unit: int) -> bool:
-    """Whether every frame has room for the weights of all pairs of columns, and 32 bits hold them.
+    """Whether every frame has room for the weights of all pairs of columns, in 32 bits.
 
-    It is asked once for all frames: a frame with fewer columns than the one below has the room
-    that the one below has left, and no more.
+    One answer for all frames: a frame with fewer columns than the one below has only the room that
+    the one below leaves.
     """
     few = int((problem.arities - 1).sum()) <= _MOST_JOINT_COLUMNS
     return few and problem.total_weight // unit < 2**31

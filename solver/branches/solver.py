@@ -1,4 +1,4 @@
-"""BRANCHES as a solver: its options, and which engine does the work."""
+"""BRANCHES as a solver: its options, and the choice of the engine."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from solver.verify.certificate import Certificate, Claim
 class Branches(Solver):
     """BRANCHES: dynamic programming over branches with purification bounds.
 
-    Mode ``paper`` is the published algorithm, best-first. Mode ``full`` goes depth-first with
-    thresholds over branches that are known by their rows, with more bounds; each of its ideas is
-    an option of its own.
+    Mode ``paper`` is the published best-first algorithm. Mode ``full`` goes depth-first with
+    thresholds and more bounds, and identifies branches by their rows; each of its ideas is an
+    option.
 
-    Among optimal trees it returns one of the fewest splits; which of these is settled by the
-    order of the search, which is the same on every machine. At λ = 0 splits are free, so the
-    first tree without avoidable errors ends the search.
+    Among optimal trees it returns one of the fewest splits. The order of the search decides which,
+    and is the same on every machine. At λ = 0 splits are free, so the first tree without avoidable
+    errors ends the search.
 
     References
     ----------
@@ -67,7 +67,8 @@ class Branches(Solver):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; a finite slack, and no options of mode ``full`` in mode ``paper``."""
+        """As every solver's; the slack is finite, and mode ``paper`` has no options of mode
+        ``full``."""
         settings = super().check_options(options)
         if not math.isfinite(settings["slack"]):
             raise InputError(
@@ -85,7 +86,7 @@ class Branches(Solver):
 
     @property
     def resumes(self) -> bool:
-        """Mode ``full`` can go on from a state, mode ``paper`` cannot."""
+        """Only mode ``full`` can continue from a state."""
         return bool(self.settings["mode"] == "full")
 
     def _solve(
@@ -129,31 +130,17 @@ class Branches(Solver):
         limits: Limits | None = None,
         monitor: Monitor | None = None,
     ) -> Certificate:
-        """Prove once more what a search has proven, and write the proof down.
+        """Prove again what a search has proven, and write the proof.
 
-        The proof is by all bounds of mode ``full``, whatever the options.
-
-        Parameters
-        ----------
-        problem : Problem
-        claims : sequence of Claim
-            What an optimal tree has, at one λ or several.
-        limits : Limits, optional
-            The limit on depth is part of the claims; that of bytes holds for each proof.
-        monitor : Monitor, optional
-
-        Raises
-        ------
-        InputError
-            If a claim is not true, the limits are such that no certificate can be written, or it
-            was stopped.
+        The proof uses all bounds of mode ``full``, whatever the options; see
+        :func:`solver.branches.certify.certify` for limits and errors.
         """
         settings = self.check_options({})
         return certify(problem, claims, limits or Limits(), settings, monitor or Monitor())
 
     def series(self, problem: Problem) -> Solve:
-        """See :meth:`solver.base.Solver.series`: in mode ``full`` bounds and trees of all
-        branches are carried from one λ to the next."""
+        """See :meth:`solver.base.Solver.series`: mode ``full`` carries bounds and trees of all
+        branches from one λ to the next."""
         return _CarryingSeries(_Carrying(**self.settings), problem)
 
     @classmethod
@@ -166,7 +153,7 @@ class Branches(Solver):
 
 
 class _Carrying(Branches):
-    """Goes on with one engine from λ to λ."""
+    """Continues with one engine from λ to λ."""
 
     last: ThresholdEngine | None = None
 
@@ -193,16 +180,16 @@ class _Carrying(Branches):
 
 
 class _CarryingSeries(Series):
-    """A series whose engine goes on from λ to λ."""
+    """A series whose engine continues from λ to λ."""
 
     solver: _Carrying
 
     def carries(self, limits: Limits) -> bool:
-        """In mode ``full``; under a limit on splits it depends on λ."""
+        """In mode ``full``; a limit on splits makes it depend on λ."""
         return self.solver.resumes
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """The engine, and the cost scale and the constraints that it was used with."""
+        """The engine, with its cost scale and constraints."""
         engine = self.solver.last
         if engine is None:
             return super().state()

@@ -30,11 +30,11 @@ class Record(NamedTuple):
     Parameters
     ----------
     price : Fraction
-        Of a split, in units of weight in error.
+        Price of a split, in units of weight in error.
     lower : (nodes,)
         Lower bounds, in these units.
     errors, splits : (nodes,)
-        Of the best tree known; ``errors`` is INFINITE where none is.
+        Of the best tree known; ``errors`` is INFINITE if there is none.
     best : (nodes,)
         Its first split.
     """
@@ -49,9 +49,9 @@ class Record(NamedTuple):
 class Archive:
     """Bounds by price.
 
-    What a branch costs at best is the least of ``errors + price·splits`` over its trees: a concave
+    The least cost of a branch is the least ``errors + price·splits`` over its trees: a concave
     function of the price that never falls. So a bound at one price holds at every higher one, and
-    between two prices, of which 0 with the bound 0 may be one, bounds may be interpolated.
+    bounds may be interpolated between two prices, also from the bound 0 at price 0.
     """
 
     def __init__(self) -> None:
@@ -73,19 +73,9 @@ class Archive:
 
     @classmethod
     def restored(cls, state: Mapping[str, NDArray[Any]], nodes: int) -> Archive:
-        """The reverse of :meth:`state`.
+        """The reverse of :meth:`state`; ``state`` may hold other arrays too.
 
-        Parameters
-        ----------
-        state : mapping of str to array
-            Other arrays may be in it.
-        nodes : int
-            Of the memo: no record has more.
-
-        Raises
-        ------
-        InputError
-            If the arrays do not fit each other.
+        No record has more than ``nodes``, those of the memo. InputError if the arrays do not fit.
         """
         archive = cls()
         names, ratios = Record._fields[1:], state.get(_PRICES, np.zeros((0, 2), np.int64))

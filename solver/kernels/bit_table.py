@@ -1,4 +1,4 @@
-"""The rows of a problem as the search reads them: bits, classes and weights."""
+"""The rows of a problem as a search reads them: bits, classes and weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CODES_AT_A_TIME = 2**22
 
 
 class Table(NamedTuple):
-    """A problem, read-only. A row here is a distinct pair (features, class).
+    """A problem, read-only. A row is a distinct pair (features, class).
 
     A feature with ``a`` codes has ``a − 1`` columns of bits, for its codes 1, 2, …; a row of code
     0 has none of them set.
@@ -26,14 +26,14 @@ class Table(NamedTuple):
     columns : (features + 1,)
         Columns ``columns[f]:columns[f + 1]`` belong to feature ``f``.
     values : (features + 1,)
-        Number of the first of a feature's codes when all codes of all features are numbered.
+        Number of a feature's first code when all codes of all features are numbered.
     labels : (rows,)
     weights : (rows,)
         In units: divided by their greatest common divisor.
     planes : (rows,)
-        Bit ``b`` says whether plane ``b`` holds the row. Weights are the sums of their planes.
+        Bit ``b``: whether plane ``b`` holds the row. A weight is the sum of its planes.
     scales : (planes,)
-        What a row in a plane weighs for it; no planes if all weights are 1.
+        The weight of a row in each plane; no planes if all weights are 1.
     keys : (rows,)
         A random word a row: the hash of a set of rows is the sum of their keys.
     literal_keys : (values,)
@@ -92,9 +92,8 @@ def tabulate(problem: Problem) -> tuple[Table, int]:
 def _planes(weights: Ints) -> tuple[Ints, Ints]:
     """Write weights as sums over few planes.
 
-    The planes are the bits of the weights; or one plane that holds all rows with the least
-    weight, and the bits of what is left, if those are fewer: rows that were repeated have almost
-    equal weights.
+    The planes are the bits of the weights. If that needs fewer: one plane with all rows for the
+    least weight, and the bits of the rest. Repeated rows have almost equal weights.
     """
     least, bits = int(weights.min()), int(weights.max()).bit_length()
     rest = int(weights.max() - least).bit_length()

@@ -30,8 +30,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Counting costs an atomic operation at each access to an array inside a named tuple, which made
     the search 13 times slower.
 
-    The cache on disk looks only at the file that a kernel is in. It would keep machine code whose
-    helper, or whose state's layout, has changed in another file; hence our own stamp. It is part of
+    numba's disk cache only checks the kernel's own file. It would run stale machine code after a
+    change of a helper or of a state's layout in another file; hence our own stamp. It is part of
     the version, which numba reads first: the rest of an index may name modules that are gone.
     """
     flags: dict[str, Any] = {"cache": True, **_FLAGS}
@@ -42,15 +42,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As :func:`kernel`, for small functions that the optimiser should merge into their callers."""
+    """As :func:`kernel`, for small functions that the optimiser should merge into callers."""
     flags: dict[str, Any] = {"forceinline": True, **_HIDDEN, **_FLAGS}
     return cast(Callable[P, R], numba.njit(**flags)(function))
 
 
 def outlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As :func:`inlined`, for functions that are called from many places and worth a call.
+    """As :func:`inlined`, for larger functions with many callers: the optimiser decides.
 
-    The optimiser's time grows with what is merged: here it decides for itself.
+    Its time grows with what it merges.
     """
     flags: dict[str, Any] = {**_HIDDEN, **_FLAGS}
     return cast(Callable[P, R], numba.njit(**flags)(function))
@@ -93,15 +93,10 @@ _typeof: Callable[[Any], Any] = numba.typeof
 
 
 def ensure_compiled(function: Any, *arguments: Any) -> float:
-    """Compile a kernel for the types of these arguments, once, and say how long it took.
+    """Compile a kernel once for the types of these arguments; return the seconds spent.
 
-    After it the kernel refuses other types, so that a stray dtype shows as an error and not as a
-    second, silent compilation.
-
-    Returns
-    -------
-    float
-        Seconds spent; 0.0 if it was compiled in this process before.
+    They are 0.0 if it was compiled in this process before. Afterwards the kernel refuses other
+    types: a wrong dtype is an error and not a silent second compilation.
     """
     if not function._can_compile:
         return 0.0

@@ -1,9 +1,8 @@
 """Vector instructions for kernels: operations on LANES neighbouring numbers of an array at once.
 
-Left to itself the compiler makes loops over single numbers of these: it cannot know that arrays do
-not overlap, nor that no index counts from the end. Here the caller promises both, and that the
-arrays are long enough. On a processor without vectors of this length the same code is split into
-shorter ones.
+Alone, the compiler works on single numbers: it does not know that arrays do not overlap, or that no
+index counts from the end. Here the caller promises both, and that the arrays are long enough. A
+processor with shorter vectors runs the same code in parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Columns of numbers that an encoding has cut into yes/no features, as ordered features again.
+"""Merges yes/no features of cut columns into ordered features again.
 
 The thresholds of a column are nested: a row that exceeds one exceeds all smaller ones. So the
-features that an encoding has made of a column are one ordered feature, whose code is how many of
-them say yes; searched as that it takes a fraction of the memory and of the time.
+features of one column are one ordered feature, whose code is the number of "yes". A search on it
+takes a fraction of the memory and of the time.
 """
 
 from __future__ import annotations
@@ -22,14 +22,8 @@ from solver.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Columns:
-    """A problem with ordered features, and how its cuts are called in the one it was made of.
-
-    Parameters
-    ----------
-    problem : Problem
-    tests : sequence of int
-        For every cut, its number among the tests of the other problem.
-    """
+    """A problem with ordered features; ``tests`` are the numbers of its cuts in the original
+    problem."""
 
     problem: Problem
     tests: Sequence[int]

@@ -33,35 +33,33 @@ from solver.trees.tree import Tree, shape_of
 class QuantBnB(Solver):
     """Quant-BnB: optimal trees of limited depth on numbers as they are.
 
-    Branch and bound over intervals of the thresholds of every feature: what the parts of all
-    thresholds of an interval cost is bounded by the smallest of these parts. Mode ``fast`` goes
-    beyond the paper: intervals are cut where it pays, one inside another for every level of the
-    tree, the last two levels are found by sweeps over sorted columns, and what is known of one
-    threshold bounds what its neighbours cost. Mode ``paper`` is the published algorithm, for
-    comparison, with the choice of its four lower bounds; beyond depth 3 it takes very long.
+    Branch and bound over intervals of the thresholds of every feature: the smallest parts bound the
+    cost of the parts of all thresholds in an interval. Mode ``fast`` goes beyond the paper. It cuts
+    intervals where it pays, one inside another for every level of the tree; it finds the last two
+    levels by sweeps over sorted columns; and a known threshold bounds its neighbours. Mode
+    ``paper`` is the published algorithm, for comparison, with its four lower bounds; beyond depth 3
+    it takes very long.
 
     It needs a limit on depth: time and memory grow steeply with it.
 
-    Among optimal trees it returns one of the fewest splits; which of these is settled by the order
-    of the search, which is the same on every machine. Of the cuts of a node that part its rows
-    alike it takes the middle one. At λ = 0 splits are free, so the first tree without avoidable
-    errors ends the search.
+    Among optimal trees it returns one of the fewest splits. The order of the search decides which,
+    and is the same on every machine. Of the cuts of a node that separate its rows alike it takes
+    the middle one. At λ = 0 splits are free, so the first tree without avoidable errors ends the
+    search.
 
     Notes
-    -----
-    ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: what the
-    best stumps of both parts of a split cost, or a bound that is good enough.
+    ----- ``nodes`` and ``iterations``, and the limit on the former, count evaluated thresholds: the
+    cost of the best stumps of both parts of a split, or a bound that is good enough. In regression,
+    another search (:mod:`solver.quantbnb.regression.kernels`), they count batches of up to eight
+    cuts.
 
     Its arrays take features² · rows · 2 bytes, or 4 with more than 32 766 different values of a
     feature; those of regression features · rows · 8 bytes for every level but the last. Without a
     limit of bytes they take at most half of the machine's memory.
 
-    Regression is another search, :mod:`solver.quantbnb.regression.kernels`: there an evaluation is
-    that of a batch of up to eight cuts.
-
-    In mode ``paper`` nodes are boxes of trees, iterations the cuts and the terms of lower bounds
-    that are weighed, and ``extra`` says how many: ``boxes``, ``stumps`` (the L1(I, f) computed),
-    ``rows`` (read for them) and ``alive`` (boxes at each iteration of Algorithm 1).
+    In mode ``paper`` nodes are boxes of trees, iterations the evaluated cuts and terms of lower
+    bounds, and ``extra`` counts ``boxes``, ``stumps`` (the L1(I, f) computed), ``rows`` (read for
+    them) and ``alive`` (boxes at each iteration of Algorithm 1).
 
     References
     ----------
@@ -90,7 +88,7 @@ class QuantBnB(Solver):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; and no options of mode ``paper`` in mode ``fast``."""
+        """As every solver's; mode ``fast`` has no options of mode ``paper``."""
         settings = super().check_options(options)
         bound = settings["bound"]
         if settings["mode"] == "fast" and bound != cls.options["bound"].default:
@@ -102,7 +100,7 @@ class QuantBnB(Solver):
 
     @property
     def resumes(self) -> bool:
-        """Mode ``fast`` can go on from a state, mode ``paper`` cannot."""
+        """Only mode ``fast`` can continue from a state."""
         return bool(self.settings["mode"] == "fast")
 
     def _solve(

@@ -1,8 +1,8 @@
 """The compiled search: depth-first AO* with thresholds over a stack of frames.
 
-The split of least lower bound is followed, depth first, until it has become worse than the second
-best by more than a slack (recursive best-first search). A branch that is left keeps its bounds in
-the memo, and nothing else; when the search comes back, its frame is made anew.
+It follows the split of least lower bound, depth first, until it is worse than the second best by
+more than a slack (recursive best-first search). When it leaves a branch, only the bounds in the
+memo remain; when it comes back, it makes the frame again.
 """
 
 from __future__ import annotations
@@ -332,11 +332,11 @@ def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
 def choose_child(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> int:
-    """The open child to walk into, by value.
+    """The value of the open child to walk into.
 
-    That of least lower bound: what is asked of it is most of what it can cost, so its part of the
-    search is small. Or that of smallest gap; or, as the paper has it, of least known gain, which
-    is least weight classified correctly.
+    By default the one of least lower bound: most of its possible cost is demanded of it, so its
+    part of the search is small. Or that of smallest gap; or, as in the paper, of least known gain,
+    the least weight classified correctly.
     """
     first, chosen, least = table.values[feature], -1, INFINITE
     for value in range(first, table.values[feature + 1]):
@@ -432,17 +432,9 @@ def step(
     budget: int,
     target_cost: int,
 ) -> int:
-    """Open at most ``budget`` frames.
+    """Open at most ``budget`` frames; return RUNNING, PROVEN, or FULL when an array must grow.
 
-    Parameters
-    ----------
-    target_cost : int
-        Stop as soon as a tree of at most this cost is known (λ = 0 only; else −1).
-
-    Returns
-    -------
-    int
-        RUNNING, PROVEN, or FULL when an array must grow first.
+    At λ = 0 it stops at a tree that costs ``target_cost`` or less; otherwise that is −1.
     """
     end, root = memo.used[ITERATIONS] + budget, stack.head[0, NODE]
     last = params.budgets - 1

@@ -1,9 +1,9 @@
 """Bounds: on a branch from its class counts, and on a split from its children.
 
-Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
-is here a lower bound on what it costs; the upper bounds kept with it are costs of known trees and
-make the search anytime. With a limit on splits every bound is a row over split budgets and the
-sum over children becomes a (min, +) convolution.
+Costs are integers to be minimised. So the paper's upper bound ``R(l)`` on the gain of a branch is
+a lower bound on its cost here; the upper bounds are costs of known trees and make the search
+anytime. With a limit on splits every bound is a row over split budgets, and the sum over children
+is a (min, +) convolution.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def first_bounds(
     """Lower bounds, one per split budget, of a branch with the class weights ``scratch.counts``.
 
     Proposition 4.2: a split costs its price and purifies at best. Beyond the paper: errors on
-    equivalent points (``floor``) stay, and a tree of ``s`` splits with at most ``A`` children
-    each has at most ``s·(A − 1) + 1`` leaves and so predicts no more classes than that.
+    equivalent points (``floor``) stay. A tree of ``s`` splits with at most ``A`` children each has
+    at most ``s·(A − 1) + 1`` leaves and so predicts no more classes than that.
     """
     leaf = errors * params.error
     for b in range(params.budgets):
@@ -77,13 +77,10 @@ def first_bounds(
 
 @outlined
 def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: int) -> None:
-    """Sum the bounds of several branches, a number of splits shared out among them at best.
+    """Sum the bounds of several branches, with the best division of a number of splits among them.
 
-    Parameters
-    ----------
-    bounds : (values, budgets)
-        Of which rows ``first`` to ``end`` are summed; the sum of the first ``c`` of them is
-        written to ``sums[c]``.
+    It sums rows ``first`` to ``end`` of ``bounds``, (values, budgets); the sum of the first ``c``
+    of them goes to ``sums[c]``.
     """
     for b in range(budgets):
         sums[0, b] = 0
@@ -136,12 +133,12 @@ def share_out(
 
 @inlined
 def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) -> bool:
-    """Whether a split can pay against one of its subtrees serving all rows (support bound).
+    """Whether a split can pay compared with one of its subtrees for all rows (support bound).
 
-    Without the split, the subtree of child ``j`` errs at worst on all rows of the others. So a
-    split is only worth its price if for every ``j`` the others gain more than it:
-    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``. What a branch gains, no subset of its rows can
-    exceed, so a split that is not worth its price here is not worth it in any branch below.
+    Without the split, the subtree of child ``j`` errs at most on all rows of the others. So a split
+    is only worth its price if for every ``j`` the others gain more than it:
+    ``Σ_{i≠j} (weight(i) − lower bound(i)) > λ``. No subset of a branch's rows gains more than the
+    branch, so a split that is not worth its price here is not worth it in any branch below.
     """
     total, largest = 0, 0
     for value in range(table.values[feature], table.values[feature + 1]):

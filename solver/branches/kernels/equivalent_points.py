@@ -1,4 +1,4 @@
-"""Equivalent points: rows that no live feature tells apart, of which a tree errs on some."""
+"""Equivalent points: rows that no live feature distinguishes; every tree errs on some of them."""
 
 from __future__ import annotations
 
@@ -102,10 +102,7 @@ def mark_minority(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
 @inlined
 def find_floors(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Errors that no tree on live features avoids: of the branch, and in ``scratch.floors`` of all
-    children.
-
-    The groups are made by live features only: those that can no longer pay cannot part rows.
-    """
+    children. Features that can no longer pay cannot separate rows."""
     total = count_groups(table, stack, scratch, d)
     stack.head[d, UNAVOIDABLE] = total
     for i in range(stack.head[d, N_LIVE]):

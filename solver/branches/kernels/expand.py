@@ -1,4 +1,4 @@
-"""Opening a frame: everything that counting tells of a branch, of its splits and its children."""
+"""Opening a frame: all that counting tells of a branch, its splits and its children."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def drop_duplicates(table: Table, params: Params, stack: Stack, scratch: Scratch
 def must_group(stack: Stack, d: int, n_constant: int) -> bool:
     """Whether rows of different classes may be equivalent here.
 
-    They are not if they were not in the frame below, and no feature was lost since but those that
-    are constant here.
+    They are not if they were not in the frame below, and since then only features that are constant
+    here were lost.
     """
     n_live = stack.head[d, N_LIVE]
     stack.head[d, N_GROUPED] = n_live

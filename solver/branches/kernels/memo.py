@@ -1,4 +1,4 @@
-"""The memo: which branch is the same problem as one that is known."""
+"""The memo: which known branch is the same problem."""
 
 from __future__ import annotations
 
@@ -15,13 +15,8 @@ from solver.objective.exact import INFINITE
 def branch_hash(
     table: Table, params: Params, scratch: Scratch, row_key: np.uint64, depth: int
 ) -> np.uint64:
-    """Hash of a branch: of its rows, and its depth if that is limited; or of its literals.
-
-    Parameters
-    ----------
-    row_key : uint64
-        Sum of the keys of its rows.
-    """
+    """Hash of a branch by its rows (``row_key``, the sum of their keys), and its depth if that is
+    limited; or by its literals."""
     value = ZERO
     if params.row_memo:
         value = row_key
@@ -82,10 +77,10 @@ def same_branch(
 ) -> bool:
     """Whether a node of equal hash, with as many rows, is the branch: a hash is not a proof.
 
-    Rows: the branch has as many rows as the node, and every one of them obeys the literals of the
-    node, so they are the same rows. Two branches of equal rows are the same problem only if
-    equally many splits may follow, so with a depth limit their depths must agree (the trap of
-    Appendix B.1). A limit on splits needs no key: bounds are kept for every budget.
+    The branch has as many rows as the node, and each of them obeys the node's literals, so the rows
+    are the same. Branches of equal rows are the same problem only if equally many splits may
+    follow, so with a depth limit their depths must agree (the trap of Appendix B.1). A limit on
+    splits needs no key: bounds are kept for every budget.
     """
     if params.row_memo:
         spell_literals(table, memo, scratch, node)
@@ -114,13 +109,8 @@ def find(
     depth: int,
     value: np.uint64,
 ) -> int:
-    """The node of ``scratch.rows`` and ``scratch.literals``; −1 if it is not known.
-
-    Parameters
-    ----------
-    value : uint64
-        Its :func:`branch_hash`.
-    """
+    """The node of ``scratch.rows`` and ``scratch.literals``, with their :func:`branch_hash`; −1 if
+    it is unknown."""
     last = len(memo.slots) - 1
     slot = np.int64(value & np.uint64(last))
     while memo.slots[slot] >= 0:

@@ -1,9 +1,8 @@
-"""What further splits could make of every child, from counts of pairs of features.
+"""Bounds on further splits of every child, from counts of pairs of features.
 
 The class weights of ``f = v and g = u`` tell, before any child is created, what the split ``g``
-would make of the child ``f = v``. So every child's best single split is known exactly, and a
-larger tree of the child is bounded through the four cells of each pair: a purification bound of
-two steps.
+would make of the child ``f = v``. So every child's best single split is known exactly. The four
+cells of each pair bound a larger tree of the child: a purification bound of two steps.
 """
 
 from __future__ import annotations
@@ -97,9 +96,9 @@ def bound_cell(
 ) -> None:
     """Bound the subtree of a cell; INFINITE where no split should make such a cell.
 
-    One split more leaves in a cell at least the errors beyond its two largest classes. It leaves
-    no less than the best single split of the child that the cell is part of, but for the rows
-    that the child has outside the cell: that split would serve the child as well.
+    One more split leaves at least the errors beyond the two largest classes of the cell. It is no
+    better than the child's best single split, except for the child's rows outside the cell: that
+    split would serve the child as well.
     """
     work, error, split = scratch.work, params.error, params.split
     more = 0 if deep else INFINITE // 2
@@ -125,8 +124,8 @@ def bound_cell(
 def bound_child(params: Params, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
     """Bound a child by each split of it into the cells ``a`` and ``b``.
 
-    Its tree has one split, or one more in one of the cells, or at least two more: both in one
-    cell, the other being a leaf; or one in each; or at least three.
+    Its tree has one split; or one more in one of the cells; or at least two more, both in one cell
+    with the other one a leaf; or one in each; or at least three.
     """
     work, error, split = scratch.work, params.error, params.split
     more = 0 if deep else INFINITE // 2
@@ -247,8 +246,8 @@ def pair_binary(
 ) -> None:
     """Bound all children by pairs, where every feature has two codes.
 
-    Columns and live features then are the same, and code ``c`` of column ``j`` has its results in
-    ``scratch.pair_lower[c · columns + j]`` and ``scratch.stump`` likewise.
+    Columns then are live features, and ``scratch.pair_lower[c · columns + j]`` and
+    ``scratch.stump`` hold the results of code ``c`` of column ``j``.
     """
     n_columns, last = stack.head[d, N_COLUMNS], len(scratch.column_of)
     refined = n_columns <= MOST_KEPT_COLUMNS

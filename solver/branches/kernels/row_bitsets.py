@@ -1,4 +1,4 @@
-"""A branch's rows, packed: only its own rows and only its live columns, class by class."""
+"""The packed rows of a branch: only its own rows and its live columns, class by class."""
 
 from __future__ import annotations
 

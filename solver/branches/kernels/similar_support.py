@@ -1,4 +1,4 @@
-"""Similar support: bounds move between the children of a frame that share most of their rows."""
+"""Similar support: bounds move between children of a frame that share most of their rows."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def share_bound(
 ) -> None:
     """Move the bounds of a child to the other children of the frame.
 
-    A tree for branch ``B`` errs on branch ``A`` at most on the rows of ``A`` outside of ``B``
-    more, so ``lower(B) ≥ lower(A) − weight(A ∖ B)``.
+    On branch ``A`` a tree for branch ``B`` has at most all rows of ``A`` outside ``B`` as further
+    errors, so ``lower(B) ≥ lower(A) − weight(A ∖ B)``.
     """
     if stack.head[d, HAS_JOINT] == 0:
         return

@@ -11,17 +11,9 @@ from solver.kernels.jit import kernel
 def best_small(
     table: Table, params: Params, scratch: Scratch, n: int, depth: int, budget: int
 ) -> int:
-    """The first split of the least tree of at most one split of ``scratch.rows``; −1: a leaf.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    depth : int
-        Of the branch.
-    budget : int
-        Splits allowed, if they are limited.
-    """
+    """The first split of the best tree of at most one split of the first ``n`` ``scratch.rows``;
+    −1: a leaf. ``depth`` is that of the branch, ``budget`` the allowed splits, if they are
+    limited."""
     total, most = 0, 0
     for k in range(len(scratch.totals)):
         scratch.totals[k] = 0

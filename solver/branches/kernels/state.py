@@ -18,24 +18,23 @@ class Params(NamedTuple):
     Parameters
     ----------
     error, split : int
-        CostScale of one unit of weight in error, and of one split.
+        Cost of one unit of weight in error, and of one split.
     budgets : int
-        Number of split budgets that bounds are kept for: 1 without a limit on splits, else
-        limit + 1; entry ``b`` then bounds the trees of at most ``b`` splits.
+        See :class:`solver.engine.tree_constraints.TreeConstraints`.
     depth : int
         Longest path.
     min_leaf : int
-        Smallest weight of a leaf that is not empty, in units; at least 1.
+        Smallest weight of a leaf with rows, in units; at least 1.
     max_arity : int
         Most children of a split.
     slack : int
-        How much worse than the second best split the one that is followed may become.
+        How much worse than the second best split the followed one may become.
     row_memo : bool
-        Branches of equal rows are one node; else branches of equal literals.
+        Whether branches of equal rows are one node, or branches of equal literals.
     child_order : int
-        LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN: which open child of a split is entered.
+        Which open child of a split is entered: LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN.
     pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent : bool
-        The ideas of the search, one switch each.
+        Switches of the search's ideas.
     """
 
     error: int
@@ -62,7 +61,7 @@ LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
 class Memo(NamedTuple):
     """What is known of every branch that the search has entered (a node), and how to find it.
 
-    ``used`` counts nodes and literals in use, iterations, and frames on the stack.
+    ``used`` counts nodes, literals, iterations, and frames on the stack.
     """
 
     node_lower: Ints  # (nodes, budgets) lower bounds
@@ -83,10 +82,10 @@ SMALL = -1  # a leaf or a single split, whichever costs less
 class Stack(NamedTuple):
     """The branches from the root to the current one: one frame each.
 
-    ``head`` holds the numbers of a frame, see the constants below. What has a size of its own in
-    each frame lies in the arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after the
-    other. Features, values and columns are numbered as in the table, but the columns of
-    ``words`` and ``joint`` are those of the frame's live features only.
+    ``head`` holds the numbers of a frame, see the constants below. Data of variable size lie in the
+    arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after the other. Features, values
+    and columns are numbered as in the table, but the columns of ``words`` and ``joint`` are those
+    of the frame's live features.
     """
 
     head: Ints  # (frames, HEAD)
@@ -170,15 +169,11 @@ class Scratch(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What a search did, as far as a proof needs it; no room in it: nothing is noted.
+    """What a proof needs of a search; without room nothing is logged.
 
-    Parameters
-    ----------
-    events : (events, 2)
-        A child that was pushed: its value, OPENED; one that needed no push: its value and what is
-        known of it; a frame that was left: LEFT and the bound of its branch.
-    used : (1,)
-        Number of events.
+    ``events``, (events, 2), are: a pushed child, its value and OPENED; a child that needed no push,
+    its value and what is known of it; a frame that was left, LEFT and the bound of its branch.
+    ``used``, (1,), is their number.
     """
 
     events: Ints

@@ -1,4 +1,4 @@
-"""How BRANCHES lays a problem out in memory: bit vectors of rows, sorted by class."""
+"""The problem of mode ``paper`` in memory: bit vectors of rows, sorted by class."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from solver.problem.problem import Problem
 class Layout(NamedTuple):
     """A problem as bit vectors, read-only.
 
-    A row here is a distinct pair (features, class). Rows are sorted by class and each class
-    begins at a new word, so one pass over the words of a branch counts all its classes.
+    A row is a distinct pair (features, class). Rows are sorted by class and each class begins a new
+    word, so one pass over the words of a branch counts all its classes.
 
     Parameters
     ----------
     masks : (values, words)
-        For every code of every feature the rows that have it.
+        For every code of every feature its rows.
     offsets : (features + 1,)
         ``masks[offsets[f] + code]`` belongs to that code of feature ``f``.
     segments : (classes + 1,)
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     planes : (bits, words)
         Bit ``b`` of every row's weight; no planes if all weights equal ``unit``.
     unit : int
-        What one bit of a row weighs.
+        The weight of one bit of a row.
     rows : (words,)
         All rows.
     """

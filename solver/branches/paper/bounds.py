@@ -1,9 +1,9 @@
 """Bounds: on a branch from its counts, and on a split from its children.
 
-Costs are integers to be minimised, so the paper's upper bound ``R(l)`` on what a branch can gain
-is here a lower bound on what it costs; the upper bounds kept with it are costs of known trees and
-make the search anytime. With a limit on splits every bound is a row over split budgets and the
-sum over children becomes a (min, +) convolution.
+Costs are integers to be minimised. So the paper's upper bound ``R(l)`` on the gain of a branch is
+a lower bound on its cost here; the upper bounds are costs of known trees and make the search
+anytime. With a limit on splits every bound is a row over split budgets, and the sum over children
+is a (min, +) convolution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper's search as an object: owns the arrays, grows them, reads trees out of them."""
+"""The engine of mode ``paper``: owns the arrays, grows them, reads trees out of them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ from solver.trees.tree import Shape
 
 
 class PaperEngine(Engine):
-    """One search in mode ``paper``: best-first over the graph of branches (Algorithm 1).
-
-    Parameters
-    ----------
-    problem : Problem
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    """
+    """One search in mode ``paper``: best-first over the graph of branches (Algorithm 1)."""
 
     def __init__(
         self, problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
@@ -119,7 +112,7 @@ class PaperEngine(Engine):
     def shape(self) -> Shape:
         """The best tree known; it may cost less than :attr:`upper_bound`.
 
-        A branch may have got a better tree on a path that does not pass all its parents.
+        A branch may have a better tree from a path that does not pass all its parents.
         """
         parts = [(0, self.params.budgets - 1)]  # node (−1: a leaf that was not entered) and budget
         splits: list[tuple[int, int]] = []  # feature (−1: a leaf) and number of its first part

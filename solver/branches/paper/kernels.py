@@ -55,8 +55,7 @@ def next_child(
 ) -> tuple[int, int]:
     """The action and the code to go on with, put into ``scratch.literals``; −1 if complete.
 
-    A child that turns out to be a known branch may bring better bounds, so the choice is made
-    again.
+    A child that is a known branch may bring better bounds; then the choice is made again.
     """
     while True:
         action = most_promising(pool, node, budget)
@@ -77,15 +76,10 @@ def next_child(
 
 @kernel
 def select(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> tuple[int, bool]:
-    """Walk from the root along the most promising splits to a branch not expanded yet.
+    """Walk from the root along the most promising splits to an unexpanded branch.
 
-    Returns
-    -------
-    length : int
-        Nodes on ``scratch.path``.
-    open : bool
-        Whether the last of them is to be expanded; else the walk ended at a branch that its fresh
-        bounds have completed.
+    It returns the number of nodes on ``scratch.path``, and whether the last of them is to be
+    expanded. Otherwise its fresh bounds have completed it.
     """
     node, length, budget = 0, 0, params.budgets - 1
     for at in range(len(scratch.bits)):
@@ -111,10 +105,10 @@ def select(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> tupl
 def bound_children(
     params: Params, pool: Pool, scratch: Scratch, first: int, arity: int, splittable: bool
 ) -> bool:
-    """First bounds of the children whose classes are counted; is their split of any use?
+    """First bounds of the children from their class counts; return whether their split is of use.
 
-    A split that leaves all rows together costs its price for nothing; features that the branch
-    has used already are of this kind.
+    A split that keeps all rows together only costs its price, as do features that the branch has
+    already used.
     """
     occupied, allowed = 0, True
     for code in range(arity):
@@ -202,19 +196,10 @@ def has_room(layout: Layout, pool: Pool, scratch: Scratch) -> bool:
 def step(
     layout: Layout, params: Params, pool: Pool, scratch: Scratch, iterations: int, target_cost: int
 ) -> int:
-    """Run one slice.
+    """Run one slice of at most ``iterations``; return RUNNING, PROVEN, or FULL when the pool must
+    grow.
 
-    Parameters
-    ----------
-    iterations : int
-        Most iterations of this slice.
-    target_cost : int
-        Stop as soon as a tree of at most this cost is known; −1 to go on to the proof.
-
-    Returns
-    -------
-    int
-        RUNNING, PROVEN, or FULL when the pool must grow first.
+    It stops at a tree that costs ``target_cost`` or less; −1: it goes on to the proof.
     """
     end = pool.used[ITERATIONS] + iterations
     while True:

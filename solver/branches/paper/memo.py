@@ -1,4 +1,4 @@
-"""The memo: branches of equal literals are one node, in whatever order the splits were made."""
+"""The memo: branches of equal literals are one node, whatever the order of the splits."""
 
 from __future__ import annotations
 

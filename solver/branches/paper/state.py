@@ -15,15 +15,8 @@ NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
 
 
 class Params(NamedTuple):
-    """The parameters of a search.
-
-    Parameters
-    ----------
-    error, split : int
-        Integer prices of one error and of one split, see :class:`solver.objective.exact.CostScale`.
-    budgets, depth, min_leaf : int
-        See :class:`solver.engine.tree_constraints.TreeConstraints`.
-    """
+    """The parameters of a search, see :class:`solver.objective.exact.CostScale` for ``error`` and
+    ``split`` and :class:`solver.engine.tree_constraints.TreeConstraints` for the others."""
 
     error: int
     split: int
@@ -35,8 +28,8 @@ class Params(NamedTuple):
 class Pool(NamedTuple):
     """Nodes (branches), their actions (splits), and the children of each action.
 
-    A child gets a node in ``child_node`` when the search first enters it; before that only its
-    first bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
+    A child gets a node in ``child_node`` when the search first enters it; before, only its first
+    bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
     """
 
     node_lower: Ints  # (nodes, budgets) lower bounds

@@ -1,4 +1,4 @@
-"""The search as an object: owns the arrays, grows them, reads the tree out of them."""
+"""The engine of classification: owns the arrays, grows them, reads the tree out of them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ _ROWS = 2**12  # that are looked at together
 class QuantEngine(Engine):
     """One search for the best tree of limited depth.
 
-    The arrays of the rows are made by the first :meth:`grow`, which refuses where they would not
-    fit, and are filled by the first slices.
+    The first :meth:`grow` makes the arrays of the rows, or refuses; the first slices fill them.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ class QuantEngine(Engine):
     digest : str
         Names the problem in a state.
     state : mapping, optional
-        What :meth:`state` gave in a search of the same problem, cost scale and constraints.
+        From :meth:`state` in a search of the same problem, cost scale and constraints.
 
     Raises
     ------
@@ -209,7 +208,10 @@ class QuantEngine(Engine):
 
     @property
     def _best_level(self) -> int:
-        """As long as a level looks for a first tree, the next one works on the same rows."""
+        """The level with the best tree.
+
+        While a level looks for a first tree, the next one works on the same rows.
+        """
         level = 0
         while level < self.top[0] and self.levels.frame[level, PHASE] == OPENING:
             level += 1

@@ -20,15 +20,9 @@ _SPARSE = 8  # as many codes a row make it worth while to leave out those that a
 
 @dataclass
 class _Grower:
-    """Grows by Gini impurity, as CART does.
+    """Grows by Gini impurity, as CART does, and adds only leaves once ``out_of_time`` is true.
 
-    Parameters
-    ----------
-    codes : (features, rows)
-    arities : (features,)
-    classes, weights : (rows,)
-    out_of_time : callable
-        From then on only leaves are added.
+    ``codes`` have the shape (features, rows), ``arities`` (features,), the others (rows,).
     """
 
     codes: NDArray[np.int32]
@@ -96,10 +90,7 @@ def greedy_tree(
 ) -> Shape:
     """Grow by Gini impurity, and replace every subtree that does not pay.
 
-    Parameters
-    ----------
-    out_of_time : callable
-        Asked before every feature; from then on only leaves are added.
+    ``out_of_time`` is called before every feature; once it is true only leaves are added.
     """
     rows, classes = np.nonzero(problem.counts)
     grower = _Grower(

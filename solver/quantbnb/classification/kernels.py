@@ -6,23 +6,22 @@ left of a threshold grow with it, those to the right shrink. So for thresholds a
 feature::
 
     cost(t) >= OPT(left of a) + OPT(right of b)              (an interval's bound)
-    cost(t) >= cost(a) - price · weight between a and t      (how near to a threshold it is of use)
+    cost(t) >= cost(a) - price · weight between a and t      (useful near a threshold)
 
-The interval of the least bound is cut in its middle until no bound is below the best cost. Both
-hold as well when the first split of the part is bound to be by one feature, with splits allowed
-that leave all rows on one side: so bounds are kept for every such feature, and most of them need
-not be looked at again when an interval is cut.
+The search cuts the interval of the least bound in its middle until no bound is below the best
+cost. Both bounds also hold for trees whose first split is by a given feature, with splits allowed
+that keep all rows on one side. They are kept for every feature, so most features need no second
+look when an interval is cut.
 
-Where leaves must have a least weight m, let OPT(S, k) be the least cost of a tree on S whose
-leaves have the weight k or more. Of a tree on S with leaves of m, rows of weight w taken from S
-leave one with leaves of m - w, and rows added one with leaves of m. So with k = m less the weight
-between a and b::
+With a least weight m of leaves, let OPT(S, k) be the least cost of a tree on S whose leaves have
+the weight k or more. Take rows of weight w from S: a tree with leaves of m becomes one with leaves
+of m - w. Add rows: leaves of m stay leaves of m. So with k = m less the weight between a and b::
 
     cost(t) >= OPT(left of a, k) + OPT(right of b, k)
     OPT(left of t, k) >= OPT(left of b, k) - price · weight between t and b
 
-A threshold is therefore bounded for trees with leaves that fall short of m by as much as its
-interval weighs (:attr:`Levels.relax`), while only trees with leaves of m count as found.
+So thresholds are bounded for trees whose leaves fall short of m by the weight of their interval
+(:attr:`Levels.relax`), while only trees with leaves of m count as found.
 """
 
 from __future__ import annotations
@@ -434,14 +433,10 @@ def _step(
     budget: int,
     target_cost: int,
 ) -> int:
-    """Go on until this many splits have been evaluated.
+    """Continue until ``budget`` splits have been evaluated, or a tree costs ``target_cost`` or
+    less.
 
-    Parameters
-    ----------
-    top : (1,)
-        The level that is being worked on.
-    target_cost : int
-        Stop at a tree of at most this cost.
+    ``top``, (1,), holds the current level.
     """
     end = scratch.evaluations[0] + budget
     while scratch.evaluations[0] < end:

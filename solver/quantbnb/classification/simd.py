@@ -1,7 +1,7 @@
 """Vector instructions of the sweep: eight blocks of 64 rows at a time.
 
-All take flat arrays and offsets; the caller promises that these are inside. See
-:mod:`solver.kernels.simd` for why the compiler does not find such code by itself.
+All take flat arrays and offsets, which the caller promises to be inside. See
+:mod:`solver.kernels.simd` for why the compiler does not generate such code by itself.
 """
 
 from __future__ import annotations
@@ -225,10 +225,10 @@ def sweep(
 ) -> Any:
     """Sweep one feature over both parts of a split at once.
 
-    For every block, class weights of the part's rows before its end, and a bound on the weight
-    that a split of the part by the swept feature inside this block classifies correctly: the
-    largest weight of one class to the left of the block's end and of another to the right of its
-    beginning. (If both leaves have the same class, the split is of no use.)
+    For every block it gives the class weights of the part's rows before the block's end, and a
+    bound on the weight that a split by this feature inside the block classifies correctly: the
+    largest weight of one class left of the block's end plus that of another right of its beginning.
+    (If both leaves have the same class, the split is useless.)
     """
 
     arguments = (

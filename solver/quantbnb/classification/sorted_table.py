@@ -25,17 +25,10 @@ def _fill(
     w: Ints,
     g: int,
 ) -> None:
-    """Gather all that the table holds in the order of one feature; ``part`` gets all rows.
+    """Gather all that the table holds in the order of feature ``g``; ``part`` gets all rows.
 
-    Parameters
-    ----------
-    codes : (features, rows)
-    order : (rows,)
-        Scratch.
-    y, w : (rows,)
-        Class and weight.
-    g : int
-        The feature; 0 comes first.
+    ``codes`` is (features, rows), ``order`` (rows,) is scratch, ``y`` and ``w`` are class and
+    weight. Feature 0 comes first.
     """
     p, padded, classes, digits = table.sizes
     n, blocks, first = len(y), padded // BLOCK, table.offsets[g]

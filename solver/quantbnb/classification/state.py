@@ -21,12 +21,12 @@ class Table(NamedTuple):
         ``ranks[(f·p + g)·N + i]``: code of feature ``f`` in the ``i``-th row in the order of
         feature ``g``. Rows are padded to whole groups of blocks with a larger code.
     weights : (features, rows)
-        Weight of the ``i``-th row in the order of a feature; 0 of the padding.
+        Weight of the ``i``-th row in the order of a feature; 0 in the padding.
     starts : (values + features,)
         ``starts[offsets[f] + c]``: first place of code ``c`` in the order of feature ``f``.
     offsets : (features + 1,)
     tails : (features, blocks)
-        Bit ``i`` is set where the value of the feature changes behind row ``i``.
+        Bit ``i`` is set where the feature's value changes after row ``i``.
     ends : (features · blocks,)
         −1 where the last bit of a tail is set, else 0.
     sizes : (4,)
@@ -94,9 +94,9 @@ class Params(NamedTuple):
 class Levels(NamedTuple):
     """One search for every level of the tree but the last: thresholds, and intervals of them.
 
-    All arrays have the level as first axis; level 0 is the root. A *point* is a threshold that
-    has been evaluated: all rows with a smaller code go to the left. Points 0 and 1 have all rows
-    on one side. Costs of points are lower bounds, of trees with leaves of the weight ``relax``.
+    The first axis of all arrays is the level; level 0 is the root. A *point* is an evaluated
+    threshold: all rows with a smaller code go to the left. Points 0 and 1 have all rows on one
+    side. Costs of points are lower bounds, for trees with leaves of the weight ``relax``.
     """
 
     code: Ints  # (levels, points)

@@ -206,10 +206,7 @@ def _seek(
 ) -> int:
     """Look for a better stump by a swept feature inside the blocks that may hold one.
 
-    Returns
-    -------
-    int
-        No stump by the feature classifies more weight correctly.
+    It returns a weight: no stump by the feature classifies more correctly.
     """
     blocks = table.sizes[1] // BLOCK
     # What a block's end is known to give need not be looked for inside.
@@ -256,7 +253,7 @@ def _settle(
     relaxed: Ints,
     guess: Ints,
 ) -> None:
-    """What a part costs, by all its stumps and as a leaf."""
+    """The cost of a part, by all its stumps and as a leaf."""
     if guess[side, 0] >= 0:
         caps[side] = params.split + params.error * (weight - scratch.best[side])
     else:
@@ -289,14 +286,13 @@ def evaluate(
     known : (2, features)
         In: lower bounds on the costs of a stump by its feature. Out: better ones.
     caps : (2,)
-        In: cost from which on a part is of no interest. Out: cost of its best stump or leaf, or a
-        lower bound that is at least the cap. The stump's leaves have the least weight.
+        In: the cost from which a part is of no interest. Out: the cost of its best stump or leaf,
+        or a lower bound of at least the cap. The stump's leaves have the least weight.
     relaxed : (2,)
-        Out: lower bounds on the costs of the best stump or leaf, with leaves of the weight
-        ``relax`` or more.
+        Out: lower bounds on the costs of the best stump or leaf, with leaves of weight ``relax``.
     relax : (2,)
     guess : (2, 2)
-        Out: feature of the best stump, where it is better than the cap and a leaf; else −1.
+        Out: feature of the best stump if it is better than the cap and a leaf; else −1.
     """
     p, padded, classes = table.sizes[0], table.sizes[1], table.sizes[2]
     blocks = padded // BLOCK

@@ -1,7 +1,7 @@
 """The search of the paper, for trees of any depth.
 
-Depth 3 is Appendix C. From depth 4 on it is Algorithm 1 with the best trees of the depth below in
-the place of stumps, bounded by W0.
+Depth 3 is Appendix C. From depth 4 on it is Algorithm 1 with the best trees of the depth below
+instead of stumps, bounded by W0.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Side(NamedTuple):
     leaf : float
         Their cost as a leaf.
     narrowed : Boxes
-        The parts of the boxes of this child, each with its lower bound on these rows.
+        The parts of the boxes of this child, with their lower bounds on these rows.
     lefts, rights : array of shape (boxes, features)
         Lower bounds of the parts by the features of the grandchildren.
     """
@@ -74,12 +74,8 @@ class PaperSearch(ShallowSearch):
     ) -> Work:
         """The best tree of at most this depth on some rows, if it costs less than ``cutoff``.
 
-        Parameters
-        ----------
-        order : array of shape (features, rows)
-            The rows, sorted by each feature.
-        report : callable
-            Told of progress: the best tree and the proven lower bound.
+        ``order``, (features, rows), are the rows sorted by each feature; ``report`` is told the
+        best tree and the proven lower bound.
         """
         best = Found(cutoff, None)
         if order.shape[0]:
@@ -125,8 +121,8 @@ class PaperSearch(ShallowSearch):
     def _examine(self, order: Ints, wide: Wide, best: Found) -> Work:
         """Look at all trees of a box of depth 3 whose root has few cuts left.
 
-        Where the paper goes through all trees of both children, Algorithm 1 does: a feature of
-        few values would else bring the children with all their cuts.
+        The paper goes through all trees of both children; here Algorithm 1 does. A feature of few
+        values would otherwise bring the children with all their cuts.
         """
         for cut in range(wide.low, wide.high + 1):
             yield from self._pause()

@@ -36,13 +36,13 @@ _EXACT = 2**53
 class PaperEngine(Engine):
     """One search in mode ``paper``.
 
-    The kernels compute in doubles. In classification all costs are whole numbers below 2⁵³, so
-    the search is exact; in regression they are rounded, as the tolerance of the cost scale says.
+    The kernels compute in doubles. In classification all costs are whole numbers below 2⁵³, so the
+    search is exact; in regression they are rounded within the tolerance of the cost scale.
 
     Parameters
     ----------
     table : Table
-        Made by ``tabulate_classes`` or ``tabulate_squares``.
+        From ``tabulate_classes`` or ``tabulate_squares``.
     arities : array of shape (features,)
     cost_scale : CostScale or SquaredCostScale
     depth : int
@@ -54,10 +54,10 @@ class PaperEngine(Engine):
     pieces : int
         The paper's ``s``, at least 2.
     initial_tree : Shape, optional
-        A tree within the limits to begin with; the paper begins with that of CART. None: grow one
-        by the best stumps, which in regression is CART.
+        A tree within the limits; the paper uses CART's. None: grow one by the best stumps, which in
+        regression is CART.
     room : int, optional
-        Bytes that it may take before it has to ask.
+        Bytes that it may take before it must ask.
 
     Raises
     ------
@@ -174,10 +174,10 @@ class PaperEngine(Engine):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What Table 3 compares, as plain data.
+        """The counts of Table 3, as plain data.
 
-        ``boxes`` were taken up, ``stumps`` are the L1(I, f) computed and ``rows`` the rows read
-        for them; ``alive`` are the sizes of the paper's AL(k).
+        ``boxes`` taken up, ``stumps`` (the L1(I, f) computed), ``rows`` read for them, and
+        ``alive``, the sizes of the paper's AL(k).
         """
         stats = self.search.stats
         return {

@@ -1,8 +1,8 @@
 """The compiled part of the paper's search: upper and lower bounds of boxes (Section 3).
 
-With a price of a split the bounds hold as well, if the rows in the middle of W1 and W2 pay for
-no split: for disjoint I and J a stump on both pays once, so
-``L1(I ∪ J, f) ≥ L1(I, f) + L1'(J, f)`` with L1' at price 0 (in the place of Lemma B.2).
+With a price of a split the bounds also hold, if the rows in the middle of W1 and W2 pay for no
+split: for disjoint I and J a stump on both pays once, so
+``L1(I ∪ J, f) ≥ L1(I, f) + L1'(J, f)`` with L1' at price 0 (instead of Lemma B.2).
 """
 
 from __future__ import annotations
@@ -137,19 +137,13 @@ def spaced_cut(low: int, high: int, at: int, pieces: int) -> int:
 def terms(params: Params, rows: int, inside: int, width: int) -> int:
     """Terms of the minimum in the lower bound of an interval [a, b] of cuts.
 
-    Parameters
-    ----------
-    rows, inside : int
-        Rows in all, and between the cuts a and b.
-    width : int
-        ``b − a``.
+    ``rows`` are all rows, ``inside`` those between the cuts; ``width`` is b − a.
 
     Notes
-    -----
-    For W1 they are the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``. It takes all
-    values of a feature for different (Lemma 4.3); where they are not, its own program counts
-    b − a in rows, which keeps the effort linear in n, and so does this. No more than there are
-    rows: pieces without a row say nothing.
+    ----- For W1 they are the paper's ``s' = floor(0.6·n·s/(b − a))``, at most ``b − a``. The paper
+    takes all values of a feature as different (Lemma 4.3). Otherwise its own program counts b − a
+    in rows, which keeps the effort linear in n, and so do we. There are no more terms than rows:
+    pieces without a row say nothing.
     """
     if params.bound == W0:
         return 1
@@ -194,8 +188,8 @@ def bound_part(
 ) -> None:
     """One term of the lower bound of a part [low, high] of a box's interval.
 
-    W0 (9) drops the rows between the two cuts; W1 (13) and W2 (10) add the least loss of trees
-    of their own for these, W1 with the rows of one piece dropped; L2 (7) looks at all trees.
+    W0 (9) drops the rows between the two cuts; W1 (13) and W2 (10) add the least loss of separate
+    trees for these, W1 without the rows of one piece; L2 (7) looks at all trees.
     """
     if params.bound == W0:
         lower(params, boxes, answers, box, part, scratch.below[part], scratch.above[part + 1])
@@ -248,6 +242,8 @@ def evaluate(
 ) -> bool:
     """Bound boxes of trees of depth 2 on some rows: Steps 1 and 2 of Algorithm 1.
 
+    It returns whether all boxes are done.
+
     Parameters
     ----------
     order : array of shape (features, rows)
@@ -259,14 +255,9 @@ def evaluate(
     bounding : bool
         Whether lower bounds are wanted too.
     iterations : int
-        Cuts and terms that may be weighed now.
+        Cuts and terms that may be evaluated now.
     effort_limit : int
         No iteration begins once ``stats[EFFORT]`` is this large.
-
-    Returns
-    -------
-    bool
-        Whether all boxes are done.
     """
     s = params.pieces
     while cursor[0] < len(boxes.feature):

@@ -1,4 +1,4 @@
-"""What is left of boxes once their bounds are known: Propositions 4.1 and C.1."""
+"""Narrows boxes by their bounds: Propositions 4.1 and C.1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solver.quantbnb.paper.state import Answers, Boxes, Costs, Flags, spaced
 def narrowed(
     boxes: Boxes, answers: Answers, pieces: int, most: float, which: Flags
 ) -> tuple[Boxes, Costs, Costs]:
-    """The parts of boxes that may hold a tree of at most some cost, with what each part may be.
+    """The parts of boxes that may hold a tree of at most some cost, with bounds of each part.
 
     Parameters
     ----------

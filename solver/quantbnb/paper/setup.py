@@ -1,4 +1,4 @@
-"""How mode ``paper`` begins: the table of a problem, and CART's tree as the first one known."""
+"""The start of mode ``paper``: the table of a problem, and CART's tree."""
 
 from __future__ import annotations
 
@@ -19,22 +19,10 @@ from solver.trees.tree import Shape
 def begin(
     problem: Problem, cost_scale: Any, constraints: TreeConstraints, limits: Limits, bound: str
 ) -> PaperEngine:
-    """The paper's search of a problem, from the best tree that CART finds.
+    """The paper's search of a problem with ordered or binary features, from CART's best tree.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its features are ordered or binary.
-    cost_scale : CostScale or SquaredCostScale
-    constraints : TreeConstraints
-    limits : Limits
-    bound : str
-        One of :data:`solver.quantbnb.paper.state.BOUNDS`.
-
-    Raises
-    ------
-    InputError
-        If costs would not be exact.
+    ``bound`` is one of :data:`solver.quantbnb.paper.state.BOUNDS`. InputError if costs would not be
+    exact.
     """
     began = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""Trees of depth 1 and 2: Algorithm 1 of the paper, in portions that rest where a slice ends."""
+"""Trees of depth 1 and 2: Algorithm 1 of the paper, in portions that pause where a slice ends."""
 
 from __future__ import annotations
 
@@ -49,18 +49,8 @@ def unheard(found: Found, bound: float) -> None:
 class ShallowSearch:
     """Searches up to depth 2 on one table.
 
-    Parameters
-    ----------
-    table : Table
-    arities : array of shape (features,)
-    params : Params
-
-    Attributes
-    ----------
-    budget : int
-        Iterations left in this slice.
-    allowed : int
-        Bytes that the boxes may take; a search that needs more sets ``full`` and rests.
+    ``budget`` are the iterations left in this slice, ``allowed`` the bytes that the boxes may take;
+    a search that needs more sets ``full`` and pauses.
     """
 
     def __init__(self, table: Table, arities: NDArray[np.int64], params: Params) -> None:

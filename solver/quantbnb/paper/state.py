@@ -1,4 +1,4 @@
-"""What the paper's search works on, as plain arrays: rows, parameters, boxes of trees."""
+"""The arrays of the paper's search: rows, parameters, boxes of trees."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Params(NamedTuple):
     Parameters
     ----------
     error, split : float
-        CostScale of a unit of loss and of a split; whole numbers in classification.
+        Cost of a unit of loss and of a split; whole numbers in classification.
     min_leaf : float
         Smallest weight of a leaf.
     pieces : int
-        The paper's ``s``: parts that an interval is split into.
+        The paper's ``s``: parts of a divided interval.
     bound : int
         Which lower bound, an index into :data:`BOUNDS`.
     """
@@ -109,13 +109,13 @@ class Boxes(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What is found out about boxes on some rows.
+    """What is known about boxes on some rows.
 
     Parameters
     ----------
     value : array of shape (boxes,)
-        The upper bound ``V_s``: the cost of the best tree seen. Exact for a box of at most
-        ``s + 1`` cuts.
+        The upper bound ``V_s``: the cost of the best tree seen, exact for a box of at most ``s +
+        1`` cuts.
     tree : array of shape (boxes, 5)
         That tree: cut of the root, then feature (−1: a leaf) and cut of both children.
     left, right : arrays of shape (boxes, pieces, features)
@@ -154,10 +154,7 @@ class Scratch(NamedTuple):
 def tabulate_classes(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> Table:
     """A table for classification: one row for each class of a row that has weight.
 
-    Parameters
-    ----------
-    codes : array of shape (rows, features)
-    counts : array of shape (rows, classes)
+    ``codes`` have the shape (rows, features), ``counts`` (rows, classes).
     """
     rows, labels = np.nonzero(counts)
     return Table(
@@ -171,13 +168,9 @@ def tabulate_classes(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> Tab
 def tabulate_squares(
     codes: NDArray[np.int32], weights: NDArray[np.int64], values: NDArray[np.float64]
 ) -> Table:
-    """A table for regression; the values are centred, so that their squares stay small.
+    """A table for regression; the values are centred to keep their squares small.
 
-    Parameters
-    ----------
-    codes : array of shape (rows, features)
-    weights : array of shape (rows,)
-    values : array of shape (rows, outputs)
+    ``codes`` have the shape (rows, features), ``values`` (rows, outputs).
     """
     mean = np.average(values, axis=0, weights=weights) if len(values) else 0.0
     return Table(

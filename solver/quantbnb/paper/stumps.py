@@ -108,7 +108,7 @@ def stump_of_squares(
 def stump(
     table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
-    """The losses of the first rows of ``scratch.ids``, which are sorted by a feature.
+    """The losses of the first ``size`` rows of ``scratch.ids``, which are sorted by ``feature``.
 
     Returns
     -------
@@ -119,8 +119,7 @@ def stump(
     least : float
         ``L1`` (6): as a leaf or split on the feature, whatever the weights of the leaves.
     allowed : float
-        The least loss split on the feature with leaves of enough weight; infinite if there is
-        no such split.
+        The least loss split on the feature with leaves of enough weight; infinite without one.
     cut : int
         Where that is; −1 if nowhere.
     """

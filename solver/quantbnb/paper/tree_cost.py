@@ -1,4 +1,4 @@
-"""What a tree of cuts costs on the rows it was found on."""
+"""The cost of a tree of cuts on the rows it was found on."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The search for the least squared error as an engine: owns the arrays, grows them, reads the tree.
+"""The engine of regression: owns the arrays, grows them, reads the tree out of them.
 
-Ties: among trees whose costs differ by no more than the tolerance, one of fewer splits is
-preferred, and then the one that the search meets first; the search depends on nothing but the
-problem, the price, the depth and the smallest leaf. The last splits of the tree are those of the
-least squared error, of these the first feature and the lowest code.
+Ties: among trees whose costs differ by at most the tolerance, one of fewer splits is preferred,
+then the one that the search meets first. The search depends only on the problem, the price, the
+depth and the smallest leaf. The last splits of the tree are those of the least squared error, of
+these the first feature and the lowest code.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class SquaresEngine(Engine):
     min_leaf : int
         Smallest weight of a leaf.
     allowed : float, optional
-        What ``tolerance`` should be at most: where rows are many, ties are broken less well.
+        Largest allowed ``tolerance``: with many rows, ties are broken less well.
     digest : str
         Of the problem, for states.
     state : mapping, optional
-        What :meth:`state` gave in a search with the same arguments.
+        From :meth:`state` in a search with the same arguments.
 
     Raises
     ------
@@ -92,9 +92,9 @@ class SquaresEngine(Engine):
     -----
     Costs are in the user's units: squared error + ``split`` · splits. In exact arithmetic the
     tree costs at most ``upper_bound + tolerance``, and no tree costs less than ``lower_bound −
-    tolerance``. Within the search a split costs a little more than its price: more than two
-    computed costs may differ by. So no split is made that gains nothing, and of two equally good
-    trees the one of fewer splits is found.
+    tolerance``. Within the search a split costs its price plus more than two computed costs may
+    differ by. So no split without gain is made, and of two equally good trees the one of fewer
+    splits is found.
     """
 
     def __init__(

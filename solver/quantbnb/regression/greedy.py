@@ -24,10 +24,7 @@ def greedy_tree(
 ) -> Shape:
     """Take the split of the least squared error at every node, and undo those that do not pay.
 
-    Parameters
-    ----------
-    out_of_time : callable
-        Asked before every node; from then on only leaves are added.
+    ``out_of_time`` is called before every node; once it is true only leaves are added.
     """
     assert problem.values is not None
     targets = new_targets(problem.values, problem.counts[:, 0])

@@ -1,26 +1,25 @@
 """Best-first search over intervals of cuts for the tree of least squared error.
 
 Let OPT(S) be the least cost of a tree of one level less for the rows S. It never falls when rows
-are added: the tree of more rows does for fewer. So no cut strictly between two cuts a < b of a
-feature costs less than ``split + OPT(left of a) + OPT(right of b)``. That bounds an interval of
-cuts. The search takes the intervals of the lowest bounds, evaluates cuts in them, which parts them,
-and ends when no interval can hold anything better than the best tree.
+are added: the tree of more rows serves fewer as well. So no cut strictly between two cuts a < b of
+a feature costs less than ``split + OPT(left of a) + OPT(right of b)``. That bounds an interval of
+cuts. The search takes the intervals of the lowest bounds and evaluates cuts in them, which divides
+them. It ends when no interval can hold anything better than the best tree.
 
-On the last level the halves of a cut are split once at most, and :data:`LANES` cuts, of any
-intervals, are evaluated in one go, see :mod:`solver.quantbnb.regression.row_subsets`. On the levels
-above, the halves of one cut are searched by the next level, one after the other, each under a
-*cap*: from this cost on it is of no interest, neither for the cut nor for an interval next to it.
+On the last level the halves of a cut are split at most once. There :data:`LANES` cuts, of any
+intervals, are evaluated together, see :mod:`solver.quantbnb.regression.row_subsets`. On the levels
+above, the next level searches the halves of one cut, one after the other, each under a *cap*: from
+this cost on it is of no interest, neither for the cut nor for an interval next to it.
 
-The bounds are kept for each feature of the half's first split: that is what a later cut inside the
-interval begins with, and the features that cannot do better there are not looked at again. Such a
-bound of rows S is used for more rows, where a cut of the same feature may leave all of S on one
-side: so it must hold for such cuts of S as well, see :func:`_hold_for_more_rows`.
+Bounds are kept for each feature of the half's first split. A later cut inside the interval starts
+from them, and skips the features that cannot do better. Such a bound of rows S is used for more
+rows, where a cut of the same feature may keep all of S on one side: so it must hold for such cuts
+of S as well, see :func:`_hold_for_more_rows`.
 
-Where leaves must have a least weight m, a tree of more rows is one of S whose leaves fall short of
-m by no more than the weight of the other rows. So the bounds of a cut's halves are those of trees
-with leaves of at least ``relax``, that is m less the weight between the cut and the end of its
-interval, while only trees with leaves of m count as found. Within a half ``relax`` takes the place
-of m. Where it is 1, leaves may even be empty.
+With a least weight m of leaves, a tree of more rows is one of S whose leaves fall short of m by at
+most the weight of the other rows. So the halves of a cut are bounded for trees with leaves of at
+least ``relax``: m less the weight between the cut and the end of its interval. Only trees with
+leaves of m count as found. Within a half ``relax`` replaces m. Where it is 1, leaves may be empty.
 """
 
 from __future__ import annotations
@@ -338,10 +337,10 @@ def _next_point(parts: Parts, params: Params, s: Levels, level: int) -> bool:
 
 @outlined
 def _descend(params: Params, s: Levels) -> bool:
-    """Choose the next half of the cut in hand, and its cap; False: both are done.
+    """Choose the next half of the current cut, and its cap; False: both are done.
 
-    SIDE is −1 if the half is of no interest. The cap is where the interval next to the cut, on the
-    half's own side of it, is of no interest either.
+    SIDE is −1 if the half is of no interest. At the cap, the interval next to the cut on the half's
+    own side is of no interest either.
     """
     at, turn = s.frame[AT], s.frame[TURN]
     if turn == 2:
@@ -432,12 +431,12 @@ def _end(params: Params, s: Levels) -> None:
 
 @inlined
 def _hold_for_more_rows(params: Params, s: Levels, feature: int, found: float) -> float:
-    """What a bound of the part by a feature, ``found``, is worth for a superset of the part.
+    """The bound of a superset of the part, given the part's bound ``found`` by a feature.
 
-    Where leaves may have any weight, a cut of the feature may leave all rows of the part on one
-    side of it in the superset. That side costs what the part costs with one level less. The last
-    level knows this: the best stump; on others it is no less than what the halves of the outermost
-    cuts cost. With a least weight the rows of the part are on both sides.
+    If leaves may have any weight, a cut of the feature may keep all rows of the part on one side in
+    the superset. That side costs what the part costs with one level less. On the last level this is
+    the best stump; on others at least the cost of the halves of the outermost cuts. With a least
+    weight the part's rows are on both sides.
     """
     if s.price[RELAX] > 1.0:
         return float(found)
@@ -449,17 +448,9 @@ def _hold_for_more_rows(params: Params, s: Levels, feature: int, found: float) -
 def _step(
     parts: Parts, params: Params, scratch: Scratch, levels: Levels, budget: int, target_cost: float
 ) -> int:
-    """Go on for some steps: batches of cuts, and halves handed down.
+    """Take some steps (batches of cuts, and halves handed down); return RUNNING, PROVEN, or FULL.
 
-    Parameters
-    ----------
-    target_cost : float
-        Stop as soon as a tree of at most this cost is known.
-
-    Returns
-    -------
-    int
-        RUNNING, PROVEN, or FULL: there is no room for the next step.
+    It stops at a tree that costs ``target_cost`` or less. FULL: there is no room for the next step.
     """
     until = scratch.done[STEPS] + budget
     top = scratch.done[TOP]

@@ -21,13 +21,8 @@ from solver.quantbnb.regression.state import INFINITE_COST, PASSES, Params, Part
 def halve(
     parts: Parts, scratch: Scratch, level: int, rows: int, feature: int, code: int, side: int
 ) -> int:
-    """Make the rows left (side 0) or right (side 1) of a cut the part of the next level.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """Make the rows left (side 0) or right (side 1) of a cut the part of the next level; return
+    their number."""
     old_codes, new_codes = parts.codes[level], parts.codes[level + 1]
     old_order, new_order = parts.order[level], parts.order[level + 1]
     old_sums, new_sums = parts.sums[level], parts.sums[level + 1]
@@ -162,23 +157,20 @@ def evaluate(
     parts: Parts, params: Params, scratch: Scratch, level: int, rows: int, lanes: int,
     each: Floats, low: Floats, relax: Floats,
 ) -> None:  # fmt: skip
-    """Best stumps of both sides of the marked cuts.
+    """Best stumps of both sides of the ``lanes`` marked cuts.
 
     Parameters
     ----------
-    lanes : int
-        How many cuts are marked.
     each : (points, 2, features)
         In and out: bounds of the halves by the feature of their split.
     low : (points, 2)
         In and out: bounds of the halves.
     relax : (points, 2)
-        Least weight of a leaf that these bounds allow.
+        Least weight of a leaf for these bounds.
 
     Notes
-    -----
-    ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if that is less than
-    its cap. A feature that is known to do no better than that is passed over.
+    ----- ``scratch.cost`` becomes the cost of the best stump or leaf of each half, if it is below
+    the cap. A feature that is known to be no better is skipped.
     """
     _sum_sides(parts, params, scratch, level, rows)
     relaxed = 1 if params.least > 1.0 else 0

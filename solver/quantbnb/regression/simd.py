@@ -1,10 +1,10 @@
 """Vector instructions for the sums of several subsets at once.
 
-A *lane* is a subset of the rows in hand: bit ``k`` of ``bits[row]`` says whether the row is in lane
-``k``, and those that are not form its complement. One pass over the rows in the order of a feature
-keeps the running sums of all lanes in vector registers, so that a pass finds the best stump of
-:data:`LANES` subsets and of their complements. Numbers are added and multiplied one by one as
-IEEE 754 has it, whatever the processor, so results are the same on all of them.
+A *lane* is a subset of the current rows: bit ``k`` of ``bits[row]`` says whether lane ``k`` holds
+the row; the other rows form its complement. One pass over the rows in the order of a feature keeps
+the running sums of all lanes in vector registers. So it finds the best stump of :data:`LANES`
+subsets and of their complements. Each addition and multiplication follows IEEE 754, so results are
+the same on all processors.
 """
 
 from __future__ import annotations
@@ -178,9 +178,9 @@ class _Sums:
 def _emit(builder: Any, given: dict[str, Any], outputs: int | None, sides: tuple[int, ...]) -> None:
     """The code of a sweep.
 
-    With weight w and sum s of the rows so far, W and S of the whole, a stump there saves
-    |sW − Sw|² / (w(W − w)) / W of a leaf's squared error. The largest is found as a fraction, by
-    products: a division would take longer than all the rest.
+    With weight w and sum s of the rows so far, W and S of the whole, a stump there saves |sW − Sw|²
+    / (w(W − w)) / W of a leaf's squared error. The largest fraction is found by products: a
+    division would take longer than everything else.
     """
     sums = _Sums(builder, given, outputs)
     best = {side: [_allocate(builder, _VECTOR) for _ in range(2)] for side in sides}

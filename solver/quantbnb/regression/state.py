@@ -1,8 +1,8 @@
-"""What the search works on, as named tuples of arrays.
+"""The arrays of the search, as named tuples.
 
-A *part* is the rows at a node of the tree that is being looked for. Level ``i`` of all arrays
-belongs to a part at depth ``i`` of the tree; the search of a level hands halves of its part to the
-next level, down to the level whose parts are split twice at most.
+A *part* is the rows at a node of the wanted tree. Level ``i`` of all arrays belongs to a part at
+depth ``i``. The search of a level hands halves of its part to the next level, down to the level
+whose parts are split at most twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Params(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The rows of every level's part, numbered anew from 0.
+    """The rows of every level's part, renumbered from 0.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class Parts(NamedTuple):
         ``2 · row + last`` in ascending order of the feature's codes; ``last`` is 1 where the next
         row has another code, or there is none.
     sums : (levels, rows, 1 + outputs)
-        Of every row its weight w and w·Y of every output: see
+        Weight w of every row, and w·Y of every output: see
         :class:`solver.quantbnb.regression.target_scaling.Targets`.
     squares : (levels, rows, 2)
-        w·|Y|² in two parts. They are stored apart, so that what a sweep reads stays in the cache.
+        w·|Y|² in two parts. They are stored apart, so that a sweep's data stay in the cache.
     total : (levels, outputs + 3)
         Sums over the part's rows of both.
     """
@@ -74,8 +74,8 @@ class Levels(NamedTuple):
     """The searches of all levels, one below the other.
 
     A *point* is a cut of a feature with bounds of its two halves; an *interval* the cuts strictly
-    between two points of a feature. Points ``2f`` and ``2f + 1`` are outside of the first and the
-    last cut of feature ``f``; the next one has all rows on its left.
+    between two points of a feature. Points ``2f`` and ``2f + 1`` are outside the first and the last
+    cut of feature ``f``; the next one has all rows on its left.
     """
 
     code: Ints  # (levels, points): rows of at most this code are on the left

@@ -19,19 +19,9 @@ def leaf_of(sums: Floats) -> float:
 def best_stump(codes: Codes, sums: Floats, least: float) -> tuple[float, int, int]:
     """The split of the least squared error.
 
-    Parameters
-    ----------
-    codes : (rows, features)
-    sums : (rows, width)
-    least : float
-        Smallest weight of a leaf.
-
-    Returns
-    -------
-    gain : float
-        Decrease of the squared error; 0: there is no split.
-    feature, code : int
-        Rows of at most this code are on the left; −1, −1 if there is none.
+    ``codes`` have the shape (rows, features), ``sums`` (rows, width); ``least`` is the smallest
+    weight of a leaf. It returns the decrease of the squared error, the feature, and the largest
+    code on the left: 0, −1, −1 if there is no split.
     """
     best, found, at = 0.0, -1, -1
     for g in range(codes.shape[1]):
@@ -43,14 +33,9 @@ def best_stump(codes: Codes, sums: Floats, least: float) -> tuple[float, int, in
 
 
 def best_cut(codes: Codes, sums: Floats, least: float) -> tuple[float, int]:
-    """The cut of a feature of the least squared error: decrease, and code; (0, −1) without one.
+    """The cut of a feature of the least squared error: decrease and code; (0, −1) without one.
 
-    Parameters
-    ----------
-    codes : (rows,)
-        In ascending order.
-    sums : (rows, width)
-        In the same order.
+    ``codes``, (rows,), ascend; ``sums``, (rows, width), are in the same order.
     """
     ends = np.flatnonzero(codes[1:] != codes[:-1])
     if not len(ends):
@@ -66,12 +51,9 @@ def best_cut(codes: Codes, sums: Floats, least: float) -> tuple[float, int]:
 
 
 def nearest_middle(codes: Codes, code: int) -> int:
-    """Of the cuts of a column that part its rows as this one does, the middle one.
+    """The middle one of the cuts of a column that separate its rows as this one does.
 
-    Parameters
-    ----------
-    codes : (rows,)
-        With some at most ``code`` and some above.
+    Some ``codes`` are at most ``code``, some above.
     """
     low = int(codes[codes <= code].max())
     high = int(codes[codes > code].min())

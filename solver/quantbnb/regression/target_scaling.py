@@ -1,28 +1,28 @@
 """Targets as whole numbers, so that their sums are exact; and what that costs in accuracy.
 
 Squared errors do not change when a constant is subtracted from an output, so the outputs are
-centred. Then they are multiplied by a power of two, 2^k, and rounded to whole numbers Y, where k is
-so large as Σ w·|Y| ≤ 2⁵² allows. All sums of w and w·Y are whole numbers below 2⁵³ then, which
-float64 adds without error, in any order. Each w·|Y|² is kept as two numbers: the first are
-multiples of a grid of which their sum has at most 2⁵², and add exactly as well; the second are what
-is left, less than a step of the grid each. Only where weights are so large that this would be the
-less accurate are the sums rounded, and not Y.
+centred. Then they are multiplied by a power of two, 2^k, and rounded to whole numbers Y, with the
+largest k that Σ w·|Y| ≤ 2⁵² allows. Then all sums of w and w·Y are whole numbers below 2⁵³, which
+float64 adds exactly in any order. Each w·|Y|² is kept as two numbers. The first are multiples of a
+grid of which their sum has at most 2⁵², so they add exactly too; the second are the rests, less
+than one step of the grid each. Only if weights are so large that this is less accurate are the sums
+rounded, and not Y.
 
 Notes
 -----
-What the computed cost of any tree may be off by, in terms of Q, the squared error of the tree
+How far the computed cost of any tree may be off, in terms of Q, the squared error of the tree
 without a split, u = 2⁻⁵³, W the total weight, w₀ the least weight of a row, m outputs and n rows:
 
 *   The root of a tree's squared error is the distance of the targets from a subspace, so it
-    changes by no more than the targets do: by d with d² = Σ w·|Y − 2^k·y|². The squared error
+    changes by at most as much as the targets: by d with d² = Σ w·|Y − 2^k·y|². The squared error
     changes by at most 2·√Q·d + d².
 *   A leaf is Σ w|Y|² − |Σ wY|² / w: the latter is at most the former, and rounded m + 3 times. The
     gain of a stump is |sW − Sw|² / (w(W − w)W), where sW and Sw are rounded: by the inequality of
-    Cauchy and Schwarz that is an error of at most (8·√(W/w₀) + m + 8)·u times the squared error of
-    the stump's rows, and the squared errors of all parts together are at most Q.
-*   Where sums are rounded, a running sum is off by at most n·u·Σ w|Y| ≤ n·u·√(Q·W), and that counts
-    with a mean of at most max |Y|, twice, for two sums: 4·n·u·√(Q·W)·max |Y|; and that of w·|Y|²
-    by n·u·Q.
+    Cauchy and Schwarz the error is at most (8·√(W/w₀) + m + 8)·u times the squared error of the
+    stump's rows, and the squared errors of all parts together are at most Q.
+*   If sums are rounded, a running sum is off by at most n·u·Σ w|Y| ≤ n·u·√(Q·W). That counts with
+    a mean of at most max |Y|, twice, for two sums: 4·n·u·√(Q·W)·max |Y|; and the sum of w·|Y|² is
+    off by n·u·Q.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Targets(NamedTuple):
     exponent : int
         k: a squared error of the search is one in the user's units times 4^k.
     error : float
-        What a computed cost may be off by, in units of the search.
+        How far a computed cost may be off, in units of the search.
     """
 
     sums: Floats
@@ -61,12 +61,8 @@ class Targets(NamedTuple):
 def new_targets(values: Floats, weights: NDArray[np.int64]) -> Targets:
     """Centre and scale the outputs.
 
-    Parameters
-    ----------
-    values : (rows, outputs)
-        Numbers of at most 1e100.
-    weights : (rows,)
-        Whole numbers, at least 1, of a sum of at most 2^53.
+    ``values``, (rows, outputs), are at most 1e100; ``weights``, (rows,), whole numbers from 1 with
+    a sum of at most 2^53.
     """
     n, m = values.shape
     w = weights.astype(np.float64)
