@@ -1,7 +1,7 @@
 """The numbers: problems, encodings, trees, exact objectives and searches.
 
 Here: everything for one table in one process, without files or network.
-Not here: sweeps (``sweep``). scikit-learn is slow to import, so ``solver.estimators`` stands apart.
+Not here: sweeps (``sweep``). ``solver.estimators`` is imported separately: scikit-learn is slow.
 """
 
 from solver.catalogue import SOLVERS, get_solver, regularization_path, solve

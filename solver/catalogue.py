@@ -1,4 +1,4 @@
-"""The catalogue: a solver's name, and what it accepts."""
+"""The catalogue of solvers, and the public ``solve`` and ``regularization_path``."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Solve(Protocol):
 
 
 class Solves(Protocol):
-    """What a series needs of a solver."""
+    """The part of a solver that a series needs."""
 
     def solve(
         self,

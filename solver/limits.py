@@ -1,4 +1,4 @@
-"""What a search may spend, and what its tree may look like."""
+"""Limits on what a search may spend and on the tree."""
 
 from __future__ import annotations
 

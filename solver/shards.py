@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from solver.solution import Solution, Status
 
 FOUND = "found"
-"""In ``Solution.extra`` of a part: whether the tree is the part's own, and not one given to it."""
+"""In ``Solution.extra`` of a shard: whether it found the tree itself."""
 
 RULES = "rules"
-"""In ``Solution.extra``: how many rules there are, which every part finds for itself."""
+"""In ``Solution.extra``: the number of rules, which every shard counts itself."""
 
 _WORST_FIRST = Status.STOPPED, Status.MEMORY_LIMIT, Status.TIME_LIMIT, Status.NODE_LIMIT
 

@@ -36,7 +36,7 @@ class Status(StrEnum):
 
 
 class TracePoint(NamedTuple):
-    """What was known at a moment of the search."""
+    """Objective and lower bound at a moment of the search."""
 
     seconds: float
     objective: float

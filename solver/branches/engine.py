@@ -37,7 +37,16 @@ from solver.branches.kernels.state import (
 from solver.branches.params import params_of
 from solver.branches.warm_start import ARCHIVED, BYTES_A_NODE, Archive
 from solver.engine.driver import Engine
-from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+from solver.engine.growable_arrays import (
+    ROOM,
+    bytes_added,
+    bytes_of,
+    check_search,
+    grown_lengths,
+    lengths_of,
+    load_arrays,
+    resize_arrays,
+)
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.bit_table import tabulate
@@ -76,12 +85,8 @@ class ThresholdEngine(Engine):
         settings: Mapping[str, Any],
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.problem, self.settings, self.constraints, self.cost_scale = (
-            problem,
-            settings,
-            constraints,
-            cost_scale,
-        )
+        self.problem, self.settings = problem, settings
+        self.constraints, self.cost_scale = constraints, cost_scale
         self.table, self.unit = tabulate(problem)
         self.codes, self.sources = problem.codes, np.nonzero(problem.counts.T)[1]
         self.params = params_of(problem, cost_scale, constraints, settings, self.unit)
@@ -110,7 +115,6 @@ class ThresholdEngine(Engine):
         )
 
     def step(self, iterations: int, target_cost: int) -> int:
-        """See :func:`solver.branches.kernels.ao_star.step`."""
         state = (self.table, self.params, self.memo, self.stack, self.scratch, self.log)
         return ao_star.step(*state, iterations, target_cost)
 
@@ -139,17 +143,14 @@ class ThresholdEngine(Engine):
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
     def propagate_bounds(self) -> None:
-        """Make :attr:`lower_bound` as good as what is known."""
         ao_star.propagate_bounds(self.table, self.params, self.memo, self.stack, self.scratch)
 
     @property
     def lower_bound(self) -> int:
-        """The lower bound of the root, as an integer cost."""
         return int(self.memo.node_lower[0, -1])
 
     @property
     def upper_bound(self) -> int:
-        """The cost of the best tree of the search itself."""
         return int(self.memo.node_upper[0, -1])
 
     @property
@@ -164,18 +165,11 @@ class ThresholdEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        return (
-            sum(
-                array.nbytes
-                for part in (self.table, self.memo, self.stack, self.scratch, self.log)
-                for array in part
-            )
-            + self.archive.bytes
-        )
+        own = bytes_of(self.table, self.memo, self.stack, self.scratch, self.log)
+        return own + self.archive.bytes
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All arrays that the search needs to go on, as far as they are in use; they are views."""
+        """The used parts of all arrays that the search needs to continue, as views."""
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         lengths = {**self._used(), "used": len(self.memo.used)}
         del arrays["slots"]
@@ -188,7 +182,7 @@ class ThresholdEngine(Engine):
         return kept
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         del arrays["slots"]
         others = {ROOM}
@@ -206,23 +200,15 @@ class ThresholdEngine(Engine):
             self.archive = Archive.restored(state, self.nodes)
 
     def grow(self, limit: int | None) -> bool:
-        """Make room for at least one more frame; False if that would exceed ``limit`` bytes."""
         if 0 < len(self.log.events) <= int(self.log.used[0]):
             self.log.events.resize((2 * len(self.log.events), 2), refcheck=False)
-        sizes = self._sizes()
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
-        more = sum(
-            a[:1].nbytes * (sizes[_group(name)] - len(a))
-            for name, a in arrays.items()
-            if _group(name) in sizes
-        )
-        slots = max(len(self.memo.slots), _slots_for(sizes["node"]))
-        if limit is not None and self.bytes + more + 8 * slots > limit:
+        lengths = grown_lengths(arrays, self._needed(), _group)
+        slots = max(len(self.memo.slots), _slots_for(lengths["node_hash"]))
+        more = bytes_added(arrays, lengths) + 8 * slots
+        if limit is not None and self.bytes + more > limit:
             return False
-        for name, array in arrays.items():
-            size = sizes.get(_group(name), 0)
-            if size > len(array):
-                array.resize((size, *array.shape[1:]), refcheck=False)
+        resize_arrays(arrays, lengths)
         if slots > len(self.memo.slots):
             self._make_slots(slots)
         return True
@@ -246,12 +232,12 @@ class ThresholdEngine(Engine):
             "joint": int(head[d, JOINT_AT]) + (columns**2 if head[d, HAS_JOINT] else 0),
         }
 
-    def _sizes(self) -> dict[str, int]:
-        """Lengths of the arrays, by group, at which :func:`kernels.has_room` is content."""
+    def _needed(self) -> dict[str, int]:
+        """Lengths of the arrays, by group, that satisfy :func:`kernels.has_room`."""
         head, used = self.stack.head, self._used()
         d = used["frame"] - 1
         # A frame needs at most what the one below it needs.
-        needed = {
+        return {
             "node": used["node"] + 1,
             "literals": used["literals"] + d + 1,
             "frame": d + 2,
@@ -259,16 +245,9 @@ class ThresholdEngine(Engine):
             "words": 2 * used["words"] - int(head[d, WORDS_AT]) + BLOCK,
             "joint": 2 * used["joint"] - int(head[d, JOINT_AT]) + BLOCK,
         }
-        arrays = {**self.memo._asdict(), **self.stack._asdict()}
-        sizes = {}
-        for group, least in needed.items():
-            members = [a for name, a in arrays.items() if _group(name) == group]
-            sizes[group] = grown_length(members, least)
-        return sizes
 
     @property
     def inherits(self) -> bool:
-        """Whether it knows of trees found at another λ."""
         return bool(self.archive.records)
 
     def find_again(self, late: Callable[[], bool]) -> None:
@@ -295,7 +274,6 @@ class ThresholdEngine(Engine):
             slice_ = min(2 * slice_, _LARGEST_SLICE)
 
     def shape(self) -> Shape:
-        """The best tree of the search itself."""
         parts = [Part(np.arange(len(self.table.labels)), (), 0, self.params.budgets - 1)]
         splits: list[tuple[int, int]] = []  # feature, and number of its first child
         # A list and no recursion: an optimal tree can be a chain of thousands of splits.
@@ -345,7 +323,7 @@ class ThresholdEngine(Engine):
         return look_for(*state, len(rows), len(literals))
 
     def _costs(self, child: Part) -> list[int]:
-        """What a child costs with 0, 1, … splits allowed."""
+        """The cost of a child with 0, 1, … splits allowed."""
         if child.node >= 0:
             return [int(cost) for cost in self.memo.node_upper[child.node]]
         counts = np.zeros(self.n_classes, np.int64)

@@ -21,7 +21,7 @@ _NEAREST = 3  # records on either side that bounds are taken from; others tell h
 
 
 BYTES_A_NODE = 32
-"""What a record takes for every node."""
+"""Bytes of a record for every node."""
 
 
 class Record(NamedTuple):
@@ -93,7 +93,7 @@ class Archive:
         return archive
 
     def add(self, cost_scale: CostScale, unit: int, lower: Ints, upper: Ints, best: Ints) -> None:
-        """Keep what a search has reached; costs are those of its prices."""
+        """Keep the bounds and trees of a search; costs are those of its prices."""
         error = cost_scale.error * unit
         # A cost is ``error·errors + split·splits`` with ``error`` a multiple of ``tie``, and
         # ``split`` one more than a multiple.

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _MOST_DIGITS = 15
-"""Decimals of so many digits are held exactly: a whole number times or by a power of ten."""
+"""Decimals of at most this many digits are exact: a whole number times or over a power of ten."""
 
 _POWERS = np.array([float(10**i) for i in range(23)])
 """The powers of ten that are doubles: what is multiplied or divided by them is rounded once, as a
 decimal that is read."""
 
 _NARROW = 2.5e-14
-"""Gaps with a quarter smaller than this share of the numbers are looked at in Fractions."""
+"""A gap whose quarter is smaller than this share of the numbers is handled in Fractions."""
 
 _LARGEST = Fraction(sys.float_info.max)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from solver.engine.tree_constraints import TreeConstraints
+from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
@@ -34,7 +34,7 @@ class Engine(ABC):
 
     compile_seconds: float
     before: tuple[int, int] = 0, 0
-    """Iterations and nodes of the searches at other λ that it goes on from."""
+    """Iterations and nodes of the earlier searches at other λ."""
 
     @property
     @abstractmethod
@@ -70,7 +70,7 @@ class Engine(ABC):
         """
 
     def propagate_bounds(self) -> None:  # noqa: B027 (most have nothing to do)
-        """Make :attr:`lower_bound` as good as what is known; changes nothing in the search."""
+        """Bring :attr:`lower_bound` up to date; changes nothing in the search."""
 
     @abstractmethod
     def grow(self, limit: int | None) -> bool:
@@ -92,7 +92,7 @@ class Engine(ABC):
         """
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """Everything that a new engine needs to go on exactly here; None if it cannot."""
+        """All that a new engine needs to continue exactly here; None if it cannot."""
         return None
 
 
@@ -158,7 +158,7 @@ class Search:
         self.cost_scale = cost_scale_of(problem, lam, most)
         self.constraints = TreeConstraints.of(problem, lam, limits)
         self.engine = make_engine(problem, self.cost_scale, self.constraints)
-        # What was done at another λ does not count, what was done before a stop does.
+        # Work at another λ does not count; work before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
         self.compile_seconds = self.engine.compile_seconds + greedy.compile()
         self.began += self.compile_seconds
@@ -180,21 +180,12 @@ class Search:
     def offer(self, tree: Tree, given: bool = True) -> bool:
         """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
         search short."""
-        if allowed := self._allowed(tree):
+        if allowed := keeps_limits(tree, self.limits):
             self.offered.append(Offer(self._cost(tree), self._objective(tree), tree, given))
         return allowed
 
     def _objective(self, tree: Tree) -> Fraction:
         return objective(tree.errors, tree.splits, self.problem.total_weight, self.lam)
-
-    def _allowed(self, tree: Tree) -> bool:
-        smallest = self.limits.min_leaf_size or 0
-        sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
-        return (
-            (self.limits.depth is None or tree.depth <= self.limits.depth)
-            and (self.limits.splits is None or tree.splits <= self.limits.splits)
-            and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
-        )
 
     def run(self, monitor: Monitor) -> Status:
         """Search until the optimum is proven or a limit is met."""
@@ -218,7 +209,7 @@ class Search:
                 next_snapshot = self.seconds + monitor.interval
         if status is not Status.OPTIMAL:
             self._offer_greedy()
-            # A search for a tree that is known of would be the end of the one that is to go on.
+            # Searching again for a known tree would end the search that is to be continued.
             told = status is Status.STOPPED and monitor.snapshot is not None
             if told and monitor.snapshot is not None:
                 monitor.snapshot(self.snapshot())
@@ -335,7 +326,7 @@ class Search:
         return best if best.cost < self.engine.upper_bound or known else None
 
     def snapshot(self) -> Snapshot:
-        """What is known now; the search goes on as if it had not been asked."""
+        """A snapshot, which does not change the search."""
         tree = self._tree_so_far()
         return Snapshot(
             tree=tree,
@@ -348,7 +339,7 @@ class Search:
         )
 
     def _tree_so_far(self) -> Tree:
-        """The best tree that can be told without a search for one that is only known of.
+        """The best tree at hand, without searching again for a tree from another λ.
 
         It is not offered: when a snapshot is taken must not choose the answer.
         """
@@ -356,7 +347,7 @@ class Search:
         return min([own, *(offer.tree for offer in self.offered)], key=self._cost)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The engine's state; its arrays may be views of what it works on."""
+        """The engine's state; its arrays may be views of live arrays."""
         return self.engine.state() or {}
 
     def solution(self, status: Status, name: str, version: str) -> Solution:

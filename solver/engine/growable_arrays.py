@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,42 @@ def grown_length(members: Sequence[NDArray[Any]], least: int) -> int:
     return room + max(least - room, min(room, _LARGEST_STEP // max(row, 1)))
 
 
+def grown_lengths(
+    arrays: Mapping[str, NDArray[Any]], needed: Mapping[str, int], group: Callable[[str], str]
+) -> dict[str, int]:
+    """The new length of every array, by name; the arrays of a group grow together."""
+    lengths = {
+        which: grown_length([a for name, a in arrays.items() if group(name) == which], least)
+        for which, least in needed.items()
+    }
+    return {name: lengths[group(name)] for name in arrays if group(name) in lengths}
+
+
+def bytes_added(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> int:
+    """The memory that :func:`resize_arrays` adds."""
+    return sum(arrays[n][:1].nbytes * (length - len(arrays[n])) for n, length in lengths.items())
+
+
+def resize_arrays(arrays: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> None:
+    """Make arrays longer, in place; none gets shorter."""
+    for name, length in lengths.items():
+        array = arrays[name]
+        if length > len(array):
+            array.resize((length, *array.shape[1:]), refcheck=False)
+
+
+def bytes_of(*parts: Iterable[Any]) -> int:
+    """Memory of all arrays of some named tuples."""
+    return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
+
+
 def half_of_memory() -> int:
     """Half of the machine's bytes: a search that is killed for its memory says nothing."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
-    """What a state keeps under :data:`ROOM`."""
+    """The value of :data:`ROOM` in a state."""
     return np.array([len(array) for array in arrays], np.int64)
 
 
@@ -49,7 +78,7 @@ def check_search(
     """
     if set(state) != names or str(state["problem"]) != digest:
         raise InputError("the state is that of another problem or of another solver")
-    if state["params"].tolist() != np.array(params, np.int64).tolist():
+    if state["params"].tolist() != np.array(params).tolist():
         raise InputError(
             "the state is that of a search with other weights or another λ, options or limits"
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from solver.limits import Limits
 from solver.objective.exact import INFINITE
 from solver.problem.problem import Problem
+from solver.trees.tree import Tree
 
 
 class TreeConstraints(NamedTuple):
@@ -52,3 +53,14 @@ def most_splits(problem: Problem, lam: Fraction) -> int:
     if lam == 0:
         return len(problem.codes) - 1
     return min(len(problem.codes) - 1, int(problem.leaf_errors / (lam * problem.total_weight)))
+
+
+def keeps_limits(tree: Tree, limits: Limits) -> bool:
+    """Whether a tree keeps the structural limits; leaves without rows may be of any size."""
+    smallest = limits.min_leaf_size or 0
+    sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
+    return (
+        (limits.depth is None or tree.depth <= limits.depth)
+        and (limits.splits is None or tree.splits <= limits.splits)
+        and (tree.splits == 0 or all(not 0 < size < smallest for size in sizes))
+    )

@@ -270,7 +270,7 @@ class SparseTree(BaseEstimator):
         if reset:
             self._names = [str(name) for name in X.columns]
             self._is_numbered = _is_numbered(X)
-        # An array may follow a table, as scikit-learn has it: columns are then told by position.
+        # As in scikit-learn, an array may follow a table: columns are then matched by position.
         frame: pd.DataFrame = X.set_axis(self._names, axis="columns")
         return frame
 
@@ -326,7 +326,7 @@ def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> Whole
     if sample_weight is None:
         return WholeWeights.ones(len(frame))
     checked = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
-    # What it gives are floats. Whole numbers beyond 2^53, and short floats, are others as such.
+    # It returns float64, which changes whole numbers beyond 2^53 and shorter floats.
     return whole_weights(checked if isinstance(sample_weight, Real) else sample_weight)
 
 

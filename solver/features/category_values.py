@@ -178,7 +178,7 @@ def array_of(given: Any, name: str) -> NDArray[Any]:
 
 
 def refuse_masked(given: Any, name: str) -> None:
-    """Refuse an array with masked values: what is under the mask would count."""
+    """Refuse an array with masked values: the hidden values would count."""
     if np.ma.is_masked(given):
         raise InputError(f"{name}: values are masked; fill them, or write NaN for a missing one")
 
@@ -201,7 +201,7 @@ def gap_texts(values: Iterable[Category]) -> tuple[str, ...]:
 
 
 def exact(value: Any) -> Decimal:
-    """The number that a raw value writes, digit by digit; a float stands for its shortest text."""
+    """The exact number that a raw value writes; a float stands for its shortest decimal."""
     if isinstance(value, str):
         return Decimal(_BOOLEANS.get(value, value.strip()))
     if isinstance(value, (float, np.floating)):

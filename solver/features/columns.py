@@ -44,7 +44,7 @@ KINDS = ("category", "number", "date")
 VALUES = ("any", "text", "number", "boolean", "date", "mixed")
 
 FEW_VALUES = 10
-"""A column of whole numbers with at most so many distinct values is read as a category."""
+"""A column of whole numbers with at most this many distinct values is a category."""
 
 MANY_VALUES = 100
 """A column of text with more distinct values than this, in over half of its rows, is refused."""
@@ -119,7 +119,7 @@ class ColumnSpec:
         """
         if self.kind == "category":
             codes, raw = _factorize(column)
-            # One more for the code −1, which stands for a missing value.
+            # One more for the code −1 of missing values.
             values = np.empty(len(raw) + 1, dtype=object)
             values[:-1] = self._categories(raw, column.name)
             return codes, values
@@ -194,7 +194,7 @@ class ColumnSpec:
         return np.asarray(values + 0.0)  # no −0
 
     def _missing_numbers(self) -> list[int | float]:
-        """The numbers that stand for a missing one."""
+        """The numbers that mean missing."""
         plain = (written(value) if isinstance(value, str) else value for value in self.missing)
         return [value for value in plain if isinstance(value, (int, float))]
 
@@ -275,7 +275,7 @@ class ColumnSpec:
                 raise _no_dates(name, f"it has the value {value!r}; ")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; what has its default is left out."""
+        """As plain data without defaults."""
         data: dict[str, Any] = {"kind": self.kind}
         if self.values != "any":
             data["values"] = self.values
@@ -558,7 +558,7 @@ def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Cat
 
 
 def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
-    """Codes, −1 for missing, and distinct raw values, which pandas does not always tell apart."""
+    """Codes, −1 for missing, and distinct raw values, also where pandas would merge them."""
     column = widened(column)
     if column.dtype == np.longdouble:
         narrow = column.astype(np.float64)

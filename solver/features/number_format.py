@@ -35,7 +35,7 @@ def moment_in_full(seconds: float) -> str:
 
 
 def plain_number(value: float, decimals: int) -> str:
-    """A number with thousands apart, rounded to so many decimals; no negative zero."""
+    """A number with thousands separators, rounded to some decimals; no negative zero."""
     text = f"{value:,.{max(decimals, 0)}f}"
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
@@ -91,7 +91,7 @@ def measured(value: Fraction) -> str:
 
 
 def share(value: float | Fraction, digits: int = 4) -> str:
-    """A share such as R² or an accuracy; what is short of 1 is never rounded up to it."""
+    """A share such as R² or an accuracy; a share below 1 is never rounded up to 1."""
     text = f"{float(value):.{digits}f}"
     if value < 1 and float(text) == 1:
         return f"{1 - 10**-digits:.{digits}f}"

@@ -18,7 +18,7 @@ from solver.features.number_format import in_full
 
 _DIGITS, _POWERS = "0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SIGNS = (*CONDITION, *FEATURE, *"·+−", *_POWERS)
-"""What stands in a sum or after it; a name with one of them is quoted."""
+"""Characters of sums; a name with one of them is quoted."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SurfaceTest:
         return f"{self._sum()}>{in_full(self.threshold)}"
 
     def sums(self, *values: NDArray[Any]) -> NDArray[np.float64]:
-        """What is held against the threshold, for every row, from the numbers of each column."""
+        """The sum that is compared with the threshold, for every row, from the columns' numbers."""
         numbers = [np.asarray(column, dtype=np.float64) for column in values]
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))

@@ -71,7 +71,7 @@ class Scale:
         return codes
 
     def knows(self, values: NDArray[Any]) -> bool:
-        """Whether each of these is one of the numbers that the codes stand for."""
+        """Whether each of these numbers has a code."""
         return self.values is not None and bool(np.isin(values, self.values).all())
 
     def cut(self, code: int) -> ThresholdTest:

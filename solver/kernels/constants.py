@@ -10,7 +10,7 @@ Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 RUNNING, PROVEN, FULL = range(3)
-"""How a slice of a search ended: it goes on, it is over, or the arrays must grow first."""
+"""How a slice ended: the search continues, is over, or the arrays must grow first."""
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 

@@ -251,7 +251,7 @@ class SquaredCostScale:
         return float(errors + self.lam * self.total_weight * splits) + self.slack
 
     def reached(self, cost: float) -> Fraction:
-        """The objective of a tree of a cost, but for rounding."""
+        """The objective of a tree of this cost, up to rounding."""
         return Fraction(cost) / self.total_weight
 
     def lower_bound(self, cost: float) -> Fraction:

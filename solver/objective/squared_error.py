@@ -125,7 +125,7 @@ def check_spread(values: NDArray[np.float64], weights: NDArray[np.int64], name: 
     """
     varies = values.max(axis=0) > values.min(axis=0)
     half_units = np.spacing(np.abs(values).max(axis=0)[varies]) / 2
-    first = values[0]  # subtracted, so that what is left keeps its digits
+    first = values[0]  # subtracted, so that differences keep their digits
     centred = values - first
     centred -= np.average(centred, axis=0, weights=weights)
     spread = float(np.average(centred**2, axis=0, weights=weights).sum())

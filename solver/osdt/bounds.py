@@ -66,7 +66,7 @@ def floor_of(params: Params, minority: int) -> int:
 
 @inlined
 def lower_of_split(params: Params, floor: int) -> int:
-    """What a leaf that is to be split costs at least: with one-step lookahead (Lemma 2) a split."""
+    """The least cost of a leaf to be split: with one-step lookahead (Lemma 2) that of a split."""
     return floor + params.split if params.lookahead else floor
 
 

@@ -54,7 +54,7 @@ class OsdtSearch(Search):
         self.measures: list[dict[str, float]] = []
 
     def offer(self, tree: Tree, given: bool = True) -> bool:
-        """Take a tree from elsewhere as an incumbent; what is given bounds the search as well.
+        """Take a tree from elsewhere as an incumbent; a given one also bounds the search.
 
         When the others are offered depends on the clock, which must not steer the search.
         """

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Engine
-from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+from solver.engine.growable_arrays import (
+    ROOM,
+    bytes_added,
+    bytes_of,
+    check_search,
+    grown_lengths,
+    lengths_of,
+    load_arrays,
+    resize_arrays,
+)
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
@@ -136,7 +145,6 @@ class OsdtEngine(Engine):
         used[KNOWN] = min(int(used[KNOWN]), cost + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        """See :func:`solver.osdt.kernels.step`."""
         return kernels.step(*self._arguments, iterations, target_cost, self._most_trees)
 
     def propagate_bounds(self) -> None:
@@ -167,7 +175,6 @@ class OsdtEngine(Engine):
 
     @property
     def upper_bound(self) -> int:
-        """The cost of the best tree of the search itself."""
         return int(self.trees.used[BEST])
 
     @property
@@ -182,9 +189,7 @@ class OsdtEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        parts = (self.table, self.leaves, self.options, self.trees, self.scratch)
-        return sum(array.nbytes for part in parts for array in part)
+        return bytes_of(self.table, self.leaves, self.options, self.trees, self.scratch)
 
     def measure(self) -> dict[str, int]:
         """How far the search is, for the trace."""
@@ -214,17 +219,13 @@ class OsdtEngine(Engine):
         return int(self.trees.used[BEST_EVALUATED])
 
     def grow(self, limit: int | None) -> bool:
-        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
-        sizes = self._sizes()
         arrays = self._growing()
-        more = sum(a[:1].nbytes * (sizes[_group(n)] - len(a)) for n, a in arrays.items())
-        slots = max(_slots_for(sizes["leaf"]), len(self.leaves.leaf_slots))
-        more += 8 * (slots - len(self.leaves.leaf_slots))
+        lengths = grown_lengths(arrays, self._needed(), _group)
+        slots = max(_slots_for(lengths["leaf_hash"]), len(self.leaves.leaf_slots))
+        more = bytes_added(arrays, lengths) + 8 * (slots - len(self.leaves.leaf_slots))
         if limit is not None and self.bytes + more > limit:
             return False
-        for name, array in arrays.items():
-            if sizes[_group(name)] > len(array):
-                array.resize((sizes[_group(name)], *array.shape[1:]), refcheck=False)
+        resize_arrays(arrays, lengths)
         if slots > len(self.leaves.leaf_slots):
             self._make_slots(slots)
         return True
@@ -251,23 +252,19 @@ class OsdtEngine(Engine):
             "spread": int(used[SPREAD]),
         }
 
-    def _sizes(self) -> dict[str, int]:
-        """Lengths of the arrays, by group, at which :func:`kernels.has_room` is content."""
+    def _needed(self) -> dict[str, int]:
+        """Lengths of the arrays, by group, that satisfy :func:`kernels.has_room`."""
         most, used = 4 * len(self.table.features), self._used()
         needed = {name: at + most for name, at in used.items()}
         needed["spread"] = used["spread"] + most * (int(self.trees.used[LONGEST]) + 1)
-        arrays, sizes = self._growing(), {}
-        for group, least in needed.items():
-            members = [a for name, a in arrays.items() if _group(name) == group]
-            sizes[group] = grown_length(members, least)
-        return sizes
+        return needed
 
     def _make_slots(self, number: int) -> None:
         self.leaves = self.leaves._replace(leaf_slots=np.full(number, -1, np.int64))
         kernels.rehash_leaves(self.leaves, self.trees)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All arrays that the search needs to go on, as far as they are in use; they are views."""
+        """The used parts of all arrays that the search needs to continue, as views."""
         lengths = self._used()
         kept = {
             name: array[: lengths.get(_group(name), len(array))]
@@ -290,7 +287,7 @@ class OsdtEngine(Engine):
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         arrays = self._kept()
         names = {*arrays, "params", "problem", ROOM}
         check_search(state, names, self.digest, self.params)
@@ -299,7 +296,6 @@ class OsdtEngine(Engine):
         self._make_slots(_slots_for(len(self.leaves.leaf_hash)))
 
     def shape(self) -> Shape:
-        """The best tree of the search itself."""
         split: dict[int, tuple[int, int, int]] = {}  # feature and children of a leaf
         tree, option = int(self.trees.used[BEST_PARENT]), int(self.trees.used[BEST_OPTION])
         while option >= 0:
@@ -334,7 +330,7 @@ def _params(
     settings: Mapping[str, Any],
 ) -> Params:
     switches = {name: bool(settings[name]) for name in BOUNDS}
-    # In the place of a similar split leaves may get too small. All pairs of very many features
+    # With another split instead, leaves may get too small. All pairs of very many features
     # would take longer than a slice may.
     pairs = problem.n_features**2 * len(problem.codes) // 64
     switches["similar_support"] &= constraints.min_leaf <= 1 and pairs <= _MOST_PAIRED_WORDS

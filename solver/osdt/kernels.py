@@ -242,7 +242,7 @@ def _list_leaves(
 ) -> int:
     """Write the leaves of a child, sorted, to ``scratch.ids``; how many unchanged ones there are.
 
-    Unchanged leaves tell trees apart only without ``dominance``, and are left out with it.
+    With ``dominance`` unchanged leaves do not distinguish trees, and are left out.
     """
     open_, begin = options.option_open[option], trees.tree_at[tree]
     n = 0

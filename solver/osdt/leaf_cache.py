@@ -289,7 +289,7 @@ def _swap(options: Options, i: int, j: int) -> None:
 
 @inlined
 def _is_before(options: Options, i: int, j: int) -> bool:
-    """By cost, then by feature, then by what is split again: the same order everywhere."""
+    """By cost, then feature, then the child that is split again: the same order everywhere."""
     if options.option_cost[i] != options.option_cost[j]:
         return bool(options.option_cost[i] < options.option_cost[j])
     if options.option_feature[i] != options.option_feature[j]:
@@ -325,7 +325,7 @@ def _sort(options: Options, first: int, end: int) -> None:
 def _cut(
     params: Params, leaves: Leaves, options: Options, trees: Trees, leaf: int, first: int
 ) -> None:
-    """Keep the options that alone cost less than the best tree, and what they say of the leaf."""
+    """Keep the options that alone cost less than the best tree, and the leaf's bounds from them."""
     end, best = trees.used[OPTIONS], limit_of(trees)
     while end > first and too_dear(params, options.option_cost[end - 1], best):
         end -= 1

@@ -106,7 +106,7 @@ class Osdt(Solver):
         if initial_tree is not None:
             search.offer(problem.grow(shape_of(initial_tree)))
         if cart is not None:
-            search.offer(cart._solve(problem, lam, limits, None, monitor, None).tree)
+            search.offer(problem.grow(cart.grow(problem, lam, limits)))
         status = search.run(monitor)
         return search.solution(status, self.name, self.version)
 

@@ -11,7 +11,7 @@ from solver.kernels.constants import Floats, Ints, Words
 from solver.problem.problem import Problem
 
 POPPED_BOUND = -1
-"""In the place of the bound of a tree that has left the queue."""
+"""Replaces the bound of a tree that has left the queue."""
 
 
 class Params(NamedTuple):

@@ -24,7 +24,7 @@ from solver.osdt.state import (
 
 @inlined
 def leaf_key(leaf: int) -> np.uint64:
-    """What a leaf adds to the hash of a tree; a sum, so that the order does not matter."""
+    """The hash of a leaf; that of a tree is their sum, so the order does not matter."""
     return mix(np.uint64(leaf + 1) * GOLDEN)
 
 

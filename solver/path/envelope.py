@@ -39,7 +39,7 @@ AnyLine = TypeVar("AnyLine", bound=HasLine)
 
 
 class Point(NamedTuple):
-    """What a search proved at one λ: no tree has an objective below the bound."""
+    """A proof at one λ: no tree has an objective below the bound."""
 
     lam: Fraction
     lower_bound: Fraction | None

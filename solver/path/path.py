@@ -121,7 +121,7 @@ class Path:
         return objective(step.errors, step.splits, self.total_weight, lam)
 
     def lower_bound_at(self, lam: Fraction) -> Fraction | None:
-        """What is proven at a λ; None if nothing is."""
+        """The proven lower bound at a λ; None without one."""
         return None if self.status is Status.HEURISTIC else max(self._bounds.at(lam), Fraction(0))
 
     def solution_at(self, lam: Fraction) -> Solution:

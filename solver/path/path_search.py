@@ -77,7 +77,7 @@ class PathSearch:
         self.log = PathLog()
         # The λ within which a state was taken; it is solved to its end first.
         self.begun: Fraction | None = None
-        # Whether a solve was stopped: its state was told then, and is not what came of it.
+        # Whether a solve was stopped: its last snapshot is then older than its solution.
         self.halted = False
         self.began = self.told = time.perf_counter()
         if state is not None:
@@ -108,11 +108,8 @@ class PathSearch:
         return path
 
     def _solve(self, lam: Fraction, seconds: float | None) -> Solution:
-        limits, monitor, tell = (
-            replace(self.limits, seconds=seconds),
-            self.monitor,
-            self.monitor.snapshot,
-        )
+        limits, monitor = replace(self.limits, seconds=seconds), self.monitor
+        tell = monitor.snapshot
         if tell is not None:
 
             def tell_with_lam(snapshot: Snapshot) -> None:
@@ -147,7 +144,7 @@ class PathSearch:
     def _tell(self, lam: Fraction, at_last: bool = False) -> None:
         """A snapshot between two solves, where many short ones would give none; and at the end."""
         now = time.perf_counter()
-        # Before the first solve of a path that goes on there is nothing new to tell.
+        # Before the first solve of a resumed path there is nothing new.
         if self.monitor.snapshot is None or self.begun is not None:
             return
         if now - self.told < self.monitor.interval and not at_last:
@@ -182,7 +179,7 @@ class PathSearch:
     def _state(
         self, series: Mapping[str, NDArray[Any]], lam: Fraction | None
     ) -> dict[str, NDArray[Any]]:
-        """The path's state: what is solved by now, and the series' state within the next λ."""
+        """The path's state: all solves so far, and the series' state within the next λ."""
         limits = [-1 if n is None else n for n in (self.limits.nodes, self.limits.bytes)]
         return {
             _SOLVES: self.log.to_array(),
@@ -192,7 +189,7 @@ class PathSearch:
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take what is solved once more, in its order, and let the series go on."""
+        """Take all earlier solves again, in order, and restore the series."""
         if not isinstance(self.solve, Series):
             raise StateError("this solver's path cannot go on from a state")
         try:
@@ -209,7 +206,7 @@ class PathSearch:
             self._next()  # it also notes which corners are proven
             self.take(lam, solution)
         self._next()
-        # What a limit ended that is another one now is open again.
+        # A solve that a limit had ended is open again if that limit has changed.
         again = {Status.NODE_LIMIT: (nodes, self.limits.nodes)}
         again[Status.MEMORY_LIMIT] = (most, self.limits.bytes)
         for lam, status in list(self.ended.items()):
@@ -250,7 +247,7 @@ class PathSearch:
         return self.kept[bisect_right(self.kept, lam, key=lambda pair: pair[1]) - 1][0]
 
     def _gap(self, lam: Fraction) -> Fraction:
-        """How far the best line known is above what is proven."""
+        """The gap between the best line known and the proven bound."""
         line = self._line_at(lam)
         return objective(line.errors, line.splits, self.weight, lam) - self.bounds.at(lam)
 
@@ -258,7 +255,7 @@ class PathSearch:
         """The corners that are not proven, and their gaps."""
         gaps = {}
         for _, lam in self.kept:
-            # One that is proven stays so as long as it is a corner.
+            # A proven corner stays proven while it is a corner.
             if lam not in self.closed:
                 gap = self._gap(lam)
                 slack = self.problem.tolerance
@@ -319,14 +316,14 @@ class PathSearch:
         return time.perf_counter() - self.began - compiled
 
     def _share(self) -> float | None:
-        """Seconds of the next solve: half of what is left, so that others get theirs."""
+        """Seconds of the next solve: half of the rest, so that others get their share."""
         if self.limits.seconds is None:
             return None
         left = max(self.limits.seconds - self._elapsed(), 0.0)
         return left if left < 0.1 else left / 2
 
     def path(self) -> Path:
-        """What is known by now, after one solve or more."""
+        """The path so far, after at least one solve."""
         corners, open_ = [start for _, start in self.kept], self._open()
         proven = [self.proves and start not in open_ for start in corners]
         # At infinity the last step, the tree without a split, is proven.

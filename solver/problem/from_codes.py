@@ -176,5 +176,5 @@ def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     )
     if array.size and not whole:
         raise InputError(f"{name} must be whole numbers 0, 1, …; encode the table first")
-    # Small integers stay what they are: a copy of a large table is what takes the time.
+    # Small integers keep their type: copying a large table takes most of the time.
     return array if array.dtype.kind in "iu" and array.itemsize < 8 else array.astype(np.int64)

@@ -500,7 +500,7 @@ class Problem:
         )
 
     def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:
-        """What a node with these rows predicts, as a leaf."""
+        """The leaf of these rows."""
         counts = tuple(self.counts[rows].sum(axis=0).tolist())
         if self.values is None:
             prediction = max(range(len(counts)), key=counts.__getitem__)
@@ -539,7 +539,7 @@ def target_names(
 
 
 def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[Axis, ...]:
-    """The columns of numbers among the features, but for constant ones."""
+    """The columns of numbers among the features, without constant ones."""
     columns = ((test, rows[:, j]) for j, test in enumerate(tests) if isinstance(test, Scale))
     varied = ((scale, codes) for scale, codes in columns if np.any(codes != codes[0]))
     return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)

@@ -16,7 +16,7 @@ from solver.features.number_format import count
 from solver.objective.squared_error import check_targets
 
 MISSING, UNKNOWN = -1, -2
-"""What stands for no label, and for a label that is no class, see :func:`find_labels`."""
+"""The codes of a missing label and of an unknown one, see :func:`find_labels`."""
 
 
 def read_labels(

@@ -56,7 +56,7 @@ class Finder(ABC):
 
     @property
     def masks(self) -> Words:
-        """What is found, shape (dichotomies, words): for each the side without the first point."""
+        """Found sides without the first point, shape (dichotomies, words)."""
         return self.found.masks[: self.found.used[0]]
 
     @property
@@ -230,7 +230,7 @@ class Dichotomies(Finder):
         return outcome != FULL
 
     def _part_hyperplane(self) -> None:
-        """Begin to part the points on the hyperplane at hand, within it."""
+        """Begin to separate the points on the current hyperplane, within it."""
         self._on = np.flatnonzero(unpacked(self.walk.on, self.points))
         names = self.names[self._on]
         masks = self.flats.find(names)

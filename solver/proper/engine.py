@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Engine
+from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
@@ -89,12 +90,8 @@ class ProperEngine(Engine):
         memo: bool,
         realise: Callable[[Partition], Shape],
     ) -> None:
-        self.problem, self.cost_scale, self.shard, self.realise = (
-            problem,
-            cost_scale,
-            shard,
-            realise,
-        )
+        self.problem, self.cost_scale = problem, cost_scale
+        self.shard, self.realise = shard, realise
         counts = problem.counts
         self.unit = int(np.gcd.reduce(counts, axis=None)) or 1
         self.rows = rows_of(counts // self.unit)
@@ -154,7 +151,7 @@ class ProperEngine(Engine):
 
     def limit_splits(self, cost: int) -> None:
         """No tree of more splits costs as little as a tree that every search of the problem knows:
-        the number of splits at hand decides between equally good trees."""
+        the limit on splits decides between equally good trees."""
         self.splits = min(self.splits, max(1, cost // self.cost_scale.split))
 
     def use(self, cost: int, shape: Shape) -> None:
@@ -197,7 +194,6 @@ class ProperEngine(Engine):
         return RUNNING
 
     def grow(self, limit: int | None) -> bool:
-        """See :class:`solver.engine.driver.Engine`."""
         if self.finder is not None:
             return self.finder.grow(limit)
         room = max(len(self._masks), 1)
@@ -220,7 +216,7 @@ class ProperEngine(Engine):
         return True
 
     def propagate_bounds(self) -> None:
-        """Look at the least bound of what is left to do at the root."""
+        """Take the least bound of the rules left at the root."""
         if self.levels is None:
             return
         frame, bound = self.levels.frame[0], self.levels.bound[0]
@@ -267,18 +263,16 @@ class ProperEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
         total = self.rows.planes.nbytes + self._masks.nbytes
         if self.finder is not None:
             total += self.finder.bytes
         if self.levels is not None:
-            total += sum(array.nbytes for array in (*self.levels, *self.scratch))
-            total += sum(array.nbytes for array in (*self.memo.regions, *self.memo[1:]))
+            total += bytes_of(self.levels, self.scratch, self.memo.regions, self.memo[1:])
         return total
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the search counted."""
+        """The counts of the search."""
         counted: dict[str, Any] = {"rules": len(self._masks), "regions": 0}
         if self.levels is not None:
             progress = self.scratch.progress.tolist()
@@ -289,7 +283,6 @@ class ProperEngine(Engine):
         return counted
 
     def shape(self) -> Shape:
-        """The best tree."""
         if not self.found:
             assert self.given is not None
             return self.given[1]

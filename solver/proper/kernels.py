@@ -245,7 +245,7 @@ def _sweep(
 
 @inlined
 def _least(params: Params, frame: Ints) -> int:
-    """The smallest size of a leaf of a side of the rule at hand."""
+    """The smallest size of a leaf of a side of the current rule."""
     return params.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
 
 
@@ -307,7 +307,7 @@ def _sweep_any(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at:
 
 @inlined
 def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """What the sides of the rule at hand cost as leaves and as stumps."""
+    """The costs of the current rule's sides as leaves and as stumps."""
     frame = levels.frame[at]
     _sweep(params, rows, levels, scratch, at, frame[AT])
     depth = frame[DEPTH] - 1
@@ -350,7 +350,7 @@ def _descend(
     below[SPLITS], below[DEPTH], below[LIMIT] = splits, frame[DEPTH] - 1, limit
     below[ANSWER] = 2 * splits + side
     below[RELAXED] = frame[RELAXED] or not frame[EXACT]
-    # What a rule with leaves of any size may cost depends on the regions above it, too.
+    # The cost limit of a rule with leaves of any size also depends on the regions above.
     if params.memo and not below[RELAXED]:
         place = find(memo, region, below)
         scratch.progress[LOOKUPS] += 1
@@ -389,7 +389,7 @@ def find(memo: Memo, region: Words, frame: Ints) -> int:
 
 @inlined
 def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None:
-    """Keep what is known of a region, as long as there is room."""
+    """Remember the bounds of a region while there is room."""
     frame = levels.frame[at]
     place = find(memo, levels.region[at], frame)
     if place < 0:
@@ -403,7 +403,7 @@ def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None
 
 @inlined
 def _pass_up(params: Params, levels: Levels, memo: Memo, at: int) -> None:
-    """Tell the level above what the best tree of a region costs."""
+    """Pass the cost of a region's best tree to the level above."""
     frame = levels.frame[at]
     side, splits = frame[ANSWER] & 1, frame[ANSWER] >> 1
     known = frame[COST] <= frame[FLOOR]
@@ -416,7 +416,7 @@ def _pass_up(params: Params, levels: Levels, memo: Memo, at: int) -> None:
 
 @inlined
 def _take_share(params: Params, levels: Levels, at: int, above: int, below: int) -> None:
-    """Compare a way to share out the splits with the best one of the rule at hand."""
+    """Compare a division of the splits with the best one of the current rule."""
     frame = levels.frame[at]
     cost = params.split + levels.sub_cost[at, 0, above] + levels.sub_cost[at, 1, below]
     if cost >= frame[LEAST]:
@@ -433,7 +433,7 @@ def _take_share(params: Params, levels: Levels, at: int, above: int, below: int)
 
 @outlined
 def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """Bound the rules that are left by what the rule at hand costs."""
+    """Bound the remaining rules by the cost of the current rule."""
     frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
     chosen, least = frame[AT], frame[NEAR]
     weight = _weight(rows, inside[chosen])
@@ -448,7 +448,7 @@ def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at
 def _share_out(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
 ) -> bool:
-    """Go on with the rule at hand; False if the level below has to look for a tree first."""
+    """Continue with the current rule; False if the level below must find a tree first."""
     frame = levels.frame[at]
     splits, depth = frame[SPLITS], frame[DEPTH] - 1
     limit = frame[ALLOWED] + params.surplus
@@ -558,7 +558,7 @@ def load(
 
 @inlined
 def _share_again(rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """Count anew how many rows the rule at hand shares with the others that are left."""
+    """Count again how many rows the current rule shares with the remaining ones."""
     mask = levels.masks[at, levels.frame[at, AT]]
     planes, words = scratch.side.shape
     for i in range(levels.frame[at, LEFT]):

@@ -35,7 +35,7 @@ _ROUNDS = 2000
 """Steps after which the best normal so far is taken, on floats."""
 
 _DEPENDENT = 1e-26
-"""What a squared norm has shrunk to when nothing but rounding is left of it."""
+"""A squared norm below this share of its start is only rounding."""
 
 
 class Margin(NamedTuple):

@@ -275,7 +275,7 @@ def _way_up(cloud: Cloud, walk: Walk) -> int:
 
 @inlined
 def _next_set(walk: Walk) -> bool:
-    """Go on to the next set of points; False if there is none."""
+    """Advance to the next set of points; False if there is none."""
     n, d = len(walk.side), len(walk.chosen)
     i = d - 1
     while i >= 0 and walk.chosen[i] == n - d + i:

@@ -129,12 +129,8 @@ class PaperEngine(Engine):
         memo: bool,
         realise: Callable[[Partition], Shape],
     ) -> None:
-        self.cost_scale, self.shard, self.realise, self.thinning = (
-            cost_scale,
-            shard,
-            realise,
-            thinning,
-        )
+        self.cost_scale, self.shard = cost_scale, shard
+        self.realise, self.thinning = realise, thinning
         self.places = Places.of(problem, family)
         self.everything = (1 << len(self.places.rows)) - 1
         self.most = min(most, len(self.places.rows) - 1)
@@ -168,7 +164,7 @@ class PaperEngine(Engine):
         """Whether the best tree is the engine's own."""
         return self.given is None or self.upper_bound <= self.given
 
-    # -- what a leaf is --------------------------------------------------------------------------
+    # -- leaves ----------------------------------------------------------------------------------
 
     def _weigh(self, points: int) -> tuple[int, int]:
         """Cost and weight of some points as a leaf: f of Definition 4.12, and what N_min asks."""
@@ -282,7 +278,7 @@ class PaperEngine(Engine):
         return self._stumps[side]
 
     def _begin(self) -> None:
-        """With all rules at hand: those that alone make the best trees come first."""
+        """Once all rules are known: order them by their best stumps."""
         order = [(self._stumps[side], side) for side in self._kept]
         self.rules = [rule for _, side in sorted(order) for rule in self._kept[side]]
         self._kept, self._stumps = {}, {}
@@ -306,18 +302,17 @@ class PaperEngine(Engine):
                 for others in combinations(range(first + 1, rules), self.size - 1):
                     yield first, *others
 
-    # -- what is known ---------------------------------------------------------------------------
+    # -- bounds ----------------------------------------------------------------------------------
 
     @property
     def lower_bound(self) -> int:
-        """All trees that are left have at least as many splits as the combinations at hand."""
+        """All remaining trees have at least as many splits as the current combinations."""
         if self.size > self.most:
             return self.upper_bound
         return min(self.upper_bound, self.cost_scale.cost(self._unavoidable, self.size))
 
     @property
     def upper_bound(self) -> int:
-        """The cost of the best tree found."""
         return self._best.cost
 
     @property
@@ -353,7 +348,6 @@ class PaperEngine(Engine):
         return counted
 
     def grow(self, limit: int | None) -> bool:
-        """See :class:`solver.engine.driver.Engine`."""
         room = 2 * max(self._room, self.bytes)
         room = room if limit is None else min(room, limit)
         if room <= self.bytes:
@@ -362,7 +356,6 @@ class PaperEngine(Engine):
         return True
 
     def shape(self) -> Shape:
-        """The best tree."""
         if self._shape[0] != self.upper_bound:
             self._shape = self.upper_bound, self.realise(self.partition())
         return self._shape[1]

@@ -19,7 +19,7 @@ C = TypeVar("C")
 
 
 class Leaf(NamedTuple):
-    """DL(xs): the end of a path, and what has reached it."""
+    """DL(xs): the end of a path, and the data that reach it."""
 
     content: Any
 

@@ -12,7 +12,7 @@ from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 
 
 class Params(NamedTuple):
-    """What the search obeys.
+    """The parameters of the search.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Levels(NamedTuple):
         Positions of the rules that may still be at the root of a better tree; the first
         ``LEFT`` of them.
     shared : (room,)
-        Weight of the rows in both of a mask and the side at hand.
+        Weight of the rows in both a mask and the current side.
     region : (levels, words)
     frame : (levels, fields)
         See :data:`FIELDS`.
@@ -108,16 +108,16 @@ FIELDS = (
     "COST",  # of the best tree
     "BEST",  # position of its rule, −1 for a leaf
     "SIZE",  # its splits
-    "AT",  # position of the rule at hand, −1 if it is to be chosen
-    "ALLOWED",  # what a tree with the rule at hand may cost
-    "PHASE",  # what of the rule at hand is being found out
-    "LEAST",  # of the rule at hand
-    "FLOOR",  # no tree of the region costs less than what was left out
+    "AT",  # position of the current rule, −1 if it is to be chosen
+    "ALLOWED",  # the most that a tree with the current rule may cost
+    "PHASE",  # the step of evaluating the current rule
+    "LEAST",  # of the current rule
+    "FLOOR",  # no omitted tree of the region costs less
     "ANSWER",  # side and splits of the tree that the next level looks for
     "WEIGHT",
     "RELAXED",  # whether its leaves may be of any size
-    "EXACT",  # whether the rule at hand is being evaluated with leaves as large as they must be
-    "NEAR",  # the cost of the rule at hand with leaves of any size
+    "EXACT",  # whether the current rule is evaluated with leaves of the least size
+    "NEAR",  # the cost of the current rule with leaves of any size
 )
 (
     RULES, LEFT, SPLITS, DEPTH, LIMIT, COST, BEST, SIZE, AT, ALLOWED, PHASE, LEAST, FLOOR, ANSWER,
@@ -131,7 +131,7 @@ class Scratch(NamedTuple):
     Parameters
     ----------
     side : (planes, words)
-        The rows of the side at hand, by plane.
+        The rows of the current side, by plane.
     counts, other, whole, above, below : (planes,)
     mask : (words,)
     slots : (a power of two,)
@@ -155,7 +155,7 @@ class Scratch(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """Best trees of regions that were looked at, see section 4.7.2 of the paper.
+    """Best trees of known regions, see section 4.7.2 of the paper.
 
     Parameters
     ----------

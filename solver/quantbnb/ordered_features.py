@@ -30,7 +30,7 @@ class Columns:
 
     @classmethod
     def of(cls, problem: Problem) -> Columns:
-        """Put the binary features of a problem together; one of ordered features stays as it is."""
+        """Merge the binary features of a problem; ordered features stay as they are."""
         if problem.ordered:
             return cls(problem, range(len(problem.tests)))
         groups = list(_nested(problem))

@@ -6,7 +6,7 @@ for the meaning of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -85,20 +85,6 @@ class Certificate:
             "bound": self.bound,
             "rule": [RULES[rule] for rule in self.rule.tolist()],
         }
-
-    @classmethod
-    def from_columns(cls, columns: Mapping[str, Any], meta: Mapping[str, Any]) -> Certificate:
-        """The certificate of a table that :meth:`columns` gave."""
-        return cls(
-            lam=list(columns["lam"]),
-            level=np.asarray(columns["level"], np.int32),
-            feature=np.asarray(columns["feature"], np.int32),
-            code=np.asarray(columns["code"], np.int32),
-            bound=np.asarray(columns["bound"], np.int64),
-            rule=np.array([RULES.index(rule) for rule in columns["rule"]], np.int8),
-            depth=meta["depth"],
-            total_weight=meta["total_weight"],
-        )
 
     @classmethod
     def joined(cls, parts: Sequence[Certificate]) -> Certificate:

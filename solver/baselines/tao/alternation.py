@@ -23,7 +23,7 @@ class Pricing(Protocol):
 
 
 class Move(NamedTuple):
-    """What a node may become, and what its subtree then costs, leaves as they are."""
+    """A replacement of a node, and the cost of its subtree with unchanged leaves."""
 
     cost: Any
     splits: int
@@ -130,7 +130,7 @@ class Alternation:
         return changed
 
     def moves(self, i: int) -> Iterator[Move]:
-        """What a split may become: as it is, a leaf, a subtree of its own, or the best cut."""
+        """The replacements of a split: itself, a leaf, one of its subtrees, or the best cut."""
         rows, (left, right) = self.rows[i], self.children[i]
         splits = 1 + self.splits[left] + self.splits[right]
         price, total = self._cost_scale.cost, self._losses.total
@@ -289,7 +289,7 @@ class Alternation:
             self.splits[at] = 1 + self.splits[left] + self.splits[right]
 
     def _replace(self, i: int, by: int) -> None:
-        """Put a subtree in the place of a node above it."""
+        """Replace a node by a subtree below it."""
         self.feature[i], self.cut[i] = self.feature[by], self.cut[by]
         self.children[i] = self.children[by]
 

@@ -21,10 +21,10 @@ class Losses(Protocol):
         """Weight of every row."""
 
     def fit(self, rows: Rows) -> tuple[Any, Any]:
-        """The best prediction for some rows, and what it costs them together."""
+        """The best prediction for some rows, and its cost."""
 
     def costs(self, rows: Rows, prediction: Any) -> NDArray[Any]:
-        """What a prediction costs each of these rows."""
+        """The cost of a prediction for each of these rows."""
 
     def total(self, costs: NDArray[Any]) -> Any:
         """The sum of costs, as a number of Python."""

@@ -15,6 +15,7 @@ from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao.alternation import Alternation, Cut, Pricing
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
+from solver.engine.tree_constraints import keeps_limits
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import CostScale, objective
@@ -73,7 +74,7 @@ class Tao(Solver):
             return late or monitor.stop()
 
         shapes = [self._cart.grow(problem, Fraction(0), limits)]
-        if initial_tree is not None and _keeps(initial_tree, limits):
+        if initial_tree is not None and keeps_limits(initial_tree, limits):
             shapes.append(shape_of(initial_tree))
 
         def cost(tree: Tree) -> tuple[Fraction, int]:
@@ -134,10 +135,8 @@ def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alt
     losses: Losses
     cost_scale: Pricing
     if problem.values is None:
-        losses, cost_scale = (
-            Misclassified(problem.counts),
-            CostScale.plain(lam, problem.total_weight),
-        )
+        losses = Misclassified(problem.counts)
+        cost_scale = CostScale.plain(lam, problem.total_weight)
     else:
         weights = problem.counts[:, 0]
         targets, k = in_unit_range(problem.values, weights)
@@ -147,12 +146,3 @@ def _plant(problem: Problem, lam: Fraction, limits: Limits, shape: Shape) -> Alt
     tree = Alternation(problem.codes, problem.arities, losses, cost_scale, smallest)
     tree.set_shape(shape, lambda number: Cut(*problem.locate_cut(number)))
     return tree
-
-
-def _keeps(tree: Tree, limits: Limits) -> bool:
-    """Whether a tree keeps the limits that are honoured."""
-    smallest = limits.min_leaf_size or 0
-    sizes = [sum(node.counts) for node in tree.nodes if node.is_leaf]
-    return (limits.depth is None or tree.depth <= limits.depth) and (
-        tree.splits == 0 or all(size == 0 or size >= smallest for size in sizes)
-    )

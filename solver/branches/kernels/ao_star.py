@@ -143,7 +143,7 @@ def consult(
     feature: int,
     code: int,
 ) -> None:
-    """Let a child know what the memo knows of it."""
+    """Copy the memo's bounds of a child into the frame."""
     n, key = hash_child(table, params, stack, scratch, d, feature, code)
     value, last = table.values[feature] + code, len(memo.slots) - 1
     slot, collected = np.int64(key & np.uint64(last)), False
@@ -287,7 +287,7 @@ def push(
 
 @inlined
 def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
-    """Leave the top frame and tell the one below what was found."""
+    """Leave the top frame and pass its bounds to the one below."""
     d = memo.used[FRAMES] - 1
     settle(params, memo, stack, d)
     note(log, LEFT, memo.node_lower[stack.head[d, NODE], stack.head[d, BUDGET]])
@@ -304,7 +304,7 @@ def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch
 
 @inlined
 def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
-    """The split to go on with; −1 if the frame is done."""
+    """The next split; −1 if the frame is done."""
     node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
     high = memo.node_upper[node, budget]
     bound = min(stack.head[d, LIMIT], high)

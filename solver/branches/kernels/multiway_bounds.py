@@ -132,7 +132,7 @@ def bound_by(
 
 @outlined
 def same_partition(scratch: Scratch, codes_f: int, codes_g: int) -> bool:
-    """Whether two features part the branch alike."""
+    """Whether two features separate the rows of the branch alike."""
     for v in range(codes_f):
         filled = 0
         for u in range(codes_g):

@@ -166,7 +166,7 @@ def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
 
 @inlined
 def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) -> None:
-    """Mark the columns that part the branch as the first of the pair does."""
+    """Mark the columns that separate the rows of the branch as the pair's first one does."""
     work = scratch.work
     lanes_copy(work, SPARE, work, WEIGHT + BLOCK)
     lanes_add(work, SPARE, work, WEIGHT + 2 * BLOCK)

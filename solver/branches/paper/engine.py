@@ -15,13 +15,13 @@ from solver.branches.paper.state import (
     Pool,
     Scratch,
     bytes_at,
-    bytes_of,
     grown_sizes,
     new_pool,
     new_scratch,
     resize,
 )
 from solver.engine.driver import Engine
+from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
@@ -61,17 +61,14 @@ class PaperEngine(Engine):
 
     @property
     def lower_bound(self) -> int:
-        """The lower bound of the root."""
         return int(self.pool.node_lower[0, -1])
 
     @property
     def upper_bound(self) -> int:
-        """The cost of the best tree of the search itself."""
         return int(self.pool.node_upper[0, -1])
 
     @property
     def iterations(self) -> int:
-        """Iterations done."""
         return int(self.pool.used[ITERATIONS])
 
     @property
@@ -81,17 +78,14 @@ class PaperEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
         return bytes_of(self.layout, self.scratch, self.pool)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        """See :func:`solver.branches.paper.kernels.step`."""
         return kernels.step(
             self.layout, self.params, self.pool, self.scratch, iterations, target_cost
         )
 
     def grow(self, limit: int | None) -> bool:
-        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
         used = self.pool.used
         needed = {
             "node": int(used[NODES]) + 1,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.engine.growable_arrays import grown_length
+from solver.engine.growable_arrays import grown_length, resize_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
 
@@ -125,17 +125,10 @@ def bytes_at(pool: Pool, sizes: dict[str, int]) -> int:
 
 def resize(pool: Pool, sizes: dict[str, int]) -> Pool:
     """The pool with this much room; a larger memo is a new one, which is empty."""
-    for name, array in pool._asdict().items():
-        size = sizes.get(_group(name), 0)
-        if size > len(array):
-            array.resize((size, *array.shape[1:]), refcheck=False)
+    arrays = pool._asdict()
+    resize_arrays(arrays, {name: sizes.get(_group(name), 0) for name in arrays})
     slots = _slots(pool, sizes)
     return pool._replace(memo=np.full(slots, -1, np.int64)) if slots > len(pool.memo) else pool
-
-
-def bytes_of(*parts: Any) -> int:
-    """Memory of all arrays of these named tuples."""
-    return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
 
 
 def _group(name: str) -> str:

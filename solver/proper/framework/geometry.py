@@ -83,7 +83,7 @@ class Cloud:
         self._hyperplanes[flat] = found
 
     def _find_hyperplanes(self, flat: Points) -> Iterator[Hyperplane]:
-        # The flat is as its shadow on k coordinates that tell all its points apart.
+        # The flat is like its projection on k coordinates that keep its points distinct.
         columns = _pivots(self._differences(flat))
         inside = members(flat)
         shadows = {i: tuple(self.coordinates[i][c] for c in columns) for i in inside}

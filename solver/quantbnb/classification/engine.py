@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Engine
-from solver.engine.growable_arrays import check_search
+from solver.engine.growable_arrays import bytes_of, check_search
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
@@ -48,7 +48,7 @@ DEEPEST = 16
 
 _POINTS = 64
 _FILLED = 2**21  # ranks that are gathered in a slice
-_ROWS = 2**12  # that are looked at together
+_ROWS = 2**12  # handled together
 
 
 class QuantEngine(Engine):
@@ -97,7 +97,7 @@ class QuantEngine(Engine):
         self.params = Params(cost_scale.error * self.unit, cost_scale.split, max(unit_leaf, 1))
         totals = counts.sum(axis=0)
         leaf = cost_scale.error * int(totals.sum() - totals.max())
-        # More splits than these are of no use, or cost more than a leaf.
+        # More splits than these are useless, or cost more than a leaf.
         cuts = sum(self.arities) - len(self.arities)
         depth = min(constraints.depth, len(codes) - 1, cuts, leaf // cost_scale.split)
         if depth > DEEPEST:
@@ -186,7 +186,7 @@ class QuantEngine(Engine):
             self._divide(self.table, self.parts, self.levels, self.top)
 
     def propagate_bounds(self) -> None:
-        """Look at the least bound of what is left to do at the root."""
+        """Take the least bound of the intervals left at the root."""
         frame, bound = self.levels.frame[0], self.upper_bound
         if not self._ended:
             if frame[PHASE] in (START, OPENING):
@@ -219,7 +219,6 @@ class QuantEngine(Engine):
 
     @property
     def upper_bound(self) -> int:
-        """Cost of the best tree so far."""
         return int(self.levels.frame[self._best_level, LIMIT])
 
     @property
@@ -234,8 +233,7 @@ class QuantEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        own = sum(array.nbytes for array in self.levels)
+        own = bytes_of(self.levels)
         return own if self.table is None else own + self._table_bytes
 
     @property
@@ -249,7 +247,6 @@ class QuantEngine(Engine):
         return sorted_table.table_bytes(self.arities, self.sizes) + parts + scratch + columns
 
     def grow(self, limit: int | None) -> bool:
-        """Make room for at least one more iteration; False if that would exceed ``limit`` bytes."""
         if self.table is None:
             points = _POINTS if self.levels.code.size == 1 else 0
             if limit is not None:
@@ -279,7 +276,7 @@ class QuantEngine(Engine):
         self._columns = np.ascontiguousarray(self.codes[self.rows].T, kind)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that the search needs to go on; what is made of the rows it makes again."""
+        """All that the search needs to continue, without arrays that follow from the rows."""
         return {
             **self.levels._asdict(),
             "top": self.top,
@@ -289,7 +286,7 @@ class QuantEngine(Engine):
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         check_search(state, set(self.state()), self.digest, self.params)
         code = state["code"]
         points = code.shape[1] if code.ndim == 2 else 0
@@ -305,7 +302,6 @@ class QuantEngine(Engine):
             raise InputError("the state is that of a search with another limit on depth")
 
     def shape(self) -> Shape:
-        """The best tree so far."""
         return self._read(self.levels.tree[self._best_level], 0, np.arange(len(self.codes)))[0]
 
     def _read(self, nodes: Ints, at: int, rows: Ints) -> tuple[Shape, int]:

@@ -153,7 +153,7 @@ def _choose(
         return -1
     low, high = max(low, params.min_leaf), min(high, s.below[1] - params.min_leaf)
     if low > high:
-        # None is allowed, but what they cost counts for parts of more rows, where one may be.
+        # None is allowed, but their cost bounds parts of more rows, where one may be.
         _pass(s, feature, max(s.frame[BOUND], params.split + s.least[a, 0] + s.least[b, 1]))
         return -1
     first = code_holding(table, part, feature, low) + 1
@@ -252,7 +252,7 @@ def _keep_tree(s: Level, feature: int, code: int) -> None:
 
 @inlined
 def _begin(table: Table, params: Params, s: Level) -> None:
-    """Both outermost thresholds, which cost what a tree of less depth does, and all intervals."""
+    """Both outermost thresholds, which cost as much as a tree of less depth, and all intervals."""
     p = table.sizes[0]
     shallow = s.least[0, 1]
     s.cost[0] = s.cost[1] = shallow
@@ -380,7 +380,7 @@ def _descend(table: Table, params: Params, s: Level) -> bool:
 
 @inlined
 def _hand_down(table: Table, s: Level, child: Level) -> None:
-    """What is known of the next part, before its search."""
+    """Bound the next part before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
     child.frame[PHASE] = START
     child.frame[LIMIT] = s.frame[CAP]
@@ -399,7 +399,7 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
 
 @inlined
 def _ascend(table: Table, params: Params, s: Level, child: Level) -> None:
-    """What the search of a part has found."""
+    """Take the result of the search of a part."""
     at, side = s.frame[AT], s.frame[SIDE]
     s.paid[at, side] = max(s.paid[at, side], child.frame[LIMIT])
     relaxed = child.frame[LEAF]

@@ -80,7 +80,7 @@ class Sweep(NamedTuple):
 
 
 class Params(NamedTuple):
-    """What the search minimises: ``error · errors + split · splits``.
+    """The search minimises ``error · errors + split · splits``.
 
     ``min_leaf`` is the least weight of a leaf, at least 1. A tree is *allowed* if all its leaves
     have it, or if it has no split.
@@ -112,7 +112,7 @@ class Levels(NamedTuple):
     ends: Ints  # (levels, intervals, 2) points
     heap: Ints  # (levels, intervals) by bound
     lower: Ints  # (levels, features) bounds by the feature of the first split: before, and result
-    passed: Ints  # (levels, features) least bound of what has been discarded or evaluated
+    passed: Ints  # (levels, features) least bound of discarded or evaluated intervals
     tries: Ints  # (levels, 2, 2) first splits to begin with
     frame: Ints  # (levels, FIELDS)
     tree: Ints  # (levels, nodes, 2) best tree: feature and code of node i, over 2i + 1 and 2i + 2
@@ -167,7 +167,7 @@ def part_sizes(sizes: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def new_parts(sizes: Sequence[int], number: int) -> Part:
-    """So many empty sets of rows, as one: the number is the first axis of all arrays."""
+    """Empty sets of rows; their number is the first axis of all arrays."""
     rows, planes, *others = ((number, *shape) for shape in part_sizes(sizes))
     ints = [np.zeros(shape, np.int64) for shape in others]
     return Part(np.zeros(rows, np.uint64), np.zeros(planes, np.uint64), *ints)

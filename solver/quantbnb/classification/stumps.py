@@ -209,7 +209,7 @@ def _seek(
     It returns a weight: no stump by the feature classifies more correctly.
     """
     blocks = table.sizes[1] // BLOCK
-    # What a block's end is known to give need not be looked for inside.
+    # A gain that a block's end already gives need not be searched inside.
     best = scratch.best[side]
     if params.min_leaf <= 1 and scratch.out[side] > best:
         best = scratch.out[side]
@@ -305,7 +305,7 @@ def evaluate(
         weights = (weights[0] + a, weights[1] + b)
         most = (max(most[0], a), max(most[1], b))
     for side in range(2):
-        # A stump is of interest if it gets fewer errors than this, and if it is better than a leaf.
+        # A useful stump has fewer errors than this, and is better than a leaf.
         errors = (caps[side] - params.split + params.error - 1) // params.error
         gain = params.split // params.error
         scratch.best[side] = max(weights[side] - errors, most[side] + gain)

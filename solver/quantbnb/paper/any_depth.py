@@ -190,7 +190,7 @@ class PaperSearch(ShallowSearch):
         return best
 
     def _reachable(self, side: Side) -> float:
-        """What the best tree on fewer rows than a side's costs at most.
+        """An upper bound on the best tree of fewer rows than a side's.
 
         Unless its leaves may get too small there.
         """
@@ -199,7 +199,7 @@ class PaperSearch(ShallowSearch):
     def _side(
         self, order: Ints, boxes: Boxes, most: float, bounding: bool
     ) -> Generator[None, None, Side]:
-        """What is known of one child of the root on its rows; boxes above ``most`` are left out."""
+        """The :class:`Side` of one child of the root on its rows, without boxes above ``most``."""
         relaxed, alone = kernels.leaf_costs(self.table, self.params, self.scratch, order[0])
         best = Found(alone, -1)
         parts, lefts, rights = [], [], []

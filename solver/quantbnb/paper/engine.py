@@ -100,7 +100,7 @@ class PaperEngine(Engine):
         return self.params.error * tree.loss + self.params.split * tree.splits
 
     def _report(self, found: Found, bound: float) -> None:
-        """Take what the search has found out."""
+        """Take the results of the search."""
         if found.shape is not None:
             tree = self._priced(found.shape)
             self._best = min(self._best, tree, key=self._cost)
@@ -143,11 +143,10 @@ class PaperEngine(Engine):
         return self.search.fixed_bytes + self.search.most_held
 
     def shape(self) -> Shape:
-        """The best tree."""
         return self._best.shape
 
     def step(self, iterations: int, target_cost: float) -> int:
-        """Go on for some iterations; see :meth:`solver.engine.driver.Engine.step`."""
+        """Do some iterations; see :meth:`solver.engine.driver.Engine.step`."""
         if self._ended or self.upper_bound <= target_cost:
             return PROVEN
         self.search.refresh(iterations)

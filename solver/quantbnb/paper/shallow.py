@@ -32,7 +32,7 @@ _SLICE_EFFORT = 2**21  # rows looked at: about 20 ms
 
 
 class Found(NamedTuple):
-    """The best tree known, and what it costs; no shape: nothing better than that cost."""
+    """The best tree known, and its cost; no shape: nothing better than that cost."""
 
     cost: float
     shape: Shape | None
@@ -169,7 +169,7 @@ class ShallowSearch:
             yield
 
     def _better(self, boxes: Boxes, answers: Answers, best: Found) -> Found:
-        """The best tree after some boxes were looked at; the first at a tie."""
+        """The best tree of the boxes seen so far; the first in a tie."""
         at = int(np.argmin(answers.value))
         if answers.value[at] >= best.cost:
             return best
@@ -190,7 +190,7 @@ class ShallowSearch:
                     continue
                 answers = yield from self._evaluate(order, chunk, True)
                 best = self._better(chunk, answers, best)
-                # What is left of a small box has been looked at as a whole.
+                # A remaining small box has been evaluated as a whole.
                 large = chunk.high - chunk.low > self.params.pieces
                 kept = narrowed(chunk, answers, self.params.pieces, best.cost, large)[0]
                 yield from self._rest(kept.nbytes)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.engine.driver import Engine
-from solver.engine.growable_arrays import ROOM
+from solver.engine.growable_arrays import ROOM, bytes_of, check_search
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
@@ -127,7 +127,7 @@ class SquaresEngine(Engine):
                 )
             slack = min(slack, spare / max(most, 1.0))
         self.params = Params(price + slack, float(max(min_leaf, 1)), width - 3, features)
-        # More splits than these are of no use, or cost more than a leaf.
+        # More splits than these are useless, or cost more than a leaf.
         leaf = leaf_of(self.sums)
         most_splits = rows - 1 if self.params.split <= 0.0 else leaf / self.params.split
         self.depth = depth = int(min(depth, rows - 1, most_splits)) if features and leaf > 0 else 0
@@ -160,7 +160,7 @@ class SquaresEngine(Engine):
         ) + ensure_compiled(kernels.rebuild, parts, self._scratch, self.levels)
 
     def step(self, iterations: int, target_cost: float) -> int:
-        """Go on for some steps; see :class:`solver.engine.driver.Engine`."""
+        """Do some steps; see :class:`solver.engine.driver.Engine`."""
         if self.ended:
             return PROVEN
         if self.parts is None:
@@ -201,7 +201,7 @@ class SquaresEngine(Engine):
         return True
 
     def _fill(self, parts: Parts, g: int) -> None:
-        """Sort the rows by a feature; the best split of all is what the search begins with."""
+        """Sort the rows by a feature; the search starts from the best split of all."""
         column, last = self.codes[:, g], np.ones(len(self.codes), np.int64)
         order = np.argsort(column, kind="stable")
         last[:-1] = column[order][1:] != column[order][:-1]
@@ -215,12 +215,11 @@ class SquaresEngine(Engine):
 
     @property
     def upper_bound(self) -> float:
-        """Cost of the best tree."""
         return math.ldexp(float(self.levels.price[0, COST]), self.unit)
 
     @property
     def lower_bound(self) -> float:
-        """No tree costs less, but for the tolerance."""
+        """No tree costs less, up to the tolerance."""
         frame, price, bound = self.levels.frame[0], self.levels.price[0], self.upper_bound
         if self.ended:
             return bound
@@ -250,8 +249,7 @@ class SquaresEngine(Engine):
 
     @property
     def bytes(self) -> int:
-        """Memory of all arrays."""
-        own = self.sums.nbytes + sum(array.nbytes for array in self.levels)
+        own = self.sums.nbytes + bytes_of(self.levels)
         return own if self.parts is None else own + self._part_bytes
 
     @property
@@ -273,8 +271,7 @@ class SquaresEngine(Engine):
             self.parts = new_parts(len(self.levels.code), features, rows, outputs)
             self._scratch = new_scratch(rows, outputs)._replace(done=self._done)
             return True
-        more = sum(array.nbytes for array in self.levels)
-        if limit is not None and self.bytes + more > limit:
+        if limit is not None and self.bytes + bytes_of(self.levels) > limit:
             return False
         self.levels = grown(self.levels)
         return True
@@ -305,7 +302,7 @@ class SquaresEngine(Engine):
         return int(self.first_cut[feature]) + code, halves
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """Everything that the search needs to go on; views, as far as they are in use."""
+        """The used parts of all arrays that the search needs to continue, as views."""
         points = int(self.levels.frame[:, POINTS].max())
         intervals = int(self.levels.frame[:, INTERVALS].max())
         used = {"code": points, "place": points, "below": points, "relax": points}
@@ -326,14 +323,9 @@ class SquaresEngine(Engine):
         }
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         names = {*self.levels._fields, "done", "ended", ROOM, "params", "problem"}
-        if set(state) != names or str(state["problem"]) != self.digest:
-            raise InputError("the state is that of another problem or of another solver")
-        if state["params"].tolist() != np.array([*self.params, self.depth]).tolist():
-            raise InputError(
-                "the state is that of a search with other weights or another λ, options or limits"
-            )
+        check_search(state, names, self.digest, (*self.params, self.depth))
         try:
             points = int(state[ROOM][0])
             self.levels = new_levels(len(self.levels.code), self.params.features, points)

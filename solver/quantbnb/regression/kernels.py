@@ -147,7 +147,7 @@ def _cut_near(parts: Parts, level: int, feature: int, place: int, low: int, high
 def _new_point(
     parts: Parts, params: Params, s: Levels, level: int, feature: int, place: int, a: int, b: int
 ) -> int:
-    """A cut between two points; what is known of these bounds its halves."""
+    """A cut between two points, whose bounds also bound its halves."""
     at = s.frame[POINTS]
     s.frame[POINTS] = at + 1
     s.place[at] = place
@@ -359,7 +359,7 @@ def _descend(params: Params, s: Levels) -> bool:
 
 @outlined
 def _hand_down(params: Params, s: Levels, child: Levels) -> None:
-    """What is known of the next half, before its search."""
+    """Bound the next half before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
     child.frame[PHASE] = START
     child.frame[DEPTH] = s.frame[DEPTH] - 1
@@ -375,7 +375,7 @@ def _hand_down(params: Params, s: Levels, child: Levels) -> None:
 
 @outlined
 def _ascend(params: Params, s: Levels, child: Levels) -> None:
-    """What the search of a half has found."""
+    """Take the result of the search of a half."""
     at, side = s.frame[AT], s.frame[SIDE]
     for g in range(params.features):
         s.each[at, side, g] = max(s.each[at, side, g], child.lower[g])
@@ -389,7 +389,7 @@ def _ascend(params: Params, s: Levels, child: Levels) -> None:
 
 @outlined
 def _finish_point(params: Params, s: Levels) -> None:
-    """Take note of the cut whose halves are done, and part its interval there."""
+    """Record the cut whose halves are done, and divide its interval there."""
     at, feature, a, b = s.frame[AT], s.frame[FEATURE], s.frame[A], s.frame[B]
     bound = params.split + s.low[at, 0] + s.low[at, 1]
     s.passed[feature] = min(s.passed[feature], bound)
@@ -502,7 +502,7 @@ step = kernel(_step)
 
 
 def _rebuild(parts: Parts, scratch: Scratch, levels: Levels) -> None:
-    """Make the parts of all levels in use anew: they follow from the cuts above them."""
+    """Make the parts of all used levels again, from the cuts above them."""
     for level in range(scratch.done[TOP]):
         s = _view(levels, level)
         code = s.code[s.frame[AT]]

@@ -117,7 +117,7 @@ def mark(
 
 @outlined
 def _sum_sides(parts: Parts, params: Params, scratch: Scratch, level: int, rows: int) -> None:
-    """Sums of both sides of the marked cuts, and what they cost as leaves."""
+    """Sums of both sides of the marked cuts, and their costs as leaves."""
     totals, squares, total = scratch.totals, scratch.squares, parts.total[level]
     outputs = params.outputs
     width = outputs + 1
@@ -180,7 +180,7 @@ def evaluate(
             scratch.least[1, side, k] = relax[scratch.point[k], side] if k < lanes else params.least
     first = _most_promising(params, scratch, lanes, each)
     for turn in range(params.features):
-        # The one first of which least is known lowers the costs that others have to beat.
+        # The feature of least bound comes first: it lowers the costs that others must beat.
         g = first if turn == 0 else turn - 1 if turn <= first else turn
         wanted = False
         for k in range(lanes):

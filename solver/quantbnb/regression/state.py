@@ -27,7 +27,7 @@ LIMIT, CAP, BOUND, LEAF, COST, LOWER, RELAX, LEFT_COST, RIGHT_COST, PRICES = ran
 
 
 class Params(NamedTuple):
-    """What the search obeys.
+    """The parameters of the search.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Levels(NamedTuple):
     ends: Ints  # (levels, intervals, 2): points
     heap: Ints  # (levels, intervals): by bound
     lower: Floats  # (levels, features): bounds of the part by the feature of its first split
-    passed: Floats  # (levels, features): least bound of what was evaluated or discarded
+    passed: Floats  # (levels, features): least bound of evaluated or discarded intervals
     tries: Ints  # (levels, 2, 2): feature and code of first splits to begin with
     frame: Ints  # (levels, FIELDS)
     price: Floats  # (levels, PRICES)
@@ -99,7 +99,7 @@ class Levels(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a batch of cuts needs for a while, and the counters of the search."""
+    """Scratch space of a batch of cuts, and the counters of the search."""
 
     bits: NDArray[np.uint8]  # (rows,): bit k: the row is on the left of cut k
     moved: NDArray[np.int32]  # (rows,): number of a row in the half, −1: in the other one

@@ -103,7 +103,7 @@ def _scaled(y: Floats, w: Floats, k: int, summed: float) -> Targets:
 
 
 def _weighted_squares(whole: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """w·|Y|² as multiples of a grid on which they add exactly, and what is left."""
+    """w·|Y|² as multiples of a grid on which they add exactly, and the rests."""
     parts = []
     for column in whole.T:
         square, error = _product(column, column)

@@ -17,7 +17,7 @@ Chain: TypeAlias = tuple[int, int]
 """The matrices from the first number up to, but without, the second one."""
 
 Product: TypeAlias = tuple[int, int, int]
-"""What a product costs, and its numbers of rows and columns."""
+"""The cost of a product, and its numbers of rows and columns."""
 
 
 def splits_mcmp(chain: Chain) -> Iterator[Split[Chain]]:

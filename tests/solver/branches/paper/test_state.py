@@ -3,7 +3,8 @@
 import numpy as np
 
 from solver.branches.paper.memo import rehash
-from solver.branches.paper.state import NODES, bytes_at, bytes_of, grown_sizes, new_pool, resize
+from solver.branches.paper.state import NODES, bytes_at, grown_sizes, new_pool, resize
+from solver.engine.growable_arrays import bytes_of
 
 
 def test_growing_keeps_the_content_and_makes_the_room():
