@@ -1,4 +1,4 @@
-"""What the base class checks before a solver works."""
+"""The checks of the base class before a solver works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits: what they take and what they refuse."""
+"""Limits: valid and refused values."""
 
 from __future__ import annotations
 

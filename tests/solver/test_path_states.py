@@ -1,4 +1,4 @@
-"""A λ-path that is interrupted anywhere and goes on elsewhere is the one that never was."""
+"""A λ-path that is interrupted anywhere and resumed equals one without interruption."""
 
 from __future__ import annotations
 

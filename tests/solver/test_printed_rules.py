@@ -1,4 +1,4 @@
-"""What is printed of a tree, read back as text, parts rows as the tree does."""
+"""The printed rules of a tree, read back as text, separate rows as the tree does."""
 
 from __future__ import annotations
 

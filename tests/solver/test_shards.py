@@ -1,4 +1,4 @@
-"""Merging the answers of the parts of a solve."""
+"""Merging the solutions of the shards of a solve."""
 
 from __future__ import annotations
 

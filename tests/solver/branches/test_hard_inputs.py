@@ -1,4 +1,4 @@
-"""Inputs at the edges of what the full search's arrays and numbers hold."""
+"""Inputs at the limits of the full search's arrays and numbers."""
 
 import itertools
 from fractions import Fraction

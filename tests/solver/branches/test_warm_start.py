@@ -1,4 +1,4 @@
-"""One search after the other at different λ: what is carried over is true and changes no answer."""
+"""Searches at one λ after another: carried bounds are valid and change no answer."""
 
 import os
 from fractions import Fraction

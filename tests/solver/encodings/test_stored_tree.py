@@ -1,4 +1,4 @@
-"""A tree that was stored predicts on raw rows as they come."""
+"""A stored tree predicts on raw rows."""
 
 from __future__ import annotations
 

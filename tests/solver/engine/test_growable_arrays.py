@@ -1,10 +1,22 @@
-"""Arrays that grow, and states that are checked before they are taken."""
+"""Growing arrays, and checks of states before they are loaded."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from solver import InputError
-from solver.engine.growable_arrays import ROOM, check_search, grown_length, lengths_of, load_arrays
+from solver.engine.growable_arrays import (
+    ROOM,
+    bytes_added,
+    bytes_of,
+    check_search,
+    grown_length,
+    grown_lengths,
+    lengths_of,
+    load_arrays,
+    resize_arrays,
+)
 
 
 def test_arrays_double_until_a_step_would_be_too_large() -> None:
@@ -49,3 +61,15 @@ def test_the_state_of_another_search_is_refused() -> None:
         check_search(state, {*names, "more"}, "digest", (1, 2))
     with pytest.raises(InputError, match="other weights or another λ, options or limits"):
         check_search(state, names, "digest", (1, 3))
+
+
+def test_arrays_of_a_group_grow_together() -> None:
+    arrays: dict[str, Any] = {"a_x": np.arange(4), "a_y": np.zeros((4, 2)), "b": np.ones(3)}
+    lengths = grown_lengths(arrays, {"a": 5, "b": 2}, lambda name: name[0])
+    assert lengths == {"a_x": 8, "a_y": 8, "b": 3}
+    before = bytes_of(arrays.values())
+    more = bytes_added(arrays, lengths)
+    resize_arrays(arrays, lengths)
+    assert bytes_of(arrays.values()) == before + more
+    assert [len(array) for array in arrays.values()] == [8, 8, 3]
+    assert arrays["a_x"][:4].tolist() == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""What no file can hold is refused when a table is read."""
+"""Text that no file can hold is refused when a table is read."""
 
 from __future__ import annotations
 

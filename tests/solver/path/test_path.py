@@ -1,4 +1,4 @@
-"""The λ-path against the envelope of all trees, and what it says when it was not finished."""
+"""The λ-path against the envelope of all trees, also when it was not finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All ways in which hyperplanes part points, against every subset asked one by one."""
+"""All dichotomies of points by hyperplanes, against asking every subset."""
 
 from __future__ import annotations
 

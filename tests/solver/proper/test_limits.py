@@ -1,4 +1,4 @@
-"""What "optimal" says under limits: optimal of exactly the trees that were asked for."""
+""" "Optimal" under limits: the best of exactly the trees within the limits."""
 
 from __future__ import annotations
 

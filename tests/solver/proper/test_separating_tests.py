@@ -1,4 +1,4 @@
-"""Tests that part rows as they are to be parted."""
+"""Tests that separate rows as a partition demands."""
 
 from __future__ import annotations
 

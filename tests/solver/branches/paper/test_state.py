@@ -1,4 +1,4 @@
-"""Growing the pool keeps what is in it."""
+"""Growing the pool keeps its contents."""
 
 import numpy as np
 

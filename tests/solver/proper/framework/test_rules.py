@@ -1,4 +1,4 @@
-"""Rules from points: as many as the paper says, and all that any region needs."""
+"""Rules from points: their number in the paper, and all that any region needs."""
 
 from collections import Counter
 from math import comb

@@ -1,4 +1,4 @@
-"""What a tree of cuts costs, and splits that part nothing."""
+"""The cost of a tree of cuts, and splits that separate no rows."""
 
 from __future__ import annotations
 

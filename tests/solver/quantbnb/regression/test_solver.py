@@ -1,4 +1,4 @@
-"""Regression by the solver ``quantbnb``: objectives, λ-paths, limits, and going on from a state."""
+"""Regression by the solver ``quantbnb``: objectives, λ-paths, limits, and states."""
 
 from __future__ import annotations
 
