@@ -66,14 +66,9 @@ def certify(
 ) -> Certificate:
     """Prove the optimum at one λ or several, and write the proof.
 
-    Parameters
-    ----------
-    claims : sequence of (λ, errors, splits)
-        Those of an optimal tree at each λ, as proven by a search.
-    limits : Limits
-        The limit on depth is part of the claims; that of bytes holds for each proof.
-    settings : mapping
-        The options of :class:`solver.branches.Branches`.
+    ``claims`` are (λ, errors, splits) of an optimal tree, as a search has proven. The limit on
+    depth is part of the claims; that of bytes holds for each proof. ``settings`` are the options of
+    :class:`solver.branches.Branches`.
 
     Raises
     ------

@@ -21,15 +21,17 @@ _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in stat
 OPTIONS: Mapping[str, Option] = {
     "slack": Option(
         4.0,
-        "λ by which the split followed may become worse than the second best; a number ≥ 0",
+        "how many λ the followed split may become worse than the second best; a number ≥ 0",
         kind=(int, float),
         minimum=0,
     ),
     "memo": Option(
-        "rows", "what makes two branches one: equal rows, or equal literals", ("rows", "literals")
+        "rows",
+        "which branches are the same: those of equal rows, or of equal literals",
+        ("rows", "literals"),
     ),
     "pairs": Option(True, "bound children by counts of pairs of features", _YES_NO),
-    "support": Option(True, "drop splits that cannot pay, here and below", _YES_NO),
+    "support": Option(True, "drop splits that cannot pay here or below", _YES_NO),
     "class_counts": Option(True, "a tree of s splits predicts few classes", _YES_NO),
     "similar_support": Option(True, "move bounds between branches that share most rows", _YES_NO),
     "child_order": Option(
@@ -38,11 +40,13 @@ OPTIONS: Mapping[str, Option] = {
         "weight classified correctly",
         _CHILD_ORDERS,
     ),
-    "duplicates": Option(True, "of features that part a branch alike, keep one", _YES_NO),
-    "equivalent_points": Option(
-        True, "count errors on rows that no live feature tells apart", _YES_NO
+    "duplicates": Option(
+        True, "of features that separate a branch's rows alike, keep one", _YES_NO
     ),
-    "incumbent": Option(True, "first descend along the trees that cost least", _YES_NO),
+    "equivalent_points": Option(
+        True, "count errors on rows that no live feature distinguishes", _YES_NO
+    ),
+    "incumbent": Option(True, "first descend along the cheapest trees", _YES_NO),
 }
 
 

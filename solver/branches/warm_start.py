@@ -27,16 +27,9 @@ BYTES_A_NODE = 32
 class Record(NamedTuple):
     """The bounds of all nodes at one λ, and their trees as errors and splits.
 
-    Parameters
-    ----------
-    price : Fraction
-        Price of a split, in units of weight in error.
-    lower : (nodes,)
-        Lower bounds, in these units.
-    errors, splits : (nodes,)
-        Of the best tree known; ``errors`` is INFINITE if there is none.
-    best : (nodes,)
-        Its first split.
+    ``price`` is that of a split in units of weight in error, ``lower`` are lower bounds in these
+    units. ``errors`` and ``splits`` are those of the best tree known, INFINITE errors without one;
+    ``best`` is its first split.
     """
 
     price: Fraction

@@ -88,7 +88,7 @@ ENCODINGS: dict[str, Encoding] = {
         ),
         Encoding(
             "mdlp",
-            "numbers cut where it tells classes apart (Fayyad and Irani); categories as in onehot",
+            "numbers cut where it separates classes (Fayyad and Irani); categories as in onehot",
             "binary",
             indicators,
             mdlp_cuts,

@@ -21,18 +21,10 @@ from solver.features.ordered_values import Scale
 class Distribution:
     """The distribution of the training rows over the distinct numbers of a column.
 
-    Parameters
-    ----------
-    values : array of float64, shape (m,)
-        Distinct numbers, ascending.
-    rows, target, weights : arrays, shape (n,)
-        For every row with a number: its position in ``values``, its class, its whole weight.
-    n_classes : int
-    has_missing : bool
-        Whether other training rows lack the number.
-    weight_scale : Fraction
-        Factor that made the given weights whole. A given weight of w counts as w rows, even if w
-        is not whole.
+    ``values``, (m,), are the distinct numbers, ascending. For every row with a number, ``rows`` is
+    its position in ``values``, ``target`` its class and ``weights`` its whole weight.
+    ``has_missing``: other training rows lack the number. ``weight_scale`` made the given weights
+    whole: a given weight of w counts as w rows, even if w is not whole.
     """
 
     values: NDArray[np.float64]

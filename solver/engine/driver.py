@@ -99,15 +99,9 @@ class Engine(ABC):
 class Greedy(NamedTuple):
     """Grows a quick first tree.
 
-    Parameters
-    ----------
-    compile : callable
-        Compiles the kernels once; returns the seconds it took.
-    grow : callable
-        Returns a tree within the constraints, given the problem, the cost scale, the constraints
-        and a function that says when time is up.
-    at_once : bool
-        Whether to grow it before the search where splits are free and it may suffice.
+    ``compile`` compiles the kernels once and returns the seconds it took. ``grow`` returns a tree
+    within the constraints; its last argument says when time is up. With ``at_once`` it runs before
+    the search where splits are free and its tree may suffice.
     """
 
     compile: Callable[[], float]
@@ -127,19 +121,8 @@ class Offer(NamedTuple):
 class Search:
     """One search, from its first array to its solution.
 
-    Parameters
-    ----------
-    problem : Problem
-    lam : Fraction
-    limits : Limits
-    make_engine : callable
-        Makes the engine from the problem, the cost scale and the constraints.
-    greedy : Greedy
-
-    Raises
-    ------
-    InputError
-        If λ and the weights do not fit into 64-bit costs.
+    ``make_engine`` makes the engine from the problem, the cost scale and the constraints.
+    InputError if λ and the weights do not fit into 64-bit costs.
     """
 
     def __init__(

@@ -56,13 +56,7 @@ def in_unit_range(
 
 
 class Moments:
-    """Exact sums of the targets of any rows.
-
-    Parameters
-    ----------
-    values : array of float64, shape (rows, outputs)
-    weights : array of int64, shape (rows,)
-    """
+    """Exact sums of the targets of any rows; ``values`` are float64 of shape (rows, outputs)."""
 
     def __init__(self, values: NDArray[np.float64], weights: NDArray[np.int64]) -> None:
         mantissas, exponents = np.frexp(values)

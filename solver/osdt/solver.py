@@ -58,37 +58,37 @@ class Osdt(Solver):
         resumes=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
-        "policy": Option("curiosity", "which tree of the queue is split next", POLICIES),
-        "warm_start": Option(
-            "none", "cart: begin with CART's tree as the best one known", ("none", "cart")
-        ),
+        "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
+        "warm_start": Option("none", "cart: start from CART's tree as incumbent", ("none", "cart")),
         "hierarchical": Option(
-            True, "prune by lower bounds at all (Theorem 1); without it all trees are seen", _YES_NO
+            True, "prune by lower bounds (Theorem 1); without it all trees are searched", _YES_NO
         ),
-        "lookahead": Option(True, "a leaf to be split costs a split (Lemma 2)", _YES_NO),
-        "support": Option(True, "leaves of few errors stay (Theorem 3)", _YES_NO),
+        "lookahead": Option(True, "a leaf to be split costs at least a split (Lemma 2)", _YES_NO),
+        "support": Option(True, "never split leaves of few errors (Theorem 3)", _YES_NO),
         "incremental_accuracy": Option(
-            True, "after a split that gains too little another follows (Theorem 4)", _YES_NO
+            True, "a split that gains too little needs another below it (Theorem 4)", _YES_NO
         ),
-        "accuracy": Option(True, "leaves that are rarely right are not made (Theorem 5)", _YES_NO),
+        "accuracy": Option(
+            True, "make no leaf that classifies too little correctly (Theorem 5)", _YES_NO
+        ),
         "permutation": Option(
-            True, "a tree is seen once, whatever the order of its leaves (Corollary 6)", _YES_NO
+            True, "search a tree once, whatever the order of its leaves (Corollary 6)", _YES_NO
         ),
         "similar_support": Option(
             False,
-            "move bounds between features that part a leaf's rows alike (Theorem 7)",
+            "move bounds between features that separate a leaf's rows almost alike (Theorem 7)",
             _YES_NO,
         ),
         "equivalent_points": Option(
-            True, "count errors on rows that no feature tells apart (Theorem 9)", _YES_NO
+            True, "count errors on rows that no feature distinguishes (Theorem 9)", _YES_NO
         ),
         "dominance": Option(
             True,
-            "of trees of equal leaves to be split keep the best: extends permutation (ours)",
+            "of trees with the same leaves to be split keep the best: extends permutation (ours)",
             _YES_NO,
         ),
         "two_steps": Option(
-            True, "what a leaf costs that was split elsewhere is a bound here (ours)", _YES_NO
+            True, "the cost of a leaf that was split elsewhere is a bound here (ours)", _YES_NO
         ),
     }
 

@@ -41,16 +41,10 @@ from solver.trees.tree import Node, Shape, TaskType, Tree, columns_read
 class Preparation:
     """How the table was changed to build the problem, for the report.
 
-    Parameters
-    ----------
-    constant : tuple of str
-        Names of the features with one value, which no split can use.
-    duplicate : dict
-        For each feature that separates the rows as an earlier one does, that feature's name.
-    collapsed : int
-        Rows that were merged with an equal row.
-    without_feature : tuple of str
-        Raw columns without a feature, e.g. because ``mdlp`` found no cut.
+    ``constant`` are features with one value, which no split can use. ``duplicate`` has for each
+    feature that separates the rows as an earlier one does, that feature's name. ``collapsed``
+    counts rows that were merged with an equal row. ``without_feature`` are raw columns without a
+    feature, e.g. because ``mdlp`` found no cut.
     """
 
     constant: tuple[str, ...]

@@ -140,16 +140,9 @@ class Flats:
 class Dichotomies(Finder):
     """Finds the dichotomies of points by hyperplanes, in slices.
 
-    Parameters
-    ----------
-    coordinates : array of Python ints, shape (points, D)
-        Distinct points.
-    known : (dichotomies, words), optional
-        Some of the dichotomies, which then come first.
-    flats : Flats, optional
-        Of a larger set of points that contains these.
-    names : (points,), optional
-        The numbers of these points there.
+    ``coordinates`` are distinct points, Python ints of shape (points, D). ``known`` dichotomies
+    come first. ``flats`` are those of a larger set of points, in which these have the numbers
+    ``names``.
 
     Raises
     ------

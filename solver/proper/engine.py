@@ -52,25 +52,11 @@ _REMEMBERED = 2**16  # regions in the memo
 
 
 class ProperEngine(Engine):
-    """One search for the best tree of rules of a family.
+    """One search for the best tree of at most ``splits`` splits by rules of a family.
 
-    Parameters
-    ----------
-    problem : Problem
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    splits : int
-        Most splits of a tree.
-    family : str
-        One of :data:`FAMILIES`.
-    degree : int
-        Of the surfaces.
-    shard : Shard
-        The part of the rules that may be at the root.
-    memo : bool
-        Whether to remember regions.
-    realise : callable
-        Turns a partition into a shape.
+    ``family`` is one of :data:`FAMILIES`, ``degree`` that of its surfaces. Only the rules of the
+    shard may be at the root. ``memo`` remembers regions; ``realise`` turns a partition into a
+    shape.
 
     Raises
     ------

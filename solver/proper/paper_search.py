@@ -83,28 +83,20 @@ class Places(NamedTuple):
 
 
 class PaperEngine(Engine):
-    """``odt_K`` for K = 0, 1, … as an engine: a combination of rules is an iteration.
+    """``odt_K`` for K = 0, 1, … up to ``most`` as an engine: a combination of rules is an
+    iteration.
+
+    The shard holds the combinations that begin with a range of first rules.
 
     Parameters
     ----------
-    problem : Problem
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    most : int
-        Most splits of a tree.
-    family : str
-        ``axis``, ``hyperplane``, ``polynomial`` or ``mixed``.
-    degree : int
-        Of the surfaces.
-    shard : Shard
-        Its combinations: a range of their first rules.
     thinning : bool
         Whether subtrees are thinned by the preorder of cost and depth (section 4.8.2), and only the
         result is held against the limit on depth. Otherwise the limit goes down with the recursion
         and one subtree remains.
     memo : bool
         Whether the best subtrees of rules and points are remembered (section 4.7.2). Mostly those
-        of one rule are asked for again, which are as quickly made anew.
+        of one rule are asked for again, which are as quickly made again.
     realise : callable
         Turns a partition into a shape.
 

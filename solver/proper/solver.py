@@ -78,7 +78,7 @@ class Proper(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "rules": Option(
             "axis",
-            "what splits are: cuts of one column, of all, surfaces, or the simplest of these",
+            "kinds of splits: cuts of one column, hyperplanes, surfaces, or the simplest of these",
             FAMILIES,
         ),
         "degree": Option(

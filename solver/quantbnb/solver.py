@@ -80,7 +80,7 @@ class QuantBnB(Solver):
     options: ClassVar[Mapping[str, Option]] = {
         "mode": Option(
             "fast",
-            "fast: with all that goes beyond the paper; paper: the published algorithm",
+            "fast: with improvements beyond the paper; paper: the published algorithm",
             ("fast", "paper"),
         ),
         "bound": Option("w1", "mode paper: its lower bound, see Section 3.2 of the paper", BOUNDS),

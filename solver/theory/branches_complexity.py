@@ -144,20 +144,12 @@ def trees_of_depth(q: int, depth: int) -> int:
 
 
 def osdt_bound(q: int, lam: Fraction, *, longest: bool = False) -> int:
-    """Tree evaluations of OSDT on ``q`` binary features, by Remark C.5.
+    """Tree evaluations of OSDT on ``q`` binary features, by Remark C.5; λ > 0 is the price of a
+    leaf.
 
-    Parameters
-    ----------
-    lam : Fraction
-        λ > 0, in OSDT the price of a leaf.
-    longest : bool
-        Sum up to the longest possible path, ⌊1/(2λ)⌋ − 1 splits, instead of the
-        ⌈log₂⌊1/(2λ)⌋⌉ of the remark and of Table 1. The numbers become huge.
-
-    Raises
-    ------
-    InputError
-        If λ is not positive or there are no features.
+    ``longest`` sums up to the longest possible path, ⌊1/(2λ)⌋ − 1 splits, instead of the
+    ⌈log₂⌊1/(2λ)⌋⌉ of the remark and of Table 1. The numbers become huge. InputError if λ is not
+    positive or there are no features.
     """
     _check(q, lam, 2)
     leaves = math.floor(1 / (2 * lam))

@@ -47,16 +47,8 @@ class Alternation:
     leaf, or one of the subtrees alone, may replace the split, which saves splits. The cost falls
     with every move, up to the rounding of the losses: the caller must stop when it does not.
 
-    Parameters
-    ----------
-    codes : array of int32, shape (rows, features)
-        Ordered codes: a cut separates small from large ones.
-    arities : array of int32, shape (features,)
-        Number of codes of each feature.
-    losses : Losses
-    cost_scale : Pricing
-    min_leaf_size : int
-        Smallest weight of a leaf.
+    ``codes``, (rows, features), are ordered: a cut separates small from large ones. ``arities`` are
+    their numbers. ``min_leaf_size`` is the smallest weight of a leaf.
 
     References
     ----------

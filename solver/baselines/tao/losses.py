@@ -31,12 +31,8 @@ class Losses(Protocol):
 
 
 class Misclassified:
-    """The weight of the rows of other classes, in exact integers.
-
-    Parameters
-    ----------
-    counts : array of int64, shape (rows, classes)
-    """
+    """The weight of the rows of other classes, in exact integers; ``counts`` are (rows,
+    classes)."""
 
     tolerance = 0.0
 
@@ -60,12 +56,7 @@ class Misclassified:
 
 
 class SquaredErrors:
-    """The weighted squared distance of the outputs, in float64.
-
-    Parameters
-    ----------
-    values : array of float64, shape (rows, outputs)
-    weights : array of int64, shape (rows,)
+    """The weighted squared distance of the outputs, in float64; ``values`` are (rows, outputs).
 
     Notes
     -----

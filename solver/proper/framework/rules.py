@@ -60,16 +60,11 @@ class Rule:
 def gen_rules(coordinates: Sequence[Point], kinds: str, degree: int = 2) -> list[Rule]:
     """``genRules``: the rules that are needed to separate every region in every way.
 
-    For every set of the points, and every way in which a rule of the kind separates it, one of
-    these rules is defined by points of the set and separates it so. Hence the proper trees of these
-    rules are all trees whose splits are dichotomies of the points that reach them.
-
-    Parameters
-    ----------
-    coordinates : sequence of tuples of int
-        Distinct points.
-    kinds : str
-        ``axis``, ``hyperplane``, ``polynomial`` (of the degree), or ``mixed`` for all three.
+    For every set of the (distinct) points, and every way in which a rule of the kind separates it,
+    one of these rules is defined by points of the set and separates it so. Hence the proper trees
+    of these rules are all trees whose splits are dichotomies of the points that reach them.
+    ``kinds`` is ``axis``, ``hyperplane``, ``polynomial`` (of the degree), or ``mixed`` for all
+    three.
 
     Notes
     -----

@@ -64,12 +64,8 @@ class QuantEngine(Engine):
         Integer weights.
     arities : (features,)
         Number of codes of each feature.
-    cost_scale : CostScale
-    constraints : TreeConstraints
-    digest : str
-        Names the problem in a state.
-    state : mapping, optional
-        From :meth:`state` in a search of the same problem, cost scale and constraints.
+    digest, state : str, mapping
+        The name of the problem in states, and what :meth:`state` gave in the same search.
 
     Raises
     ------

@@ -32,16 +32,9 @@ class Wide(NamedTuple):
 class Side(NamedTuple):
     """What is known of one child of the root of a tree of depth 3, at one of the root's cuts.
 
-    Parameters
-    ----------
-    best : Found
-        ``V``: the best tree seen on these rows.
-    leaf : float
-        Their cost as a leaf.
-    narrowed : Boxes
-        The parts of the boxes of this child, with their lower bounds on these rows.
-    lefts, rights : array of shape (boxes, features)
-        Lower bounds of the parts by the features of the grandchildren.
+    ``best`` is ``V``, the best tree seen on its rows, ``leaf`` their cost as a leaf. ``narrowed``
+    are the parts of its boxes with their lower bounds; ``lefts`` and ``rights``, (boxes, features),
+    bound them by the features of the grandchildren.
     """
 
     best: Found

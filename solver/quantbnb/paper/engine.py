@@ -43,12 +43,8 @@ class PaperEngine(Engine):
     ----------
     table : Table
         From ``tabulate_classes`` or ``tabulate_squares``.
-    arities : array of shape (features,)
-    cost_scale : CostScale or SquaredCostScale
-    depth : int
-        Longest path of the tree.
-    min_leaf : int
-        Smallest weight of a leaf.
+    depth, min_leaf : int
+        Longest path of the tree, and smallest weight of a leaf.
     bound : str
         The lower bound, one of :data:`solver.quantbnb.paper.state.BOUNDS`.
     pieces : int

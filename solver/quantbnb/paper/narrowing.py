@@ -12,18 +12,10 @@ from solver.quantbnb.paper.state import Answers, Boxes, Costs, Flags, spaced
 def narrowed(
     boxes: Boxes, answers: Answers, pieces: int, most: float, which: Flags
 ) -> tuple[Boxes, Costs, Costs]:
-    """The parts of boxes that may hold a tree of at most some cost, with bounds of each part.
+    """The parts of boxes that may hold a tree of a cost up to ``most``, with bounds of each part.
 
-    Parameters
-    ----------
-    boxes, answers : Boxes, Answers
-        A box of at most ``pieces + 1`` cuts stays whole.
-    pieces : int
-        The paper's ``s``.
-    most : float
-        The cost.
-    which : array of shape (boxes,)
-        The boxes to look at.
+    ``which`` says which boxes to look at. A box of at most ``pieces + 1`` cuts (the paper's s + 1)
+    stays whole.
 
     Returns
     -------

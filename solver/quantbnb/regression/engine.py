@@ -69,18 +69,12 @@ class SquaresEngine(Engine):
         Whole numbers, at least 1.
     values : (rows, outputs)
         Targets, finite.
-    depth : int
-        Most splits on a path.
     split : float
         Price of a split, in units of the weighted squared error.
-    min_leaf : int
-        Smallest weight of a leaf.
     allowed : float, optional
         Largest allowed ``tolerance``: with many rows, ties are broken less well.
-    digest : str
-        Of the problem, for states.
-    state : mapping, optional
-        From :meth:`state` in a search with the same arguments.
+    digest, state : str, mapping
+        The name of the problem in states, and what :meth:`state` gave in the same search.
 
     Raises
     ------

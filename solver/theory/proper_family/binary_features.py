@@ -46,27 +46,12 @@ def best_feature_tree(
     reading: Reading = "bf",
     memo: Memo | None = None,
 ) -> Found:
-    """The tree of exactly K splits that misclassifies fewest rows.
+    """The tree of exactly K = ``splits`` splits that misclassifies fewest rows.
 
-    Rows with the root's feature go to the left, r⁺. A leaf without rows costs nothing, so a tree of
-    fewer splits is never better.
-
-    Parameters
-    ----------
-    table : rows × features, of 0 and 1
-    target : rows
-        The class of each row.
-    splits : int
-        K.
-    reading : str
-        The search space, see above.
-    memo : Memo, optional
-        Keeps the best tree of some rules, or a number of splits, on some rows.
-
-    Raises
-    ------
-    InputError
-        If the table is not binary, or has too few features.
+    ``table`` is rows × features of 0 and 1. Rows with the root's feature go to the left, r⁺. A leaf
+    without rows costs nothing, so a tree of fewer splits is never better. ``reading`` is the search
+    space, see above. The memo keeps the best tree of some rules, or a number of splits, on some
+    rows. InputError if the table is not binary, or has too few features.
     """
     n_features = len(table[0]) if table else 0
     if len(table) != len(target):

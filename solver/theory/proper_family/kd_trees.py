@@ -176,17 +176,11 @@ def best_kd_tree(
     axes: Sequence[int] | None = None,
     memo: Memo | None = None,
 ) -> Found:
-    """The best K-D tree.
+    """The best K-D tree; ``memo`` counts hits.
 
-    Parameters
-    ----------
-    objective : Objective
-        `looked_at` of a measure, `height`, or any other over leaves that hold a `Region` and roots
-        that are a `Cut`.
-    axes : sequence of int, optional
-        The axis of each level; after the last one the first follows. 0, 1, …, D − 1 by default.
-    memo : Memo, optional
-        To count its hits.
+    ``objective`` is `looked_at` of a measure, `height`, or any other over leaves that hold a
+    `Region` and roots that are a `Cut`. ``axes`` are those of the levels, 0, 1, …, D − 1 by
+    default; after the last one the first follows.
     """
     order = tuple(range(points.dimension) if axes is None else axes)
     if not order or not set(order) <= set(range(points.dimension)):
