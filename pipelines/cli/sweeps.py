@@ -184,12 +184,12 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
 def report(folder: str, out: Path | None, published: Path | None) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
     from pipelines.report.summary import print_summary
-    from pipelines.report.write import gather_report, report_folder, write_material
+    from pipelines.report.write import gather_report, report_folder, write_report_data
 
     place = report_folder(folder, out)
-    material = gather_report(folder, published)
-    paths = write_material(material, place)
-    print_summary(material, make_console())
+    found = gather_report(folder, published)
+    paths = write_report_data(found, place)
+    print_summary(found, make_console())
     click.echo(f"Report: {paths.page}")
 
 

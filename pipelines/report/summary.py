@@ -1,4 +1,4 @@
-"""The report in the terminal: how far the sweep is, the answers, who is best, what went wrong."""
+"""The report in the terminal: progress, recommendations, comparison and failures."""
 
 from __future__ import annotations
 
@@ -9,57 +9,47 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.report.analysis.checks import failure_groups
 from pipelines.report.analysis.comparison import rank
-from pipelines.report.analysis.recommendation_record import Answer
-from pipelines.report.analysis.report_data import Material
+from pipelines.report.analysis.recommendations import Recommendation
+from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import is_regression, test_words, train_words
-from pipelines.report.data.results import Results, label_results, load_results
+from pipelines.report.data.results import Results, failure_groups, label_results, load_results
 from pipelines.report.write import gather
 
 _MOST = 40
 
 
 def print_summary(
-    source: str | Path | pd.DataFrame | Results | Material, console: Console | None = None
+    source: str | Path | pd.DataFrame | Results | ReportData, console: Console | None = None
 ) -> None:
-    """Print a summary of a sweep, finished or not.
+    """Print a summary of a sweep, finished or not; errors as
+    :func:`pipelines.report.write.write_report`.
 
-    Parameters
-    ----------
-    source : str, Path, DataFrame, Results or Material
-        A sweep's folder, what was worked out for its report, or rows from
-        :func:`sweep.store.results.read_results`. Only the folder knows what is missing.
-    console : rich.console.Console, optional
-        By default one on standard output.
-
-    Raises
-    ------
-    InputError
-        If the folder is no sweep's, or a file in it is damaged.
+    ``source`` is a sweep's folder, its results or report data, or rows from
+    :func:`sweep.store.results.read_results`, which do not say what is missing.
     """
     if isinstance(source, pd.DataFrame):
         results = label_results(source, None)
     elif isinstance(source, Results):
         results = source
-    elif isinstance(source, Material):
+    elif isinstance(source, ReportData):
         results = source.results
     else:
         results = load_results(source)
     console = console or Console(highlight=False)
-    material = source if isinstance(source, Material) else gather(results)
+    report = source if isinstance(source, ReportData) else gather(results)
     console.print(_head(results))
     if results.rows.empty:
-        for answer in material.answers[:_MOST]:
-            console.print(Text(f"  {answer.dataset}: {answer.headline}"))
+        for recommendation in report.recommendations[:_MOST]:
+            console.print(Text(f"  {recommendation.dataset}: {recommendation.headline}"))
         return
-    console.print(_answers(material))
-    for answer in material.answers:
-        for note in answer.warnings if len(material.answers) <= 6 else ():
-            console.print(Text(f"  {answer.dataset}: {note}", style="yellow"))
-    console.print(_ranking(material))
-    _trouble(material, console)
+    console.print(_recommendation_table(report))
+    for recommendation in report.recommendations:
+        for note in recommendation.warnings if len(report.recommendations) <= 6 else ():
+            console.print(Text(f"  {recommendation.dataset}: {note}", style="yellow"))
+    console.print(_ranking(report))
+    _trouble(report, console)
 
 
 def _head(results: Results) -> Text:
@@ -91,37 +81,37 @@ def _table(*columns: str, left: int = 1, title: str) -> Table:
     return table
 
 
-def _answers(material: Material) -> Table:
-    tested = material.results.validated
-    rows = material.results.rows
+def _recommendation_table(report: ReportData) -> Table:
+    tested = report.results.validated
+    rows = report.results.rows
     what = "quality" if is_regression(rows) else "accuracy"
     accuracy = f"test {what}" if tested else f"train {what}"
     table = _table("dataset", "take", "λ", accuracy, "leaves", "proof", left=2, title="Answers")
-    for answer in material.answers[:_MOST]:
-        table.add_row(*map(Text, _answer_cells(answer, tested)))
+    for recommendation in report.recommendations[:_MOST]:
+        table.add_row(*map(Text, _recommendation_cells(recommendation, tested)))
     return table
 
 
-def _answer_cells(answer: Answer, tested: bool) -> list[str]:
-    point, path = answer.point, answer.path
+def _recommendation_cells(recommendation: Recommendation, tested: bool) -> list[str]:
+    point, path = recommendation.point, recommendation.path
     if path is None:
-        return [answer.dataset, answer.headline, "", "", "", ""]
+        return [recommendation.dataset, recommendation.headline, "", "", "", ""]
     if point is None:
-        return [answer.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
+        return [recommendation.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
     accuracy = test_words(point) if tested else train_words(point)
     runs = int(point["runs"])
     proof = "none" if point["heuristic"] == runs else formats.share(point["optimal"], runs)
     leaves = formats.mean_count(point["leaves"])
     take = f"{path.encoding}, {path.solver}"
-    return [answer.dataset, take, str(point["lam_text"]), accuracy, leaves, proof]
+    return [recommendation.dataset, take, str(point["lam_text"]), accuracy, leaves, proof]
 
 
-def _ranking(material: Material) -> Table:
+def _ranking(report: ReportData) -> Table:
     table = _table(
         "encoding", "solver", "runs", "optimal", "failed", "best", "above best", "time",
         left=2, title="Comparison (means; median time)",
     )  # fmt: skip
-    ranking = rank(material.results, material.excess, ["encoding_label", "solver_label"])
+    ranking = rank(report.results, report.excess, ["encoding_label", "solver_label"])
     for row in ranking.to_dict("records"):
         compared = int(row["compared"])
         cells = [
@@ -138,9 +128,9 @@ def _ranking(material: Material) -> Table:
     return table
 
 
-def _trouble(material: Material, console: Console) -> None:
+def _trouble(report: ReportData, console: Console) -> None:
     """Contradictions in red, and failures by their reason."""
-    found = material.disagreements
+    found = report.disagreements
     if len(found):
         number = formats.plural(len(found), "contradiction")
         console.print(Text(f"{number} between results that cannot all be true:", "bold red"))
@@ -149,7 +139,7 @@ def _trouble(material: Material, console: Console) -> None:
             console.print(Text(f"  {where}: {row['claim']}, but {row['against']}", "red"))
         if len(found) > 10:
             console.print(Text(f"  … and {len(found) - 10} more, see the report", "red"))
-    failures = failure_groups(material.results.rows)
+    failures = failure_groups(report.results.rows)
     for failure in failures[:5]:
         runs = formats.plural(failure["count"], "run")
         console.print(Text(f"{failure['status']}, {runs}: {failure['reason']}", "red"))

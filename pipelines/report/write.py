@@ -9,19 +9,18 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.report.analysis.ablations import ablation_table, find_ablations
-from pipelines.report.analysis.checks import find_disagreements
 from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
-from pipelines.report.analysis.paths import make_paths
-from pipelines.report.analysis.recommendations import answer
-from pipelines.report.analysis.report_data import Material
+from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.analysis.recommendations import recommend
+from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families
 from pipelines.report.analysis.scaling import find_scalings, scaling_table
-from pipelines.report.charts.axes import style
-from pipelines.report.charts.figures import Album
-from pipelines.report.charts.folder import MOST_LINES, ReportFolder
-from pipelines.report.data.results import Results, load_results
+from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFolder
+from pipelines.report.charts.style import style
+from pipelines.report.data.results import LABELS, Results, load_results
 from pipelines.report.pages import csv_tables
-from pipelines.report.pages.page import INDEX, write_pages
+from pipelines.report.pages.index_page import INDEX, write_pages
 from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
 from sweep.datasets.reference import DatasetRef
@@ -31,18 +30,10 @@ from sweep.store.store import stored_sweep
 
 @dataclass(frozen=True)
 class ReportPaths:
-    """Where a report lies.
+    """Where a report is."""
 
-    Parameters
-    ----------
-    folder : Path
-        It holds ``tables`` (CSV and Parquet), ``charts`` and ``trees`` (SVG and PNG).
-    page : Path
-        The HTML page.
-    """
-
-    folder: Path
-    page: Path
+    folder: Path  # with tables (CSV and Parquet), charts and trees (SVG and PNG)
+    page: Path  # HTML
 
     def __str__(self) -> str:
         return str(self.page)
@@ -61,8 +52,7 @@ def write_report(
     store_dir : str or Path
         The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
     out_dir : str or Path, optional
-        The folder that the report goes to; by default ``report`` in the sweep's, if that is on a
-        disk.
+        The report's folder; by default ``report`` in the sweep's folder, unless that is on S3.
     published : str or Path, optional
         A CSV of published results to compare with, see
         :func:`pipelines.reproduce.published.reproduce`.
@@ -70,45 +60,39 @@ def write_report(
     Raises
     ------
     InputError
-        If it is no sweep's folder, a file in it is damaged, or the report cannot be written.
+        If the folder is not a sweep's, a file in it is damaged, or the report cannot be written.
     """
     folder = report_folder(store_dir, out_dir)
-    return write_material(gather_report(store_dir, published), folder)
+    return write_report_data(gather_report(store_dir, published), folder)
 
 
 def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
-    """Where a report goes.
-
-    Raises
-    ------
-    InputError
-        If the sweep's folder is on S3 and no other is named.
-    """
+    """The folder of a report; InputError if it would be on S3."""
     if is_remote(store_dir if out_dir is None else out_dir):
         raise InputError("a report is written to a folder of this machine; name one with --out")
     return Path(out_dir or Path(store_dir) / "report")
 
 
-def gather_report(store_dir: Place, published: str | Path | None = None) -> Material:
-    """Read a sweep and work out all that its report says; errors as :func:`write_report`."""
+def gather_report(store_dir: Place, published: str | Path | None = None) -> ReportData:
+    """Read a sweep and compute all that its report says; errors as :func:`write_report`."""
     return gather(load_results(store_dir), _references(store_dir), published)
 
 
-def write_material(material: Material, out_dir: Path) -> ReportPaths:
-    """Write what :func:`gather` worked out; errors as :func:`write_report`."""
+def write_report_data(report: ReportData, out_dir: Path) -> ReportPaths:
+    """Write what :func:`gather` computed; errors as :func:`write_report`."""
     folder = ReportFolder(out_dir)
     with style():
-        album = Album(folder, pngs=not material.is_large)
-        write_pages(material, album, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    for name, table in _tables(material).items():
+        figures = Figures(folder, pngs=not report.is_large)
+        write_pages(report, figures, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    for name, table in _tables(report).items():
         folder.write_table(name, [table])
-    folder.write_table("runs", csv_tables.run_tables(material.results, material.excess, MOST_LINES))
+    folder.write_table("runs", csv_tables.run_tables(report.results, report.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(folder.root, folder.root / INDEX)
 
 
 def _references(root: Place) -> dict[str, DatasetRef]:
-    """The datasets as the sweep's file names them; none where it cannot be read any more."""
+    """The datasets as the sweep's file names them; none if the file cannot be read any more."""
     try:
         sweep = stored_sweep(root)
     except (InputError, OSError):
@@ -120,23 +104,23 @@ def gather(
     results: Results,
     references: dict[str, DatasetRef] | None = None,
     published: str | Path | None = None,
-) -> Material:
-    """Work out all that a report says."""
+) -> ReportData:
+    """Compute all that a report says."""
     paths = make_paths(results)
     excess = add_excess(results.at_grid)
     comparison = compare(paths, excess)
-    answers = []
+    recommendations = []
     for dataset in results.datasets:
         own = comparison[comparison["dataset"] == dataset] if len(comparison) else comparison
         open_tasks = int((results.missing["dataset"] == dataset).sum())
         refused = results.impossible
         why = refused.loc[refused["dataset"] == dataset, "reason"].astype(str).tolist()
         found = [path for path in paths if path.dataset == dataset]
-        answers.append(answer(dataset, found, own, open_tasks, why))
-    return Material(
+        recommendations.append(recommend(dataset, found, own, open_tasks, why))
+    return ReportData(
         results=results,
         paths=paths,
-        answers=answers,
+        recommendations=recommendations,
         excess=excess,
         comparison=comparison,
         disagreements=find_disagreements(results.rows),
@@ -148,31 +132,29 @@ def gather(
     )
 
 
-def _tables(material: Material) -> dict[str, pd.DataFrame]:
-    """Every table by name but for that of the runs."""
-    results = material.results
+def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
+    """Every table by name, except that of the runs."""
+    results = report.results
     by = ["dataset", "encoding_label", "solver_label"]
     tables = {
-        "paths": csv_tables.path_table(material.paths),
-        "steps": csv_tables.step_table(material.paths),
-        "choices": csv_tables.choice_table(material.answers, material.paths),
-        "trees": csv_tables.tree_table(material.paths),
-        "comparison": material.comparison.drop(columns="lam_key", errors="ignore"),
-        "ranking": rank(results, material.excess, by),
+        "paths": csv_tables.path_table(report.paths),
+        "steps": csv_tables.step_table(report.paths),
+        "choices": csv_tables.choice_table(report.recommendations, report.paths),
+        "trees": csv_tables.tree_table(report.paths),
+        "comparison": report.comparison.drop(columns="lam_key", errors="ignore"),
+        "ranking": rank(results, report.excess, by),
         "proof_times": proof_times(results),
-        "disagreements": material.disagreements,
+        "disagreements": report.disagreements,
         "failed": csv_tables.failure_table(results),
         "missing": csv_tables.missing_table(results),
-        "impossible": results.impossible.rename(
-            columns={"encoding_label": "encoding", "solver_label": "solver"}
-        ),
+        "impossible": results.impossible.rename(columns=LABELS),
     }
-    if material.ablations.cells:
-        tables["ablations"] = ablation_table(material.ablations.cells)
-    if material.scalings:
-        tables["scaling"] = scaling_table(material.scalings)
-    if material.families:
-        tables["families"] = family_table(material.families)
-    if material.published is not None:
-        tables["published"] = material.published
+    if report.ablations.cells:
+        tables["ablations"] = ablation_table(report.ablations.cells)
+    if report.scalings:
+        tables["scaling"] = scaling_table(report.scalings)
+    if report.families:
+        tables["families"] = family_table(report.families)
+    if report.published is not None:
+        tables["published"] = report.published
     return tables

@@ -213,7 +213,7 @@ def answers(results: Results) -> list[Any]:
             a.key,
             a.path and a.path.table["leaves"].tolist(),
         )
-        for a in gather(results).answers
+        for a in gather(results).recommendations
     ]
 
 

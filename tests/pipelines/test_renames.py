@@ -47,7 +47,7 @@ def named(name: str, source: str) -> str:
 
 def taken(out: Path) -> list[Any]:
     """What the report recommends, and the λ and leaves of each dataset's trees."""
-    found = gather(load_results(out)).answers
+    found = gather(load_results(out)).recommendations
     assert all(a.path is not None for a in found)
     return [
         (a.dataset, a.headline, a.reasons, a.path.table[["lam_text", "leaves"]].to_numpy().tolist())

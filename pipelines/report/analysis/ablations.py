@@ -1,4 +1,4 @@
-"""Ablations: the option sets of a solver on the same problems, each beside the first one."""
+"""Ablations: the option sets of a solver on the same problems, compared with the first one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,129 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pipelines.report.data.columns import firsts, floats, groups
-from pipelines.report.data.option_sets import Variant, describe, describe_first
 from pipelines.report.data.results import Results
-from pipelines.report.data.solver_extras import count_of, extra_of, pruned_of, trace_of
+from pipelines.report.data.stored_tables import decompress
+from solver.catalogue import SOLVERS
 from solver.solution import Status
 
+SWITCHES, SEVERAL = "switches", "several options"
+
+
+class Variant(NamedTuple):
+    """How an option set differs from the first one; the first one, from the solver's defaults.
+
+    Variants of one ``kind`` are in one table. The kind is :data:`SWITCHES`, the name of the one
+    option that differs, or :data:`SEVERAL`; empty for the first one.
+    """
+
+    label: str  # ``no lookahead``, ``policy: entropy``
+    kind: str
+
+
+def describe_first_variant(solver: str, own: Mapping[str, Any]) -> Variant:
+    """The option set that the others are compared with."""
+    usual = {k: o.default for k, o in SOLVERS[solver].options.items()} if solver in SOLVERS else {}
+    words = _difference(usual, {**usual, **{k: v for k, v in own.items() if k in usual}})
+    return Variant(", ".join(words) or ("defaults" if usual else "first"), "")
+
+
+def describe_variant(first: Mapping[str, Any], own: Mapping[str, Any]) -> Variant:
+    """An option set compared with the first one, both with their own limits."""
+    differing = [key for key in _keys(first, own) if _differs(first, own, key)]
+    flags = [isinstance(own.get(key), bool) for key in differing]
+    if differing and all(flags):
+        kind = SWITCHES
+    else:
+        kind = differing[0].replace("_", " ") if len(differing) == 1 else SEVERAL
+    return Variant(", ".join(_difference(first, own)) or "the same", kind)
+
+
+def _difference(first: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+    words = []
+    for key in _keys(first, own):
+        if not _differs(first, own, key):
+            continue
+        value, name = own.get(key), key.replace("_", " ")
+        if isinstance(value, bool):
+            words.append(f"{'with' if value else 'no'} {name}")
+        else:
+            words.append(f"{name}: {_word(value)}")
+    return words
+
+
+def _keys(first: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+    return sorted({*first, *own})
+
+
+def _differs(first: Mapping[str, Any], own: Mapping[str, Any], key: str) -> bool:
+    return json.dumps(first.get(key)) != json.dumps(own.get(key))
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')
+
+
+MEASURES = ("seconds", "objective", "lower_bound", "evaluated", "queue", "trees", "leaves")
+"""Columns of an execution's trace."""
+
+
+def extra_of(value: Any) -> dict[str, Any]:
+    """The entries of a stored column ``extra``; all are optional, and others are left out."""
+    if not isinstance(value, (str, bytes)):
+        return {}
+    try:
+        found = json.loads(decompress(value))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def number(value: Any) -> float:
+    """A number or a fraction as a text; anything else is missing (NaN)."""
+    if isinstance(value, bool):
+        return math.nan
+    try:
+        return float(Fraction(value)) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, ArithmeticError):
+        return math.nan
+
+
+def count_of(extra: Mapping[str, Any], name: str) -> float:
+    """A number among the entries; missing (NaN) without one."""
+    return number(extra.get(name))
+
+
+def trace_of(extra: Mapping[str, Any]) -> pd.DataFrame:
+    """The points of a trace in the order of time, with :data:`MEASURES`; there may be none."""
+    points = extra.get("trace")
+    rows = [p for p in points if isinstance(p, dict)] if isinstance(points, list) else []
+    table = pd.DataFrame(
+        [[number(point.get(name)) for name in MEASURES] for point in rows], columns=[*MEASURES]
+    )
+    return table[table["seconds"].notna()].sort_values("seconds", kind="stable", ignore_index=True)
+
+
+def pruned_of(extra: Mapping[str, Any]) -> dict[str, float]:
+    """How often each bound pruned."""
+    found = extra.get("pruned")
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): number(value) for name, value in found.items()}
+
+
 _CELL = ["dataset", "encoding_label", "lam_key", "solver"]
+
 _LIMITED = {status.value for status in Status if status.is_limit} | {Status.STOPPED.value}
 
 MOST_CELLS = 200
-"""So many are worked out."""
+"""The largest number of cells that are computed."""
 
 _USED = [
     *_CELL, "solver_label", "lam", "lam_text", "solver_options", "limits", "status", "ok",
@@ -31,59 +138,35 @@ _USED = [
 
 @dataclass(frozen=True)
 class Execution:
-    """What one run of an option set reports of its search.
+    """What one run reports of its search."""
 
-    Parameters
-    ----------
-    trace : DataFrame
-        See :func:`pipelines.report.data.solver_extras.trace_of`; it has points.
-    pruned : dict
-        How often each bound has pruned.
-    seconds_to_optimum : float
-        Missing if it is not known, or nothing is proven.
-    """
-
-    trace: pd.DataFrame
-    pruned: dict[str, float]
-    seconds_to_optimum: float
+    trace: pd.DataFrame  # from :func:`trace_of`, not empty
+    pruned: dict[str, float]  # how often each bound pruned
+    seconds_to_optimum: float  # missing (NaN) if not known or not proven
 
 
 @dataclass(frozen=True)
 class OptionSet:
-    """The runs of an option set in a cell: medians over folds and repetitions.
+    """The runs of an option set in a cell.
 
-    Parameters
-    ----------
-    variant : Variant
-    solver : str
-        The label that the rest of the report has for it.
-    runs : int
-        With a tree, whatever came of it.
-    statuses : dict
-        How many runs ended in which way.
-    limited : bool
-        Whether a limit, or the user, has ended one of them: then what it took is at least so much.
-    measures : dict
-        ``seconds``, ``iterations``, ``nodes``, ``peak_bytes``, ``trees_evaluated``; and, if all
-        runs are proven, ``seconds_to_optimum`` and ``trees_to_optimum``. What is not known is
-        missing (NaN).
-    execution : Execution or None
-        Of the first run that reports a trace.
+    ``measures`` are medians over folds and repetitions: ``seconds``, ``iterations``, ``nodes``,
+    ``peak_bytes``, ``trees_evaluated`` and, if all runs are proven, ``seconds_to_optimum`` and
+    ``trees_to_optimum``. Unknown ones are missing (NaN).
     """
 
     variant: Variant
-    solver: str
-    runs: int
-    statuses: dict[str, int]
-    limited: bool
+    solver: str  # its label in the rest of the report
+    runs: int  # number of runs with a tree
+    statuses: dict[str, int]  # number of runs by status
+    limited: bool  # whether a limit or the user ended a run: measures are then lower bounds
     measures: dict[str, float]
-    execution: Execution | None
+    execution: Execution | None  # of the first run with a trace
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A cell (a dataset, an encoding, a λ and a solver) with several option sets, in the order of
-    the sweep: the first is what the others are compared with."""
+    """A dataset, encoding, λ and solver with several option sets, in the order of the sweep. The
+    others are compared with the first one."""
 
     dataset: str
     encoding: str
@@ -94,16 +177,16 @@ class Ablation:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What the option sets differ in, in the order in which they come."""
+        """The kinds of all variants, in the order in which they come."""
         return tuple(dict.fromkeys(one.variant.kind for one in self.sets[1:]))
 
     def of_kind(self, kind: str) -> tuple[OptionSet, ...]:
-        """The first option set, and those that differ from it in this."""
+        """The first option set and all variants of a kind."""
         return (self.sets[0], *(one for one in self.sets[1:] if one.variant.kind == kind))
 
 
 class Ablations(NamedTuple):
-    """The cells that were worked out, in the order of the sweep, and how many there are."""
+    """The computed cells in the order of the sweep, and the number of all cells."""
 
     cells: list[Ablation]
     of: int
@@ -115,10 +198,8 @@ class Ablations(NamedTuple):
 
 
 def find_ablations(results: Results, most: int = MOST_CELLS) -> Ablations:
-    """The cells with several option sets of a solver; of very many those that took longest.
-
-    Runs that find a whole λ-path do not take part: their work is that of many λ.
-    """
+    """The cells with several option sets of a solver; of too many those that took longest. Runs of
+    a whole λ-path are left out: their work is that of many λ."""
     rows = results.by_lambda
     plain = rows.loc[~rows["exact"].to_numpy(bool)]
     cell = groups(plain, _CELL)
@@ -138,8 +219,8 @@ def _ablation(cell: Any, group: pd.DataFrame, rank: Mapping[str, int]) -> Ablati
     labels = sorted(group["solver_label"].unique(), key=lambda label: rank[str(label)])
     runs = {label: group[group["solver_label"] == label] for label in labels}
     settings = [_settings(runs[label].iloc[0]) for label in labels]
-    variants = [describe_first(solver, settings[0])]
-    variants += [describe(settings[0], own) for own in settings[1:]]
+    variants = [describe_first_variant(solver, settings[0])]
+    variants += [describe_variant(settings[0], own) for own in settings[1:]]
     sets = [
         _option_set(variant, str(label), runs[label])
         for variant, label in zip(variants, labels, strict=True)
@@ -189,8 +270,6 @@ def _option_set(variant: Variant, solver: str, rows: pd.DataFrame) -> OptionSet:
 
 def execution_of(extra: Mapping[str, Any], proven: bool) -> Execution | None:
     """What a run reports of its search; None without a trace."""
-    if "trace" not in extra:
-        return None
     trace = trace_of(extra)
     if trace.empty:
         return None
@@ -199,15 +278,8 @@ def execution_of(extra: Mapping[str, Any], proven: bool) -> Execution | None:
 
 
 def ratio(own: OptionSet, first: OptionSet, measure: str) -> tuple[str, float]:
-    """How many times the first one's a measure is.
-
-    Returns
-    -------
-    sign : str
-        ``>`` or ``<`` where one of the two was ended by a limit.
-    factor : float
-        Missing if nothing can be said.
-    """
+    """A measure divided by that of the first option set, after ``>`` or ``<`` if a limit ended one
+    of the two; missing (NaN) if it is not known."""
     a, b = own.measures[measure], first.measures[measure]
     if not (math.isfinite(a) and math.isfinite(b) and b > 0) or (own.limited and first.limited):
         return "", math.nan

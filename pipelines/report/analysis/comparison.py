@@ -1,4 +1,4 @@
-"""Who is best, and by how much: solvers and encodings side by side."""
+"""Comparisons of solvers and encodings: which is best, and by how much."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.paths import Path
-from pipelines.report.data.columns import Floats, Ints, firsts, floats, groups
-from pipelines.report.data.compressed_texts import unpack
-from pipelines.report.data.fraction_columns import Exact, differences, least_of
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.data.columns import (
+    ExactColumns,
+    Floats,
+    Ints,
+    differences,
+    firsts,
+    floats,
+    groups,
+    least_of,
+)
 from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
-from pipelines.report.data.results import Results
+from pipelines.report.data.results import LABELS, Results
+from pipelines.report.data.stored_tables import decompress
 from solver.solution import Status
 from solver.trees.tree import Tree
 
@@ -26,22 +34,21 @@ _COMPARED = [
 
 
 def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with trees (few columns), with what each objective is above the best known one.
+    """The rows with trees, few columns, and how far each objective is above the best known one.
 
-    The best one is the smallest objective that any solver has for the same problem and λ; it need
-    not be proven. Added are ``excess`` (float), ``excess_exact`` (a fraction) and ``solvers``, the
-    number of solvers that the row was compared with, itself included; ``share`` is the excess as a
-    share of the rows, or of the variance of a target, so that datasets compare. Objectives of
-    regression within the tolerance of floats are equal.
+    The best is the smallest objective of any solver for the same problem and λ, proven or not.
+    Adds ``excess`` (float), ``excess_exact`` (a fraction), ``solvers``, the number of solvers
+    compared, and ``share``, the excess as a share of the rows, in regression of the target's
+    variance. Objectives of regression within the tolerance are equal.
     """
     good = rows.loc[rows["ok"], _COMPARED]
-    exact = Exact(good["objective_exact"])
+    exact = ExactColumns(good["objective_exact"])
     same = groups(good, ["problem", "lam_exact"])
     codes = exact.codes()
     above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
     equal = above <= np.nan_to_num(floats(good["tolerance"]))
     above[equal], texts[equal] = 0.0, "0"
-    # How many solvers each group has: its pairs of group and solver.
+    # The number of solvers of each group is its number of pairs of group and solver.
     pair = groups(good.assign(_same=same), ["_same", "solver_label"])
     solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
     good = good.assign(gap=open_gap(floats(good["gap"]), good))
@@ -50,27 +57,21 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _units(rows: pd.DataFrame) -> Floats:
-    """What objectives are measured by: all rows, or the variance of the targets of regression."""
+    """The unit of each objective: 1, or the variance of a regression's target."""
     numbers = (rows["task"] == REGRESSION).to_numpy(bool)
     left = 1 - floats(rows["train_r2"])
     variance = np.divide(floats(rows["loss"]), left, out=np.ones(len(rows)), where=left > 0)
     units = np.where(numbers & (variance > 0), variance, 1.0)
     for place in np.flatnonzero(numbers & (left <= 0)):
-        row = rows.iloc[place]  # what explains everything leaves nothing: its root says what it was
-        root = Tree.from_json(unpack(row["tree"])).nodes[0]
+        row = rows.iloc[place]  # R² is 1, so the variance has to come from the tree's root
+        root = Tree.from_json(decompress(row["tree"])).nodes[0]
         units[place] = float(root.squared_error / int(row["total_weight"]))
     return units
 
 
-def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
-    """One row a dataset, encoding, λ and solver: means over folds, and the distance to the best.
-
-    Parameters
-    ----------
-    paths : list of Path
-    excess : DataFrame
-        From :func:`add_excess` of ``Results.at_grid``, as an exact path is compared at every λ.
-    """
+def compare(paths: list[LambdaPath], excess: pd.DataFrame) -> pd.DataFrame:
+    """One row a dataset, encoding, λ and solver: means over folds, and the distance to the best,
+    from :func:`add_excess` of ``Results.at_grid``."""
     if not paths:
         return pd.DataFrame()
     table = pd.concat([path.grid for path in paths], ignore_index=True)
@@ -93,14 +94,8 @@ def compare(paths: list[Path], excess: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """What each solver did, over all λ, folds and whatever is not in ``by``.
-
-    Parameters
-    ----------
-    by : list of str
-        Columns that make a row, e.g. ``["encoding_label", "solver_label"]``. Without the dataset,
-        ``excess`` is the share that :func:`add_excess` gives.
-    """
+    """The figures of each solver over all λ and folds, one row for each value of the columns
+    ``by``. If the dataset is not among them, ``excess`` is the ``share`` of :func:`add_excess`."""
     rows = results.rows
     number = groups(rows, by)
     first = rows[by].iloc[firsts(number)].astype(object).reset_index(drop=True)
@@ -119,9 +114,9 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         failed=count(~ok),
         missing=_at(first, by, results.missing.groupby(by, observed=True).size(), 0),
     )
-    # Costs are those of runs: an exact path is one run that is compared at many λ.
+    # An exact path is compared at many λ, but it has the costs of one run.
     above = "excess" if "dataset" in by else "share"
-    # So is a run whose λ has two names, and it counts once.
+    # A run whose λ has two names counts once.
     best = excess[excess["solvers"] > 1].drop_duplicates(["dataset", "key", "lam_exact"])
     compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", above]], by)
     costs = ["seconds", "iterations", "nodes", "peak_bytes"]
@@ -136,9 +131,7 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         if name == "seconds":
             frame["seconds_total"] = _at(first, by, ran[name].sum())
     frame["peak_bytes"] = _at(first, by, ran["peak_bytes"].max())
-    return results.sort(frame).rename(
-        columns={"encoding_label": "encoding", "solver_label": "solver"}
-    )
+    return results.sort(frame).rename(columns=LABELS)
 
 
 def _grouped(frame: pd.DataFrame, by: list[str]) -> Any:
@@ -147,7 +140,7 @@ def _grouped(frame: pd.DataFrame, by: list[str]) -> Any:
 
 
 def _at(first: pd.DataFrame, by: list[str], found: pd.Series[Any], none: float = math.nan) -> Any:
-    """What was found for each group, in the order of the groups."""
+    """The value of each group in the order of the groups."""
     if found.empty:
         return np.full(len(first), none)
     keys = first[by[0]] if len(by) == 1 else pd.MultiIndex.from_frame(first[by])
@@ -159,34 +152,21 @@ def _at(first: pd.DataFrame, by: list[str], found: pd.Series[Any], none: float =
 
 
 def proof_times(results: Results) -> pd.DataFrame:
-    """Each run of a solver that can prove, with the seconds its proof took.
-
-    ``proven`` is False and ``seconds`` missing where there is no proof: after a limit or a
-    failure. Heuristics are left out.
-    """
+    """Each run of a solver that can prove, with the seconds of its proof. After a limit or failure
+    ``proven`` is False and ``seconds`` missing."""
     used = [*_CELL, "lam", "fold", "status", "lower_bound", "seconds"]
     rows = results.rows[used][(results.rows["status"] != Status.HEURISTIC.value).to_numpy()]
     proving = rows.loc[rows["lower_bound"].notna(), "solver_label"].unique()
-    rows = rows[rows["solver_label"].isin(proving)]
+    rows = rows[rows["solver_label"].isin(proving)].rename(columns=LABELS)
     proven = rows["status"] == Status.OPTIMAL.value
-    return pd.DataFrame(
-        {
-            "dataset": rows["dataset"],
-            "encoding": rows["encoding_label"],
-            "solver": rows["solver_label"],
-            "lam": rows["lam"],
-            "fold": rows["fold"],
-            "proven": proven,
-            "seconds": rows["seconds"].where(proven),
-        }
-    ).reset_index(drop=True)
+    rows = rows.assign(proven=proven, seconds=rows["seconds"].where(proven))
+    kept = ["dataset", "encoding", "solver", "lam", "fold", "proven", "seconds"]
+    return rows[kept].reset_index(drop=True)
 
 
 def encoding_facts(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """For each dataset, at how many λ each encoding reaches the lowest mean objective.
-
-    Encodings are different problems; this is information, not a contest of solvers.
-    """
+    """For each dataset the encoding that reaches the lowest mean objective at most λ. This is only
+    information, as encodings are different problems."""
     facts: dict[str, dict[str, Any]] = {}
     if comparison.empty:
         return facts

@@ -11,27 +11,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.analysis.rule_families import AXIS, FamilySet, RawRows, Shown
+from pipelines.report.analysis.rule_families import AXIS, FamilySet, FamilyTree, RawRows
 from solver.features.node_tests import NodeTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest, SurfaceTest
 from solver.trees.tree import Tree
 
 MOST_SIZES, MOST_PAIRS = 3, 2
-"""So many sizes of trees, and pairs of columns, are drawn."""
+"""The largest number of sizes of trees, and of pairs of columns, that are drawn."""
 
 _MOST_COLUMNS = 6
-"""Pairs are tried among so many columns: those that stand in most splits."""
+"""Pairs are tried among this many columns: those of most splits."""
 
 _MOST_TRIED = 2000
-"""About so many rows tell how faithful a plane is."""
+"""The faithfulness of a plane is estimated on about this many rows."""
 
-_AIR = 0.12
-_FINE = 240
+_MARGIN = 0.12
+_PIXELS = 240
 """Pixels of a region along each side."""
 
 
 class Span(NamedTuple):
-    """What a column covers."""
+    """The range of a column."""
 
     low: float
     high: float
@@ -39,56 +39,37 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Two columns, and what the others are held at.
+    """The plane of two columns; all others are held at fixed values."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        That of the horizontal axis, that of the vertical one.
-    spans : tuple of Span
-    held : dict
-        The medians of the other columns that the trees read.
-    faithful : float
-        On what share of the rows the trees answer in this plane as they do; 1 for two columns.
-    """
-
-    columns: tuple[str, str]
+    columns: tuple[str, str]  # of the horizontal and the vertical axis
     spans: tuple[Span, Span]
-    held: dict[str, float]
-    faithful: float
+    held: dict[str, float]  # the medians of the other columns that the trees read
+    faithful: float  # share of the rows whose predictions are the same in this plane
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """What a tree says all over a plane.
+    """The predictions of a tree all over a plane.
 
-    Parameters
-    ----------
-    across, up : array of float, shape (pixels,)
-        The middles of the pixels.
-    classes : array of int, shape (pixels, pixels)
-        Position of the predicted class; rows from the bottom up.
-    heights : list of arrays of float, of the same shape
-        For each split by how much its number exceeds its threshold: the split is where it is 0.
-        Missing where the tree does not ask it.
+    ``heights`` says for each split by how much its number exceeds the threshold. The split is where
+    this is 0; it is missing (NaN) where the tree does not reach the split.
     """
 
-    across: NDArray[np.float64]
-    up: NDArray[np.float64]
-    classes: NDArray[np.int64]
-    heights: list[NDArray[np.float64]]
+    across: NDArray[np.float64]  # (pixels,): the middles of the pixels
+    up: NDArray[np.float64]  # (pixels,)
+    classes: NDArray[np.int64]  # (pixels, pixels): predicted classes, rows from the bottom up
+    heights: list[NDArray[np.float64]]  # (pixels, pixels) each
 
 
-def chosen_trees(trees: Sequence[Shown]) -> list[list[Shown]]:
-    """What is drawn, a line a size.
+def chosen_trees(trees: Sequence[FamilyTree]) -> list[list[FamilyTree]]:
+    """The trees to draw, a list for each size.
 
-    These are the sizes that most families have, of equally many the smaller ones; and in a last
-    line, to compare, the best larger axis-parallel tree and those of solvers without a choice of
-    rules.
+    Draws the sizes that most families have, in a tie the smaller ones. The last list has the best
+    larger axis-parallel tree, and the trees of solvers without a choice of rules.
     """
     main = [shown for shown in trees if shown.given] or list(trees)
     others = [shown for shown in trees if shown not in main]
-    by_size: dict[int, list[Shown]] = {}
+    by_size: dict[int, list[FamilyTree]] = {}
     for shown in main:
         by_size.setdefault(shown.size, []).append(shown)
     kept = sorted(by_size, key=lambda size: (-len(by_size[size]), size))[:MOST_SIZES]
@@ -101,11 +82,9 @@ def chosen_trees(trees: Sequence[Shown]) -> list[list[Shown]]:
     return [*lines, last] if last else lines
 
 
-def find_planes(found: FamilySet, trees: Sequence[Shown]) -> list[Plane]:
-    """The planes to draw: that of the two columns, or the pairs that show most of the trees.
-
-    There is none where a column is no number, or nothing tells what a column covers.
-    """
+def find_planes(found: FamilySet, trees: Sequence[FamilyTree]) -> list[Plane]:
+    """The planes to draw: the pairs of columns that show most of the trees' predictions. There is
+    none if a column is not a number or its range is unknown."""
     used = _used_columns(trees)
     if not used or any(s.kind != "number" for t in trees for s in t.tree.columns.values()):
         return []
@@ -135,8 +114,8 @@ def find_planes(found: FamilySet, trees: Sequence[Shown]) -> list[Plane]:
     return planes[:MOST_PAIRS]
 
 
-def find_regions(tree: Tree, plane: Plane, pixels: int = _FINE) -> Regions:
-    """What a tree says at the middles of so many by so many pixels."""
+def find_regions(tree: Tree, plane: Plane, pixels: int = _PIXELS) -> Regions:
+    """The predictions of a tree at the middles of ``pixels`` × ``pixels`` pixels."""
     across, up = (
         span.low + (np.arange(pixels) + 0.5) * (span.high - span.low) / pixels
         for span in plane.spans
@@ -155,7 +134,7 @@ def find_regions(tree: Tree, plane: Plane, pixels: int = _FINE) -> Regions:
             height = _height(tree.tests[node.feature], frame)
             height[~reached[position]] = np.nan
             heights.append(height.reshape(pixels, pixels))
-    classes = _answers(tree)[ends].reshape(pixels, pixels)
+    classes = _predictions(tree)[ends].reshape(pixels, pixels)
     return Regions(across, up, classes, heights[::-1])
 
 
@@ -175,15 +154,15 @@ def find_mistakes(tree: Tree, rows: RawRows) -> NDArray[np.bool_]:
     """Which rows a tree gets wrong, by all of their columns."""
     place = {label: i for i, label in enumerate(tree.classes)}
     truth = np.array([place.get(label, -1) for label in rows.labels])[rows.target]
-    return np.asarray(_answers(tree)[tree.apply(rows.features)] != truth)
+    return np.asarray(_predictions(tree)[tree.apply(rows.features)] != truth)
 
 
-def _answers(tree: Tree) -> NDArray[np.int64]:
+def _predictions(tree: Tree) -> NDArray[np.int64]:
     return np.array([node.prediction for node in tree.nodes], dtype=np.int64)
 
 
-def _used_columns(trees: Sequence[Shown]) -> dict[str, float]:
-    """In how many of the splits each column stands."""
+def _used_columns(trees: Sequence[FamilyTree]) -> dict[str, float]:
+    """The share of the splits that each column is in, summed over trees."""
     used: dict[str, float] = {}
     for shown in trees:
         for node in shown.tree.nodes:
@@ -193,7 +172,7 @@ def _used_columns(trees: Sequence[Shown]) -> dict[str, float]:
     return used
 
 
-def _numbers(rows: RawRows, trees: Sequence[Shown]) -> pd.DataFrame:
+def _numbers(rows: RawRows, trees: Sequence[FamilyTree]) -> pd.DataFrame:
     """The numeric columns as the trees read them, in the order of the table."""
     specs = {name: spec for shown in trees for name, spec in shown.tree.columns.items()}
     found = {}
@@ -205,12 +184,14 @@ def _numbers(rows: RawRows, trees: Sequence[Shown]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _faithfulness(trees: Sequence[Shown], numbers: pd.DataFrame, held: dict[str, float]) -> float:
+def _faithfulness(
+    trees: Sequence[FamilyTree], numbers: pd.DataFrame, held: dict[str, float]
+) -> float:
     if not held:
         return 1.0
     same = []
     for shown in trees:
-        say = _answers(shown.tree)
+        say = _predictions(shown.tree)
         whole, cut = (say[shown.tree.apply(f)] for f in (numbers, numbers.assign(**held)))
         same.append(float(np.mean(whole == cut)))
     return float(np.mean(same))
@@ -219,12 +200,12 @@ def _faithfulness(trees: Sequence[Shown], numbers: pd.DataFrame, held: dict[str,
 def _span(values: NDArray[np.float64]) -> Span:
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    air = _AIR * (high - low) or abs(low) or 1.0
-    return Span(low - air, high + air)
+    margin = _MARGIN * (high - low) or abs(low) or 1.0
+    return Span(low - margin, high + margin)
 
 
-def _span_of_trees(trees: Sequence[Shown], column: str) -> Span | None:
-    """Where the splits are, as far as the trees alone tell: twice as wide as their cuts."""
+def _span_of_trees(trees: Sequence[FamilyTree], column: str) -> Span | None:
+    """The range of a column as far as the trees tell: twice that of their cuts."""
     tests = [test for shown in trees for test in shown.tree.tests.values()]
     cuts = [t.threshold for t in tests if isinstance(t, ThresholdTest) and t.column == column]
     if not cuts:

@@ -1,29 +1,34 @@
-"""The trees along λ-paths: at each λ the one that most folds found, joined where it stays.
+"""The trees along λ-paths, and what changes from one to the next.
 
-Where the runs of two λ are of other folds, the trees of both are of other rows and are not joined.
+At each λ the tree that most folds found. Neighbouring λ with the same tree are joined, if the runs
+of both are of the same folds.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.analysis.points import Points
+from pipelines.report.analysis.path_points import Points
 from pipelines.report.data import metrics as quality
-from pipelines.report.data.columns import Floats, Groups, Ints, codes_of, firsts, floats, groups
-from pipelines.report.data.compressed_texts import unpack
+from pipelines.report.data.columns import Floats, Groups, Ints, firsts, floats, groups
 from pipelines.report.data.formats import is_number
+from pipelines.report.data.stored_tables import decompress
+from solver.features.node_tests import CategoryTest, NodeTest
 from solver.solution import Status
 from solver.trees.tree import Tree
+from solver.trees.tree_view import in_short
 
 _USED = ["tree", "ok", "status", "fold", "errors", "total_weight", "task", *quality.COLUMNS]
 
@@ -31,6 +36,7 @@ _COUNTS = re.compile(
     r'"counts": ?\[[^\]]*\],? ?'
     r'|"weight": ?\d+, ?"value": ?\[[^\]]*\], ?"squared_error": ?"[^"]*",? ?'
 )
+
 _LAST_COMMA = re.compile(r",\s*}")
 
 
@@ -38,49 +44,26 @@ _LAST_COMMA = re.compile(r",\s*}")
 class PathTree:
     """A tree that is the best one at neighbouring λ of a path.
 
-    Parameters
-    ----------
-    text : str
-        The tree, as JSON.
-    signature : str
-        Equal for trees that ask and answer the same, whatever their counts.
-    lams : tuple of str
-        The grid's λ, or the intervals, at which it was found, from large to small.
-    runs, of : tuple of int
-        At each λ, in how many folds this tree was found, and how many folds gave a tree.
-    fold : int or None
-        The fold whose counts the tree shows; None if it was trained on the whole table.
-    proven : bool
-        Whether every one of its runs is proven optimal.
-    errors : int or None
-        On the training rows of the run shown; None for regression.
-    total_weight : int
-        Of these rows.
-    quality : dict
-        Of :data:`pipelines.report.data.metrics.COLUMNS` those of the task, and ``task``: on the
-        training rows of the run shown, on held-out rows the mean over the folds that found it; None
-        without any.
-    start, end : Fraction or None
-        On an exact path the λ from which and up to which it was found; no end is infinity. On a
-        grid nobody knows: no start.
+    ``quality`` has ``task`` and :data:`pipelines.report.data.metrics.COLUMNS`: on the training rows
+    of the run shown, and on held-out rows the mean over the folds that found the tree.
     """
 
-    text: str
-    signature: str
-    lams: tuple[str, ...]
-    runs: tuple[int, ...]
-    of: tuple[int, ...]
-    fold: int | None
-    proven: bool
-    errors: int | None
-    total_weight: int
+    text: str  # JSON
+    signature: str  # equal for trees with the same tests and predictions, whatever their counts
+    lams: tuple[str, ...]  # λ of the grid, or intervals, from large to small
+    runs: tuple[int, ...]  # at each λ: how many folds found this tree
+    of: tuple[int, ...]  # at each λ: how many folds found a tree
+    fold: int | None  # the fold of the run shown; None: trained on the whole table
+    proven: bool  # whether all its runs are proven optimal
+    errors: int | None  # on the training rows of the run shown; None for regression
+    total_weight: int  # of these rows
     quality: dict[str, Any]
-    start: Fraction | None = None
-    end: Fraction | None = None
+    start: Fraction | None = None  # of an exact path: the smallest λ; None on a grid
+    end: Fraction | None = None  # the λ below which it is best; None: no end
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree; made when it is looked at, which few of a long path's are."""
+        """The tree. It is parsed when it is first used: most trees of a long path never are."""
         return Tree.from_json(self.text)
 
 
@@ -88,7 +71,7 @@ class PathTree:
 def _without_counts(text: str) -> str:
     data = json.loads(text)
     classes = data["classes"]
-    # Means differ from fold to fold as counts do; trees of regression answer by what they ask.
+    # The means of regression differ from fold to fold as counts do: only the tests are compared.
     return json.dumps(
         [
             (n.get("test"), n.get("children"), classes[n["prediction"]] if classes else None)
@@ -98,16 +81,15 @@ def _without_counts(text: str) -> str:
 
 
 def signature(text: str) -> str:
-    """What a stored tree asks and answers, without its counts."""
-    # Counts differ from fold to fold; without them few texts are left to be read.
+    """The tests and predictions of a stored tree, without its counts."""
+    # Counts differ from fold to fold. Without them few different texts are left to parse.
     return _without_counts(_LAST_COMMA.sub("}", _COUNTS.sub("", text)))
 
 
 def trees_along(points: Points) -> list[tuple[PathTree, ...]]:
-    """For each cell its trees from large λ to small: at each λ the one of most folds, of several
-    that of the earliest fold; neighbours that are the same tree are one, if they are of the same
-    folds."""
-    found = _Found(points)
+    """The trees of each cell from large λ to small: at each λ the tree of most folds, in a tie that
+    of the earliest fold. Equal neighbours of the same folds are joined."""
+    found = _CommonTrees(points)
     cells: list[tuple[PathTree, ...]] = []
     for start, stop in pairwise(points.cells.tolist()):
         low, high = np.searchsorted(found.points, [start, stop])
@@ -115,20 +97,10 @@ def trees_along(points: Points) -> list[tuple[PathTree, ...]]:
     return cells
 
 
-class _Found:
-    """The most common tree of each point with one, as columns.
-
-    Attributes
-    ----------
-    points : array of int
-        The points.
-    signs : array of int
-        Numbers of the signatures.
-    rows : array of int
-        The first row with the tree, in the points' rows.
-    folds : array of int
-        Numbers that are equal for points whose trees are of the same folds.
-    """
+class _CommonTrees:
+    """The most common tree of each point that has one, as columns: the ``points``, the numbers of
+    the signatures (``signs``), the first of the ``rows`` with the tree, and ``folds``: equal for
+    points whose trees are of the same folds."""
 
     def __init__(self, points: Points) -> None:
         self.table = points.table
@@ -141,7 +113,7 @@ class _Found:
             pair, return_index=True, return_inverse=True, return_counts=True
         )
         place = at[first]
-        # Of each point the pair of most rows, and of these the one that comes first.
+        # At each point: the pair of most rows; in a tie the one that comes first.
         order = np.lexsort((first, -count, place))
         best = order[np.concatenate([[True], np.diff(place[order]) > 0])] if len(order) else order
         self.points, self.signs, self.rows = place[best], signs[first[best]], first[best]
@@ -155,9 +127,7 @@ class _Found:
         over = Groups(which[by_pair], len(first))
         self.proven: NDArray[np.bool_] = (over.tally(proven[by_pair]) == count)[best]
         self.tests: dict[str, Floats] = {
-            name: over.mean(floats(self.good[name])[by_pair])[best]
-            for name in quality.COLUMNS
-            if name.startswith("test")
+            name: over.mean(floats(self.good[name])[by_pair])[best] for name in quality.TEST_COLUMNS
         }
 
     def join(self, low: int, high: int) -> list[PathTree]:
@@ -170,75 +140,162 @@ class _Found:
         return [self._tree(a, b) for a, b in pairwise(ends)]
 
     def _tree(self, low: int, high: int) -> PathTree:
-        row = self.good.iloc[self.rows[low]]
-        at = self.table.iloc[self.points[low:high]]
-        start, end = at["lam_start_exact"].iloc[-1], at["lam_end_exact"].iloc[0]
-        return PathTree(
-            text=unpack(row["tree"]),
-            signature=self.names[self.signs[low]],
-            lams=tuple(at["lam_text"].tolist()),
-            runs=tuple(self.runs[low:high].tolist()),
-            of=tuple(self.of[low:high].tolist()),
-            fold=int(row["fold"]) if is_number(row["fold"]) else None,
+        return _path_tree(
+            row=self.good.iloc[self.rows[low]],
+            sign=self.names[self.signs[low]],
+            at=self.table.iloc[self.points[low:high]],
+            runs=self.runs[low:high].tolist(),
+            of=self.of[low:high].tolist(),
             proven=bool(self.proven[low:high].all()),
-            errors=int(row["errors"]) if is_number(row["errors"]) else None,
-            total_weight=int(row["total_weight"]),
-            quality=_quality(row) | {n: quality.number(v[low]) for n, v in self.tests.items()},
-            start=_fraction(start),
-            end=_fraction(end),
+            tests={name: quality.number(values[low]) for name, values in self.tests.items()},
         )
 
 
 def _signs(trees: pd.Series[Any]) -> tuple[Ints, list[str]]:
     """The signature of each row's tree as a number, and the signatures."""
-    codes = np.asarray(pd.factorize(codes_of(trees))[0], np.int64)
+    codes = groups(trees.to_frame(), ["tree"])
     texts = trees.astype(object).iloc[firsts(codes)] if len(codes) else trees
     known: dict[str, int] = {}
-    numbers = [known.setdefault(signature(unpack(text)), len(known)) for text in texts]
+    numbers = [known.setdefault(signature(decompress(text)), len(known)) for text in texts]
     return np.array(numbers, np.int64)[codes], list(known)
 
 
 def found_trees(points: Points, point: int) -> tuple[PathTree, ...]:
-    """The distinct trees at one λ: those of most folds first, then those of earlier folds."""
+    """The distinct trees at one λ: most folds first, in a tie the earlier fold."""
     low, high = np.searchsorted(points.points, [point, point + 1])
     rows = [row for row in points.rows[_USED].iloc[low:high].to_dict("records") if row["ok"]]
     same: dict[str, list[dict[Any, Any]]] = {}
     for row in rows:
-        same.setdefault(signature(unpack(row["tree"])), []).append(row)
-    at = points.table.iloc[point]
-    # Sorting keeps the order of what is equal.
-    common = sorted(same.items(), key=lambda item: -len(item[1]))
-    return tuple(_tree_of(sign, own, len(rows), at) for sign, own in common)
-
-
-def _tree_of(sign: str, same: list[dict[Any, Any]], of: int, at: pd.Series[Any]) -> PathTree:
-    first = same[0]
-    tests = {
-        name: quality.mean([row[name] for row in same])
-        for name in quality.COLUMNS
-        if name.startswith("test")
-    }
-    return PathTree(
-        text=unpack(first["tree"]),
-        signature=sign,
-        lams=(at["lam_text"],),
-        runs=(len(same),),
-        of=(of,),
-        fold=int(first["fold"]) if is_number(first["fold"]) else None,
-        proven=all(row["status"] == Status.OPTIMAL.value for row in same),
-        errors=int(first["errors"]) if is_number(first["errors"]) else None,
-        total_weight=int(first["total_weight"]),
-        quality=_quality(first) | tests,
-        start=_fraction(at["lam_start_exact"]),
-        end=_fraction(at["lam_end_exact"]),
+        same.setdefault(signature(decompress(row["tree"])), []).append(row)
+    at = points.table.iloc[[point]]
+    return tuple(
+        _path_tree(
+            row=own[0],
+            sign=sign,
+            at=at,
+            runs=[len(own)],
+            of=[len(rows)],
+            proven=all(row["status"] == Status.OPTIMAL.value for row in own),
+            tests={name: quality.mean([row[name] for row in own]) for name in quality.TEST_COLUMNS},
+        )
+        for sign, own in sorted(same.items(), key=lambda item: -len(item[1]))
     )
 
 
-def _quality(row: Any) -> dict[str, Any]:
-    """The quality of a row's tree."""
+def _path_tree(
+    row: Any, sign: str, at: pd.DataFrame, runs: list[int], of: list[int], proven: bool,
+    tests: dict[str, float | None],
+) -> PathTree:  # fmt: skip
+    """The tree of a row, best at some neighbouring points, with its quality on held-out rows."""
     known = {name: quality.number(row[name]) for name in quality.COLUMNS}
-    return {"task": str(row["task"]), **known}
+    return PathTree(
+        text=decompress(row["tree"]),
+        signature=sign,
+        lams=tuple(at["lam_text"].tolist()),
+        runs=tuple(runs),
+        of=tuple(of),
+        fold=int(row["fold"]) if is_number(row["fold"]) else None,
+        proven=proven,
+        errors=int(row["errors"]) if is_number(row["errors"]) else None,
+        total_weight=int(row["total_weight"]),
+        quality={"task": str(row["task"]), **known, **tests},
+        start=_fraction(at["lam_start_exact"].iloc[-1]),
+        end=_fraction(at["lam_end_exact"].iloc[0]),
+    )
 
 
 def _fraction(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
+
+
+_MOST_CONDITIONS = 3
+"""Of a deeper place only the last conditions are named."""
+
+Condition: TypeAlias = tuple[NodeTest, int]
+
+_Position: TypeAlias = tuple[NodeTest, frozenset[Condition]]
+
+
+class Split(NamedTuple):
+    """A split: its test, and the conditions on the way to it from the root."""
+
+    test: NodeTest
+    conditions: tuple[Condition, ...]
+
+    @property
+    def asks(self) -> str:
+        """The test in words: ``odor = foul``, ``age > 30``, ``colour``."""
+        test = self.test
+        if isinstance(test, CategoryTest) and not test.is_indicator:
+            return test.column
+        return in_short(test, 1)
+
+    @property
+    def place(self) -> str:
+        """Where it stands: ``at the root``, ``where odor = foul and age > 30``."""
+        if not self.conditions:
+            return "at the root"
+        shown = self.conditions[-_MOST_CONDITIONS:]
+        words = " and ".join(in_short(test, branch) for test, branch in shown)
+        return f"where {'… ' if len(shown) < len(self.conditions) else ''}{words}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changes from one tree to another."""
+
+    kept: int  # splits of both trees at the same place, whatever the order of the tests above
+    moved: tuple[Split, ...]  # tests of both trees at different places, as the new tree has them
+    added: tuple[Split, ...]
+    removed: tuple[Split, ...]
+
+
+def splits_of(tree: Tree) -> Iterator[Split]:
+    """The splits of a tree, the root first."""
+    pending: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+    while pending:
+        position, conditions = pending.pop()
+        node = tree.nodes[position]
+        if node.feature is None:
+            continue
+        test = tree.tests[node.feature]
+        yield Split(test, conditions)
+        below = [(child, (*conditions, (test, i))) for i, child in enumerate(node.children)]
+        pending += reversed(below)
+
+
+def find_change(old: Tree, new: Tree) -> Change:
+    """The splits of the new tree that the old one lacks, and the other way round."""
+    before, after = list(splits_of(old)), list(splits_of(new))
+    same = Counter(map(_place_of, before)) & Counter(map(_place_of, after))
+    gone, come = _without(before, same), _without(after, same)
+    free = Counter(split.test for split in gone)
+    moved, added = [], []
+    for split in come:
+        if free[split.test]:
+            free[split.test] -= 1
+            moved.append(split)
+        else:
+            added.append(split)
+    removed = []
+    # Of equal tests the last ones have no counterpart in the new tree.
+    for split in reversed(gone):
+        if free[split.test]:
+            free[split.test] -= 1
+            removed.append(split)
+    return Change(same.total(), tuple(moved), tuple(added), tuple(reversed(removed)))
+
+
+def _place_of(split: Split) -> _Position:
+    return split.test, frozenset(split.conditions)
+
+
+def _without(splits: list[Split], same: Counter[_Position]) -> list[Split]:
+    left = same.copy()
+    rest = []
+    for split in splits:
+        if left[_place_of(split)]:
+            left[_place_of(split)] -= 1
+        else:
+            rest.append(split)
+    return rest

@@ -1,30 +1,263 @@
-"""The short answer for each dataset: which encoding, solver and λ to take, and why."""
+"""What to take for each dataset: encoding, solver and λ, and why."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from pipelines.report.analysis.comparison import encoding_facts
+from pipelines.report.analysis.lambda_paths import LambdaPath, complete
 from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.analysis.paths import Path, complete
-from pipelines.report.analysis.recommendation_record import (
-    Answer,
-    lam_words,
-    leaves_words,
-    splits_words,
-)
-from pipelines.report.analysis.training_only import by_training
 from pipelines.report.data import formats
-from pipelines.report.data.metrics import REGRESSION, is_tested, rmse, slack, test_words
+from pipelines.report.data.metrics import (
+    REGRESSION,
+    is_tested,
+    rmse,
+    slack,
+    test_words,
+    train_sentence,
+)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to take for a dataset."""
+
+    dataset: str
+    headline: str  # one sentence
+    reasons: tuple[str, ...] = ()  # sentences
+    path: LambdaPath | None = None  # the chosen one; None if there is nothing to choose from
+    key: str | None = None  # of the chosen λ; None if training results alone cannot choose it
+    tree: PathTree | None = None  # to be shown
+    warnings: tuple[str, ...] = ()  # what may change the recommendation
+    menu: bool = False  # whether to show all trees of the path: the reader chooses
+
+    @property
+    def point(self) -> pd.Series[Any] | None:
+        """The row of the chosen λ."""
+        return None if self.path is None or self.key is None else self.path.point(self.key)
+
+
+def lam_words(point: pd.Series[Any]) -> str:
+    """``λ = 0.05``, ``any λ from 0.01 to 0.02``, ``any λ of 0.25 or more``."""
+    text = str(point["lam_text"])
+    if point["lam_start_exact"] is None:
+        return f"λ = {text}"
+    return f"any λ {'from' if point['lam_end_exact'] else 'of'} {text}"
+
+
+def splits_words(point: pd.Series[Any]) -> str:
+    """The mean number of splits."""
+    return formats.mean_plural(point["splits"], "split")
+
+
+def leaves_words(point: pd.Series[Any]) -> str:
+    return formats.mean_plural(point["leaves"], "leaf")
+
+
+_VALIDATE = (
+    "To choose λ, add “validation: {kind: kfold, folds: 5, seed: 0}” to the sweep's file and run "
+    "it again. Until then, take the tree whose size you can live with."
+)
+
+_NEVER_WORSE = "The optimal tree of a smaller λ never fits the training rows worse."
+
+_STEADY = 1.3
+"""A tree stands out if it is best over a range of λ of at least this ratio."""
+
+_MANY_SOLVERS = 5
+"""Of more solvers, those that have proven all their trees are counted, not named."""
+
+
+def _by_training(
+    dataset: str, paths: Sequence[LambdaPath], comparison: pd.DataFrame
+) -> Recommendation:
+    """Without validation: recommends the solver, but no λ."""
+    solvers = list(dict.fromkeys(path.solver for path in paths))
+    reasons = []
+    all_proven = []
+    for solver in solvers:
+        own = [path.table for path in paths if path.solver == solver]
+        points = pd.concat(own)
+        runs, proven = int(points["runs"].sum()), int(points["optimal"].sum())
+        if 0 < runs == proven and len(solvers) > _MANY_SOLVERS:
+            all_proven.append(solver)
+        elif points["heuristic"].sum() == runs:
+            reasons.append(_behind(solver, comparison))
+        else:
+            reasons.append(
+                f"{solver} has proven {formats.share(proven, runs)} of its trees optimal"
+                + ("." if proven == runs else
+                   f"; its largest gap is {formats.gap(points['gap_max'].max())}.")
+            )  # fmt: skip
+    if all_proven:
+        reasons.insert(
+            0, f"{len(all_proven)} of {len(solvers)} solvers have proven all their trees optimal."
+        )
+    if comparison["lam_key"].nunique() == 1 and not any(path.exact_paths for path in paths):
+        return _single_lambda(dataset, paths, reasons)
+    fact = encoding_facts(comparison).get(dataset)
+    if fact is not None:
+        reasons.append(f"The smallest objective is that of {fact['encoding']} {fact['where']}.")
+    taken = min(paths, key=lambda path: _standing(path, comparison, fact))
+    steady = _steadiest(taken)
+    if steady is not None:
+        return _by_steps(dataset, taken, steady, reasons)
+    return Recommendation(
+        dataset,
+        f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
+        (_NEVER_WORSE, *(r for r in reasons if r)),
+        taken,
+        warnings=(_VALIDATE,),
+    )
+
+
+def _steadiest(path: LambdaPath) -> PathTree | None:
+    """The tree with a split that is best over the widest range of λ of an exact path, by ratio. The
+    first step counts only if it is alone, as its start is the user's choice."""
+    if len(path.exact_paths) != 1:
+        return None
+    low = path.exact_paths[0].steps[0].start
+    widths = [
+        (tree.start > low, float(tree.end / tree.start), tree)
+        for tree in path.trees
+        if tree.start and tree.end is not None
+    ]
+    if not widths:
+        return None
+    _, width, tree = max(widths, key=lambda width: width[:2])
+    return tree if width >= _STEADY else None
+
+
+def _by_steps(dataset: str, path: LambdaPath, tree: PathTree, reasons: list[str]) -> Recommendation:
+    """Without validation: recommends the tree of the widest step of an exact path."""
+    start, end = tree.start, tree.end
+    assert start is not None
+    assert end is not None
+    key = str(start)
+    point = path.point(key)
+    best = "proven best" if tree.proven else "the best known"
+    why = [
+        f"It is {best} for every λ from {formats.interval(start, end)}, a factor of "
+        f"{formats.factor(end / start)}: {_which_step(path, start, end)}. "
+        f"{train_sentence(point)}, with {leaves_words(point)}."
+    ]
+    why.append(_gains(path, tree, start, end))
+    splits = formats.plural(tree.tree.splits, "split")
+    return Recommendation(
+        dataset,
+        f"Without held-out rows, look first at the tree of {splits}: {path.encoding} with "
+        f"{path.solver} at {lam_words(point)}.",
+        (*why, *(reason for reason in reasons if reason)),
+        path,
+        key,
+        tree,
+        (_VALIDATE,),
+        menu=True,
+    )
+
+
+def _which_step(path: LambdaPath, start: Fraction, end: Fraction) -> str:
+    """Says that no step with splits is wider by ratio; of the first step only the part from λ_min
+    on is known."""
+    first = path.trees[-1]
+    low, high = first.start, first.end
+    if low == start:
+        return (
+            f"the only step of a tree with splits, known only from λ = {formats.lam_from(start)} on"
+        )
+    assert low is not None
+    assert high is not None
+    widest = "the widest step of a tree with splits but for the first step, which is known"
+    if low and high / low <= end / start:
+        return f"{widest} only from λ = {formats.lam_from(low)} on"
+    known = f", a factor of {formats.factor(high / low)} or more" if low else ""
+    return f"{widest} for λ from {formats.interval(low, high)}{known}"
+
+
+def _gains(path: LambdaPath, tree: PathTree, start: Fraction, end: Fraction) -> str:
+    """What each split of a step gains: the λ at its ends."""
+    if tree.quality["task"] == REGRESSION:
+        variance = tree.tree.nodes[0].squared_error / tree.total_weight
+        much, little = (f"{formats.percent(lam / variance)} more" for lam in (end, start))
+        gains = f"Each split that the next simpler tree lacks explains {much} of the variance"
+    else:
+        much, little = (formats.percent(float(lam)) for lam in (end, start))
+        gains = f"Each split that the next simpler tree lacks puts {much} of the rows right"
+    if start == path.exact_paths[0].steps[0].start:
+        return f"{gains} on average. The path ends here: what smaller λ give is open."
+    return f"{gains} on average; each further one of the next larger tree only {little}."
+
+
+def _standing(
+    path: LambdaPath, comparison: pd.DataFrame, fact: dict[str, Any] | None
+) -> tuple[float, ...]:
+    """The order of paths: best encoding, distance to the best, proofs, exactness, time."""
+    own = comparison[
+        (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
+    ]
+    return (
+        fact is not None and path.encoding != fact["encoding"],
+        float(own["excess"].mean()),
+        -float(own["optimal"].sum()),
+        not path.exact_paths,
+        float(own["seconds"].sum()),
+    )
+
+
+def _behind(solver: str, comparison: pd.DataFrame) -> str:
+    all_points = comparison[comparison["solver"] == solver]
+    own = all_points[all_points["compared"] > 1]
+    if own.empty:
+        return f"{solver} is a heuristic and had nothing to be compared with."
+    worst = own.sort_values("excess_max", kind="stable").iloc[-1]
+    if worst["excess_max"] == 0:
+        if len(own) == len(all_points):
+            return f"{solver}, a heuristic, found the best known tree everywhere."
+        return (
+            f"{solver}, a heuristic, found the best known tree wherever another solver ran: in "
+            f"{formats.share(len(own), len(all_points))} cases."
+        )
+    return (
+        f"{solver}, a heuristic, is above the best known objective by "
+        f"{formats.short(own['excess'].mean())} on average and by "
+        f"{formats.short(worst['excess_max'])} at worst ({worst['encoding']}, "
+        f"λ = {worst['lam_text']})."
+    )
+
+
+def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]) -> Recommendation:
+    """One λ and no validation: recommends the smallest objective, as the user has chosen λ."""
+    least = min(float(path.table["objective"].min()) for path in paths)
+    taken = min(
+        (path for path in paths if float(path.table["objective"].min()) <= least + 1e-12),
+        key=lambda path: (-int(path.table["optimal"].sum()), float(path.table["seconds"].min())),
+    )
+    point = taken.table.iloc[0]
+    head = (
+        f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
+        f"objective, {formats.objective(point['objective'])}."
+    )
+    about = f"{train_sentence(point)}, with {leaves_words(point)} and {splits_words(point)}."
+    return Recommendation(
+        dataset,
+        head,
+        (about, *(r for r in reasons if r)),
+        taken,
+        str(point["lam_key"]),
+        taken.trees[0],
+        ("Nothing was held out: how well this predicts new rows is not known.",),
+    )
 
 
 class _Candidate(NamedTuple):
-    path: Path
+    path: LambdaPath
     point: pd.Series[Any]
 
     @property
@@ -39,18 +272,18 @@ class _Candidate(NamedTuple):
 class _Candidates:
     """All λ of all paths with all their folds, in the order of the paths."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[LambdaPath]) -> None:
         self._paths = paths
         self._tables = [complete(path.table) for path in paths]
         self._ends = np.cumsum([len(table) for table in self._tables])
         points = pd.concat([table[_SHOWN] for table in self._tables], ignore_index=True)
-        exact = [bool(path.stairs) for path in paths]
+        exact = [bool(path.exact_paths) for path in paths]
         of = np.repeat(np.arange(len(paths)), [len(table) for table in self._tables])
         self.scores = points["test_score"].to_numpy(float)
         self._slack = slack(self.scores)
         self._solver = np.array([path.solver for path in paths], dtype=object)[of]
-        # Fewest leaves first; then scores, proofs, an exact path, the larger λ, and time.
-        # Time varies from run to run, so it must not choose among the λ of one path.
+        # Fewest leaves first; then by score, proofs, exact paths, larger λ, and time. Time comes
+        # last: it varies from run to run and must not choose among the λ of a path.
         self._order = np.lexsort(
             (
                 points["seconds"].fillna(0.0),
@@ -72,7 +305,7 @@ class _Candidates:
         return _Candidate(self._paths[number], self._tables[number].iloc[place - start])
 
     def simplest(self, at_least: float) -> _Candidate:
-        """The simplest of those with a mean score of at least so much."""
+        """The simplest candidate with a mean score of at least this."""
         good = self.scores[self._order] >= at_least - self._slack
         return self.get(int(self._order[np.argmax(good)]))
 
@@ -87,52 +320,54 @@ class _Candidates:
 
 
 _MOST_RIVALS = 5
-"""So many of the other solvers are named."""
+"""The number of other solvers that are named."""
 
 _SHOWN = ["leaves", "test_score", "optimal", "lam", "seconds"]
 
 
-def answer(
+def recommend(
     dataset: str,
-    paths: Sequence[Path],
+    paths: Sequence[LambdaPath],
     comparison: pd.DataFrame,
     missing: int = 0,
     impossible: Sequence[str] = (),
-) -> Answer:
-    """The answer for one dataset.
+) -> Recommendation:
+    """The recommendation for a dataset.
 
-    With validation: among all λ, encodings and solvers with all their folds, the best mean test
-    accuracy (of regression, the least mean squared error) is found, and of those within one
-    standard error of it the one of fewest leaves is taken. Leaves, as splits of different encodings
-    are not alike: a multiway split is one split with many leaves.
+    With validation, find the best mean test score of all λ, encodings and solvers with all their
+    folds. Of those within one standard error of it take the one with the fewest leaves. Splits of
+    different encodings are not alike: a multiway split is one split with many leaves.
 
     Parameters
     ----------
-    paths : sequence of Path
-        The dataset's.
+    paths : sequence of LambdaPath
     comparison : DataFrame
-        From :func:`pipelines.report.analysis.comparison.compare`, the dataset's rows.
+        From :func:`pipelines.report.analysis.comparison.compare`.
     missing : int
-        How many of the dataset's tasks have not been run.
+        Number of tasks without a run.
     impossible : sequence of str
-        Why cells of the dataset cannot be run.
+        The reasons of impossible cells.
     """
     with_trees = [path for path in paths if path.trees]
     if not with_trees:
-        return Answer(dataset, _no_answer(dataset, bool(paths), missing, impossible))
+        return Recommendation(
+            dataset, _no_recommendation(dataset, bool(paths), missing, impossible)
+        )
     candidates = _Candidates(with_trees)
     if len(candidates):
         return _by_validation(dataset, with_trees, candidates, missing)
     if any(is_tested(path.table) for path in with_trees):
-        return Answer(
+        return Recommendation(
             dataset,
             "No answer yet: no λ has all of its folds.",
             warnings=("The figures below are of the folds that are there.",),
         )
-    return by_training(dataset, with_trees, comparison)
+    return _by_training(dataset, with_trees, comparison)
 
 
-def _no_answer(dataset: str, has_runs: bool, missing: int, impossible: Sequence[str]) -> str:
+def _no_recommendation(
+    dataset: str, has_runs: bool, missing: int, impossible: Sequence[str]
+) -> str:
     if has_runs:
         return f"No answer yet: every run {'so far ' if missing else ''}has failed."
     if missing or not impossible:
@@ -143,8 +378,8 @@ def _no_answer(dataset: str, has_runs: bool, missing: int, impossible: Sequence[
 
 
 def _by_validation(
-    dataset: str, paths: Sequence[Path], candidates: _Candidates, missing: int
-) -> Answer:
+    dataset: str, paths: Sequence[LambdaPath], candidates: _Candidates, missing: int
+) -> Recommendation:
     best = candidates.simplest(float(candidates.scores.max()))
     error = float(best.point["test_error"])
     allowed = 0.0 if math.isnan(error) else error
@@ -167,7 +402,7 @@ def _by_validation(
     shown = tree[0] if tree else _tree_at(taken.path, str(taken.point["lam_text"]))
     if taken.path.whole is not None:
         shown = next(tree for tree in taken.path.trees if (tree.start or 0) <= Fraction(key))
-    return Answer(
+    return Recommendation(
         dataset,
         f"Take {taken.name}.",
         tuple(reasons),
@@ -178,7 +413,7 @@ def _by_validation(
     )
 
 
-def _tree_at(path: Path, lam_text: str) -> PathTree:
+def _tree_at(path: LambdaPath, lam_text: str) -> PathTree:
     return next(tree for tree in path.trees if lam_text in tree.lams)
 
 
@@ -194,7 +429,7 @@ def _accuracy(taken: _Candidate) -> str:
 
 
 def _in_short(one: _Candidate) -> str:
-    """What validation compares, in the words of the task."""
+    """The test accuracy, or the RMSE of regression."""
     if one.point["task"] == REGRESSION:
         return f"RMSE {rmse(one.point['test_rmse'])}"
     return formats.percent(one.point["test_accuracy"])
@@ -203,7 +438,7 @@ def _in_short(one: _Candidate) -> str:
 def _proof(taken: _Candidate) -> str:
     p = taken.point
     runs, proven = int(p["runs"]), int(p["optimal"])
-    where = "all these λ" if taken.path.stairs else "this λ"
+    where = "all these λ" if taken.path.exact_paths else "this λ"
     if p["heuristic"] == runs:
         return f"{taken.path.solver} is a heuristic: nothing is proven about its trees."
     if proven == runs:
@@ -217,9 +452,9 @@ def _proof(taken: _Candidate) -> str:
 
 
 def _exactness(taken: _Candidate) -> list[str]:
-    """That no λ was left out, which a grid cannot say."""
+    """On an exact path: says that no λ was left out."""
     table = taken.path.table
-    if not taken.path.stairs:
+    if not taken.path.exact_paths:
         return []
     low = formats.lam_from(taken.path.lam_min)
     return [
@@ -229,7 +464,7 @@ def _exactness(taken: _Candidate) -> list[str]:
 
 
 def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
-    """What the other solvers reach at best; of many the best ones are named."""
+    """The best of each other solver; of many solvers the best ones."""
     others = candidates.best_of_others(taken.path.solver)
     best = sorted(range(len(others)), key=lambda i: -others[i].score)[:_MOST_RIVALS]
     parts = [
@@ -243,8 +478,8 @@ def _rivals(taken: _Candidate, candidates: _Candidates) -> list[str]:
     return [f"At its best, {'; '.join(parts)}."] if parts else []
 
 
-def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
-    """Why the best path has no split where all its folds are, as far as that is known."""
+def _no_split(one: _Candidate, paths: Sequence[LambdaPath]) -> str:
+    """Why the best path has no split at any λ with all its folds, as far as that is known."""
     table = one.path.table
     own = table[table["splits"] > 0]
     if len(own):
@@ -282,9 +517,9 @@ def _no_split(one: _Candidate, paths: Sequence[Path]) -> str:
     return note
 
 
-def _all_proven(paths: Sequence[Path], low: float) -> bool:
-    """Whether in each encoding a solver has proven its trees of the smallest λ of all, among all
-    trees."""
+def _all_proven(paths: Sequence[LambdaPath], low: float) -> bool:
+    """Whether in each encoding a solver has proven its trees at the smallest λ, without limits on
+    the tree."""
     ends = [(path.encoding, path.table.iloc[-1]) for path in paths]
     proven = {
         encoding for encoding, point in ends
@@ -296,7 +531,7 @@ def _all_proven(paths: Sequence[Path], low: float) -> bool:
 
 
 def _warnings(
-    taken: _Candidate, best: _Candidate, paths: Sequence[Path], missing: int
+    taken: _Candidate, best: _Candidate, paths: Sequence[LambdaPath], missing: int
 ) -> list[str]:
     notes = []
     full = complete(best.path.table)
@@ -304,7 +539,7 @@ def _warnings(
     perfect = 0.0 if best.point["task"] == REGRESSION else 1.0
     if at_end and best.score < perfect and best.point["lam"] > 0:
         notes.append(
-            f"The best mean lies at the end of the {'path' if best.path.stairs else 'grid'} "
+            f"The best mean lies at the end of the {'path' if best.path.exact_paths else 'grid'} "
             f"({lam_words(best.point)}): smaller λ may be better still."
         )
     if full["splits"].max() == 0 and not missing:

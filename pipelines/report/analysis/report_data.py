@@ -1,4 +1,4 @@
-"""What a report is made from, all worked out; and how much of it is drawn."""
+"""All data of a report, and the limits on what is drawn."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
-from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation_record import Answer
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
 from pipelines.report.data.results import Results
 from sweep.datasets.reference import DatasetRef
 
 MOST_CHARTS = 60
-"""A report of more charts is a large one: a page a dataset, small charts, few trees drawn."""
+"""A report of more charts is large: it has a page for each dataset, small charts and few trees."""
 
 MOST_POINTS = 2000
-"""A path of more λ has a small chart, in which points that share a pixel are one."""
+"""A path of more λ has a small chart, in which points of one pixel are joined."""
 
 
 @dataclass(frozen=True)
-class Material:
-    """All that was worked out, ready to be shown."""
+class ReportData:
+    """All that a report shows."""
 
     results: Results
-    paths: list[Path]
-    answers: list[Answer]
+    paths: list[LambdaPath]
+    recommendations: list[Recommendation]
     excess: pd.DataFrame
     comparison: pd.DataFrame
     disagreements: pd.DataFrame

@@ -1,4 +1,4 @@
-"""Rule families: what trees of axis-parallel, oblique and curved splits of some size are worth."""
+"""Rule families: the quality of trees with axis-parallel, oblique and curved splits, by size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.option_labels import telling_options
-from pipelines.report.data.compressed_texts import unpack
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
+from pipelines.report.data.stored_tables import decompress
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.solution import Status
@@ -41,31 +41,15 @@ Load = Callable[[DatasetRef], Dataset]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A tree to draw: of its family and number of splits the one with the fewest errors.
+class FamilyTree:
+    """A tree to draw: of its family and number of splits the one with the fewest errors."""
 
-    Parameters
-    ----------
-    family : str
-        As in the table of :class:`FamilySet`.
-    rules : str
-        One of :data:`RULES`.
-    given : bool
-        Whether they were chosen: the solver has an option for them.
-    tree : Tree
-    train_accuracy : float
-    test_accuracy : float or None
-        On the rows that its own fold holds out.
-    status : str
-        How its run ended.
-    """
-
-    family: str
-    rules: str
-    given: bool
+    family: str  # as in the table of :class:`FamilySet`
+    rules: str  # one of :data:`RULES`
+    given: bool  # whether the solver has an option for the rules
     tree: Tree
     train_accuracy: float
-    test_accuracy: float | None
+    test_accuracy: float | None  # on the held-out rows of its own fold
     status: str
 
     @property
@@ -76,68 +60,40 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class RawRows:
-    """The rows that the drawn trees were trained and scored on.
+    """The rows that the drawn trees were trained and scored on."""
 
-    Parameters
-    ----------
-    features : DataFrame
-        The raw columns.
-    labels : tuple
-        The distinct targets, sorted.
-    target : array of int
-        Which of them each row has.
-    held_out : array of bool
-        Rows that the trees were not trained on.
-    """
-
-    features: pd.DataFrame
-    labels: tuple[Any, ...]
-    target: NDArray[np.int64]
-    held_out: NDArray[np.bool_]
+    features: pd.DataFrame  # the raw columns
+    labels: tuple[Any, ...]  # the classes, sorted
+    target: NDArray[np.int64]  # the number of each row's class
+    held_out: NDArray[np.bool_]  # rows that were not used for training
 
 
 @dataclass(frozen=True)
 class FamilySet:
     """The rule families of a dataset and an encoding.
 
-    Parameters
-    ----------
-    dataset, encoding : str
-    points : DataFrame
-        One row a family, size and λ: ``family``, ``rules``, ``solver``, ``allowed`` (what bounds
-        the size, in words), ``lam_text``, ``runs``, ``proven``, ``heuristic``, and means over folds
-        of ``splits``, ``train_accuracy``, ``test_accuracy`` and ``seconds``; ``test_error`` is the
-        standard error of the second. Small trees first.
-    trees : tuple of Shown
-        Of one fold, by size and then by family.
-    fold : tuple of int or None
-        The fold that these are of, and of how many; None if all rows were trained on.
-    rows : RawRows or None
-    why : str
-        Why there are no rows; empty if there are.
+    ``points`` has one row for each family, size and λ, small trees first: ``family``, ``rules``,
+    ``solver``, ``allowed`` (the limit on the size, in words), ``lam_text``, ``runs``, ``proven``,
+    ``heuristic``, the means over folds of ``splits``, ``train_accuracy``, ``test_accuracy`` and
+    ``seconds``, and ``test_error``, the standard error of the test accuracy.
     """
 
     dataset: str
     encoding: str
     points: pd.DataFrame
-    trees: tuple[Shown, ...]
-    fold: tuple[int, int] | None
+    trees: tuple[FamilyTree, ...]  # of one fold, by size and then by family
+    fold: tuple[int, int] | None  # the fold and the number of folds; None: trained on all rows
     rows: RawRows | None
-    why: str
+    why: str  # why there are no rows
 
 
 def find_families(
     results: Results, references: Mapping[str, DatasetRef], load: Load = load_dataset
 ) -> list[FamilySet]:
-    """All datasets whose trees on numbers ask rules of several families, or of a chosen one.
+    """All datasets whose trees on numbers have rules of several families, or of a chosen one.
 
-    Parameters
-    ----------
-    references : mapping
-        The datasets as the sweep's file names them. Without its reference, or where it cannot be
-        read or has changed since, a dataset has no rows here.
-    load : callable
-        Reads a dataset.
+    A dataset has no rows here if it has no reference in the sweep's file, cannot be loaded, or has
+    changed since.
     """
     rows = results.by_lambda
     chosen = (rows["encoding"] == _OF_NUMBERS) & rows["ok"] & (rows["task"] != REGRESSION)
@@ -155,7 +111,7 @@ def find_families(
 
 
 def _families(rows: pd.DataFrame) -> dict[str, Any]:
-    """The family of each row, its rules, and what bounds the size of its tree."""
+    """The family of each row, its rules, and the limit on the size of its tree."""
     triples = list(zip(*(rows[name] for name in _SOLVER), strict=True))
     own = {}
     for solver, options, limits in dict.fromkeys(triples):
@@ -201,7 +157,7 @@ def _points(rows: pd.DataFrame) -> pd.DataFrame:
         proven=rows["status"] == Status.OPTIMAL.value,
         heuristic=rows["status"] == Status.HEURISTIC.value,
     )
-    # A λ by rows, such as 2/n, is one λ though it is another number in each fold.
+    # 2/n is one λ, though it is a different number in each fold.
     by = ["family", "rules", "solver", "allowed", "lam_key"]
     found = table.groupby(by, sort=False, dropna=False).agg(
         lam_text=("lam_text", "first"),
@@ -223,7 +179,7 @@ def _points(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _trees(
     rows: pd.DataFrame,
-) -> tuple[tuple[Shown, ...], dict[str, Any], tuple[int, int] | None]:
+) -> tuple[tuple[FamilyTree, ...], dict[str, Any], tuple[int, int] | None]:
     """The trees of the first fold, a row of it, and the fold."""
     order = rows[["repeat", "fold"]].astype("float64").fillna(-1).apply(tuple, axis="columns")
     rows = rows[order == min(order)]
@@ -238,11 +194,11 @@ def _trees(
         ),
     )  # fmt: skip
     shown = tuple(
-        Shown(
+        FamilyTree(
             row["family"],
             row["rules"],
             bool(row["given"]),
-            Tree.from_json(unpack(row["tree"])),
+            Tree.from_json(decompress(row["tree"])),
             float(row["train_accuracy"]),
             None if pd.isna(row["test_accuracy"]) else float(row["test_accuracy"]),
             row["status"],

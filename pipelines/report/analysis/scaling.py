@@ -1,4 +1,4 @@
-"""How time grows with the rows and the features of one table."""
+"""How search time grows with the rows and the features of a table."""
 
 from __future__ import annotations
 
@@ -22,29 +22,18 @@ _MEASURES = ["seconds", "iterations", "peak_bytes"]
 class Scaling:
     """A table in several sizes.
 
-    Parameters
-    ----------
-    name : str
-        What its datasets' names have in common.
-    points : DataFrame
-        One row a line of a chart and size: ``axis`` (:data:`ROWS` or :data:`FEATURES`), ``beside``
-        (the size that stays the same on the line), encoding, solver, λ, the dataset, ``size``, and
-        medians over folds of seconds, iterations and memory, which are missing where every run
-        has failed; ``proven``, whether every run is.
+    ``points`` has one row for each line of a chart and size: ``axis`` (:data:`ROWS` or
+    :data:`FEATURES`), ``size``, ``beside`` (the other size, the same along the line), encoding,
+    solver, λ, dataset, the medians over folds of seconds, iterations and memory, and ``proven``,
+    whether all runs are.
     """
 
-    name: str
+    name: str  # the words that its datasets' names begin with
     points: pd.DataFrame
 
 
 def find_scalings(results: Results, references: Mapping[str, DatasetRef]) -> list[Scaling]:
-    """All tables that the sweep has in several sizes.
-
-    Parameters
-    ----------
-    references : mapping
-        The datasets as the sweep's file names them.
-    """
+    """All tables that the sweep has in several sizes."""
     families: dict[Any, list[str]] = {}
     for name in results.datasets:
         if name in references:
@@ -106,7 +95,7 @@ def _points(results: Results, references: Mapping[str, DatasetRef]) -> pd.DataFr
 
 
 def _first(reference: DatasetRef, references: Mapping[str, DatasetRef]) -> int | None:
-    """How many features are taken; None for all of those that are named."""
+    """The number of features used; None for all that are named."""
     named = reference.features
     return None if named is not None and reference.first == len(named) else reference.first
 
@@ -114,7 +103,7 @@ def _first(reference: DatasetRef, references: Mapping[str, DatasetRef]) -> int |
 def _lines(
     cells: pd.DataFrame, axis: str, beside: pd.Series[Any], varied: pd.Series[Any]
 ) -> pd.DataFrame:
-    """The points of lines along which one size varies and the other stays."""
+    """The points of lines along which one size varies and the other does not."""
     other = FEATURES if axis == ROWS else ROWS
     table = cells.assign(_beside=beside, _varied=varied)
     sizes = table.groupby([*_LINE, "_beside"], sort=False)["_varied"].transform("nunique")

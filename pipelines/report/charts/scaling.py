@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.analysis.scaling import FEATURES, ROWS, Scaling
-from pipelines.report.charts.axes import new_figure, plain_decades
-from pipelines.report.charts.palette import encoding_dashes
+from pipelines.report.charts.style import encoding_dashes, new_figure, plain_decades
 
 MOST_LINES = 12
 """So many lines are in a panel: those that took longest."""

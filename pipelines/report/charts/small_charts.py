@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.analysis.paths import Path
-from pipelines.report.charts.axes import LambdaAxis
-from pipelines.report.charts.palette import CHOSEN, FAINT, GRID, INK, TEST, Dash
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.charts.style import CHOSEN, FAINT, GRID, INK, TEST, Dash, LambdaAxis
 from pipelines.report.data import metrics
 from pipelines.report.data.columns import Floats
 
@@ -92,7 +91,7 @@ def thin(places: Floats, values: Floats, columns: int = _WIDTH) -> NDArray[np.in
     return np.unique(np.concatenate(kept))
 
 
-def sketch(panels: Sequence[Panel], label: str) -> str:
+def small_chart(panels: Sequence[Panel], label: str) -> str:
     """The panels side by side, with one legend, as an SVG file."""
     lams = np.concatenate([line.lams for panel in panels for line in panel.lines])
     axis = LambdaAxis(lams.tolist())
@@ -208,7 +207,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(float(i * step), 12) for i in range(int(first), int(last) + 1)]
 
 
-def sketch_path(path: Path, colour: str, label: str) -> str:
+def small_path_chart(path: LambdaPath, colour: str, label: str) -> str:
     """A λ-path in short: objective and bound, accuracy, splits."""
     table = _as_points(path)
     lams = table["lam"].to_numpy(float)
@@ -221,9 +220,9 @@ def sketch_path(path: Path, colour: str, label: str) -> str:
         return Line(lams, table[column].to_numpy(float), colour, name, dash)
 
     bound = [line("lower_bound", FAINT, "proven lower bound", (0, (2, 2)))]
-    columns = metrics.shown(table)
+    columns = metrics.quality_columns(table)
     tests = [line(columns.test, TEST, f"held-out {columns.name}", (0, (5, 2)))]
-    return sketch(
+    return small_chart(
         [
             Panel(
                 "Objective (training)",
@@ -248,10 +247,10 @@ def sketch_path(path: Path, colour: str, label: str) -> str:
     )
 
 
-def _as_points(path: Path) -> pd.DataFrame:
+def _as_points(path: LambdaPath) -> pd.DataFrame:
     """The points of a path's lines; on an exact path both ends of each interval."""
     table = path.table[path.table["runs"] > 0]
-    if not path.stairs:
+    if not path.exact_paths:
         return table
     last = 1.6 * float(table["lam"].max() or 1.0)
     ends = table.assign(lam=table["lam_end"].clip(upper=last))
@@ -267,12 +266,12 @@ def _unproven(table: pd.DataFrame) -> NDArray[np.bool_] | None:
     return (table["optimal"] < table["runs"]).to_numpy(bool)
 
 
-def sketch_dataset(
-    paths: Sequence[Path], colours: dict[str, str], dashes: dict[str, Dash], label: str
+def small_dataset_chart(
+    paths: Sequence[LambdaPath], colours: dict[str, str], dashes: dict[str, Dash], label: str
 ) -> str:
     """All encodings and solvers of a dataset in short."""
     tables = [_as_points(path) for path in paths]
-    columns = metrics.shown(tables[0])
+    columns = metrics.quality_columns(tables[0])
     tested = any(table[columns.test].notna().any() for table in tables)
 
     def lines(column: str, named: bool) -> list[Line]:
@@ -295,4 +294,4 @@ def sketch_dataset(
         Panel(title, lines(accuracy, False), percent=columns.percent),
         Panel("Splits (mean)", lines("splits", False)),
     ]
-    return sketch(panels, label)
+    return small_chart(panels, label)

@@ -1,7 +1,7 @@
-"""Cross-validation over exact λ-paths: which λ of all, not which of a grid.
+"""Cross-validation over exact λ-paths: the best of all λ, not of a grid.
 
-The trees of a fold change only at its path's breakpoints. So the mean test loss over the folds is
-constant between the breakpoints of all folds together, and its least value is found exactly.
+The trees of a fold change only at its breakpoints. So the mean test loss is constant between the
+breakpoints of all folds together, and its least value is found exactly.
 """
 
 from __future__ import annotations
@@ -12,27 +12,17 @@ from fractions import Fraction
 from typing import NamedTuple
 
 
-class Fold(NamedTuple):
-    """A fold's path: where each step begins, and the test loss of its tree.
-
-    Parameters
-    ----------
-    starts : sequence of Fraction
-        From the smallest λ up. A step holds from its start to just before the next one's; the
-        last goes on for ever.
-    losses : sequence of Fraction
-        Share of the held-out rows that each step's tree gets wrong.
-    """
+class FoldLosses(NamedTuple):
+    """The start of each step of a fold's path, from the smallest λ up, and the test loss of its
+    tree. A step ends where the next one starts; the last one does not end."""
 
     starts: Sequence[Fraction]
     losses: Sequence[Fraction]
 
 
 class Interval(NamedTuple):
-    """λ from ``start`` to just below ``end`` (None: no end), where no path has a breakpoint.
-
-    ``steps`` are the numbers of the steps that hold there, one a path.
-    """
+    """λ from ``start`` to just below ``end`` (None: no end) without a breakpoint in between;
+    ``steps`` has the number of each path's step there."""
 
     start: Fraction
     end: Fraction | None
@@ -54,17 +44,9 @@ class Choice(NamedTuple):
 
 
 def merge(paths: Sequence[Sequence[Fraction]]) -> list[Interval]:
-    """Cut λ at the breakpoints of all paths.
+    """Cut λ at the breakpoints of all paths, given by the starts of their steps in rising order.
 
-    Parameters
-    ----------
-    paths : sequence of sequences of Fraction
-        Where the steps of each path begin, rising. The result begins where all paths have begun.
-
-    Returns
-    -------
-    list of Interval
-        From the smallest λ up.
+    The first interval starts at the largest of the paths' first λ.
     """
     if not paths:
         return []
@@ -78,10 +60,7 @@ def merge(paths: Sequence[Sequence[Fraction]]) -> list[Interval]:
 
 
 def score(losses: Sequence[Fraction]) -> Score:
-    """The mean of the folds' losses and its standard error, which comes from the sample's spread.
-
-    Both are exact; the error as its square, which is a fraction.
-    """
+    """The mean of the folds' losses and the square of its standard error, both exact."""
     folds = len(losses)
     mean = sum(losses, Fraction(0)) / folds
     if folds == 1:
@@ -90,8 +69,8 @@ def score(losses: Sequence[Fraction]) -> Score:
     return Score(mean, squares / ((folds - 1) * folds))
 
 
-def cross_validate(folds: Sequence[Fold]) -> tuple[list[Interval], list[Score]]:
-    """The intervals of all folds together, from the smallest λ up, and what each is worth."""
+def cross_validate(folds: Sequence[FoldLosses]) -> tuple[list[Interval], list[Score]]:
+    """The intervals of all folds together, from the smallest λ up, and their scores."""
     intervals = merge([fold.starts for fold in folds])
     scores = [
         score([fold.losses[step] for fold, step in zip(folds, interval.steps, strict=True)])
@@ -101,10 +80,8 @@ def cross_validate(folds: Sequence[Fold]) -> tuple[list[Interval], list[Score]]:
 
 
 def choose(scores: Sequence[Score]) -> Choice:
-    """The interval of least mean test loss, and the last one within one standard error of it.
-
-    At a tie the larger λ, that is the smaller tree, wins. One fold alone has no standard error.
-    """
+    """The interval of least mean test loss, and the last one within one standard error of it. In a
+    tie the larger λ wins, which has the smaller tree."""
     last = len(scores) - 1
     minimum = min(range(len(scores)), key=lambda i: (scores[i].mean, -i))
     least, error_squared = scores[minimum]

@@ -25,24 +25,24 @@ def objective(value: Any) -> str:
 
 
 def bound(value: Any) -> str:
-    """A lower bound with six significant digits, rounded down: no more is said than is proven."""
+    """A lower bound with six significant digits, rounded down so that it stays proven."""
     return objective(float(at_most(value, 6))) if is_number(value) else NONE
 
 
 def gap(value: Any) -> str:
-    """A gap with three significant digits, rounded up: no less is said than may be."""
+    """A gap with three significant digits, rounded up."""
     return at_least(value, 3) if is_number(value) else NONE
 
 
 def short(value: Any) -> str:
-    """A distance between objectives: three significant digits are enough to compare."""
+    """A distance between objectives with three significant digits."""
     if not is_number(value):
         return NONE
     return "0" if value == 0 else f"{float(value):.3g}"
 
 
 def percent(value: Any, digits: int = 1) -> str:
-    """A share as a percentage; what is short of 100 % is never rounded up to it."""
+    """A share as a percentage; less than 100 % is never rounded up to it."""
     if not is_number(value):
         return NONE
     text = f"{100 * float(value):.{digits}f}"
@@ -71,7 +71,7 @@ def seconds(value: Any) -> str:
 
 
 def factor(value: Any) -> str:
-    """How many times at least: ``2.3``, ``26``, ``1 040``; rounded down."""
+    """A factor, rounded down: ``2.3``, ``26``, ``1 040``."""
     if not is_number(value):
         return NONE
     return at_most(value, 2) if value < 10 else whole(float(at_most(math.floor(value), 3)))
@@ -131,29 +131,25 @@ def listed(words: Iterable[str]) -> str:
 
 
 def exact(value: Any) -> str:
-    """A fraction for a tooltip; nothing where it is too long to help anybody."""
+    """A fraction for a tooltip; empty if it is too long to be read."""
     text = "" if value is None or value != value else str(value)
     return text if len(text) <= 60 else ""
 
 
 def lam_from(start: Fraction) -> str:
-    """Where an interval of λ starts, with four significant digits; never below its start."""
+    """The start of an interval of λ with four significant digits, rounded up."""
     return at_least(start, 4)
 
 
 def interval(start: Fraction, end: Fraction | None) -> str:
-    """λ from a breakpoint to the next, with as many digits as it takes to tell them apart.
-
-    Both λ that are shown lie within the interval, so what holds in it holds at both. At its end
-    the tree of the interval and the next simpler one have the same objective.
-    """
+    """An interval of λ, with enough digits to tell its ends apart. Both shown λ lie within it."""
     if end is None:
         return f"{lam_from(start)} or more"
     return " to ".join(ends_within(start, end, 4))
 
 
 def plain_between(start: Fraction, end: Fraction | None) -> str:
-    """The λ > 0 of fewest decimals in an interval (without its end), nearest to its middle."""
+    """The λ > 0 with the fewest decimals in an interval without its end, near its middle."""
     middle = start if end is None else (start + end) / 2
     digits = 0
     while True:

@@ -1,7 +1,7 @@
-"""How good trees are, in the words of their task: accuracy, or R² and RMSE of regression.
+"""The quality of trees: accuracy, or R² and RMSE in regression.
 
-Validation compares *scores*: the accuracy on held-out rows, or minus their mean squared error. Of
-several folds the RMSE is the root of their mean squared error: the least is that of the best score.
+Validation compares scores: the accuracy on held-out rows, or minus the mean squared error. The RMSE
+over several folds is the root of their mean squared error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from solver.features.number_format import share, significant
 REGRESSION = "regression"
 
 COLUMNS = ("train_accuracy", "test_accuracy", "train_r2", "test_r2", "train_rmse", "test_rmse")
+TEST_COLUMNS = ("test_accuracy", "test_r2", "test_rmse")
 
 
-class Shown(NamedTuple):
-    """What charts show of the quality of trees: columns, what they are, and whether in percent."""
+class QualityColumns(NamedTuple):
+    """The quality that charts show: its columns, its title, and whether it is in percent."""
 
     train: str
     test: str
@@ -36,15 +37,15 @@ class Shown(NamedTuple):
         return self.title if not self.percent else self.title.lower()
 
 
-def shown(table: pd.DataFrame) -> Shown:
-    """What a chart shows of the points of a path."""
+def quality_columns(table: pd.DataFrame) -> QualityColumns:
+    """The quality that a chart of some points shows."""
     if is_regression(table):
-        return Shown("train_r2", "test_r2", "R²", False)
-    return Shown("train_accuracy", "test_accuracy", "Accuracy", True)
+        return QualityColumns("train_r2", "test_r2", "R²", False)
+    return QualityColumns("train_accuracy", "test_accuracy", "Accuracy", True)
 
 
 def is_regression(table: pd.DataFrame) -> bool:
-    """Whether some rows or points, all of one dataset, are of regression."""
+    """Whether any of these rows or points is of regression."""
     return bool((table["task"] == REGRESSION).any())
 
 
@@ -53,10 +54,8 @@ def is_tested(table: pd.DataFrame) -> bool:
     return any(bool(table[name].notna().any()) for name in ("test_accuracy", "test_rmse"))
 
 
-def name_tasks(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with task and loss also where their version of the schema had none."""
-    missing = [n for n in ("task", "loss", "tolerance", *COLUMNS) if n not in rows]
-    rows = rows.assign(**dict.fromkeys(missing, np.nan))
+def fill_tasks(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a task and a loss in each: a classification's loss follows from its errors."""
     numbers = (rows["task"].astype(object) == REGRESSION).to_numpy(bool)
     names = pd.Index(["classification", REGRESSION])
     task = pd.Categorical.from_codes(numbers.astype(np.int64), names)
@@ -71,7 +70,7 @@ def scores(values: Mapping[str, Floats], numbers: Any) -> Floats:
 
 
 def open_gap(gap: Floats, rows: pd.DataFrame) -> Floats:
-    """The gaps of some rows, without those within the tolerance of regression."""
+    """The gaps of some rows; those within the tolerance of regression are 0."""
     return np.where(gap <= np.nan_to_num(floats(rows["tolerance"])), 0.0, gap)
 
 

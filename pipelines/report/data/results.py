@@ -1,4 +1,4 @@
-"""What a report is about: the rows of a sweep, named for people, and what its plan lacks."""
+"""The results of a sweep: its rows with readable labels, and the planned tasks without a row."""
 
 from __future__ import annotations
 
@@ -14,54 +14,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipelines.report.data import metrics, path_steps
-from pipelines.report.data.columns import floats
-from pipelines.report.data.names import at_each_name, label_encodings, label_rows, label_solvers
-from pipelines.report.data.tables import read_plan_columns, read_rows
+from pipelines.report.data import exact_paths, metrics
+from pipelines.report.data.columns import firsts, floats, groups
+from pipelines.report.data.labels import at_each_name, label_encodings, label_rows, label_solvers
+from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
 from sweep.storage import open_folder
 from sweep.store.row_precedence import RUN_COLUMNS, of_tasks, rows_of_tasks
 from sweep.store.store import read_manifest
 
+LABELS = {"encoding_label": "encoding", "solver_label": "solver"}
+"""Columns that have shorter names in the report's tables."""
+
 
 @dataclass(frozen=True)
 class Results:
     """The rows of a sweep and what is missing.
 
-    Parameters
-    ----------
-    name : str
-        The sweep's.
-    rows : DataFrame
-        One row a planned task that has been run, with the store's columns and
+    ``rows`` has one row for each planned task that has been run, with the store's columns and
 
-        * ``encoding_label``, ``solver_label``: the name, with those options that tell it apart,
-        * ``lam_key``: equal for what is one λ of the sweep; ``2/n`` is one λ over all folds,
-        * ``lam_text``: λ as it is shown,
-        * ``problem``: equal where objectives can be compared exactly, apart from λ,
-        * ``task``, ``loss``: those of the store, also where its version had none,
-        * ``ok``: whether the run gave a tree,
-        * ``exact``: whether it is the run of a path cell, which stands for all λ from its own up.
-    missing : DataFrame
-        Planned tasks without a row, under the same names.
-    impossible : DataFrame
-        ``dataset``, ``encoding_label``, ``solver_label``, ``reason``, ``tasks``.
-    planned : bool
-        Whether the store says what was planned.
-    unplanned : int
-        Stored rows that belong to no task of the plan: another λ, limit or version of the data.
-    datasets, encodings, solvers : tuple of str
-        All names, in the order of the sweep's file.
+    * ``encoding_label``, ``solver_label``: the name with the options that tell it from others,
+    * ``lam_key``: equal for one λ of the sweep; ``2/n`` is one λ over all folds,
+    * ``lam_text``: λ as it is shown,
+    * ``problem``: equal where objectives can be compared exactly, apart from λ,
+    * ``ok``: whether the run has a tree,
+    * ``exact``: whether it is the run of a path cell, which stands for all λ from its own up.
     """
 
-    name: str
+    name: str  # of the sweep
     rows: pd.DataFrame
-    missing: pd.DataFrame
-    impossible: pd.DataFrame
-    planned: bool
-    unplanned: int
-    datasets: tuple[str, ...]
+    missing: pd.DataFrame  # planned tasks without a row, with the same labels
+    impossible: pd.DataFrame  # dataset, encoding_label, solver_label, reason, tasks
+    planned: bool  # whether there is a plan
+    unplanned: int  # number of stored rows of no planned task: another λ, limit or dataset
+    datasets: tuple[str, ...]  # in the order of the sweep's file, as those below
     encodings: tuple[str, ...]
     solvers: tuple[str, ...]
 
@@ -83,17 +70,17 @@ class Results:
     @cached_property
     def at_grid(self) -> pd.DataFrame:
         """The rows for comparisons at equal λ: those of path cells at the λ of the others."""
-        return path_steps.at_grid(self.by_lambda, self.missing_by_lambda)
+        return exact_paths.at_grid(self.by_lambda, self.missing_by_lambda)
 
     @cached_property
     def by_lambda(self) -> pd.DataFrame:
-        """The rows for what is grouped by ``lam_key``, see
-        :func:`pipelines.report.data.names.at_each_name`."""
+        """The rows to be grouped by ``lam_key``: a row whose λ has several names is there once
+        under each."""
         return at_each_name(self.rows)
 
     @cached_property
     def missing_by_lambda(self) -> pd.DataFrame:
-        """The same of the planned tasks without a row."""
+        """The same for the planned tasks without a row."""
         return at_each_name(self.missing)
 
     @property
@@ -111,7 +98,7 @@ class Results:
         return frame.iloc[self.order(frame)].reset_index(drop=True)
 
     def order(self, frame: pd.DataFrame) -> NDArray[np.int64]:
-        """The places of a table's rows in the order of :meth:`sort`."""
+        """The places of a table's rows in this order."""
         ranks = {
             "dataset": {name: i for i, name in enumerate(self.datasets)},
             "encoding_label": {name: i for i, name in enumerate(self.encodings)},
@@ -143,22 +130,20 @@ def load_results(store: str | Path) -> Results:
 def label_results(
     rows: pd.DataFrame, plan: pd.DataFrame | None, sweep: str | None = None
 ) -> Results:
-    """Name rows for people and compare them with the plan.
+    """Label rows and compare them with the plan.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows as they are stored; without a plan those of :func:`sweep.store.results.read_results`.
+        As stored; without a plan from :func:`sweep.store.results.read_results`.
     plan : DataFrame or None
-        From :func:`sweep.store.plan_file.read_plan`. Its tasks say which rows count and what these
-        are called.
+        From :func:`sweep.store.plan_file.read_plan`. It says which rows count, and their names.
     sweep : str, optional
-        The sweep's name; by default that of the rows.
+        Name of the sweep; by default that of the rows.
     """
     unplanned = 0
     name = sweep or (str(rows["sweep"].iloc[-1]) if len(rows) else "sweep")
-    rows = rows.assign(**{name: None for name in path_steps.COLUMNS if name not in rows})
-    rows = metrics.name_tasks(rows)
+    rows = metrics.fill_tasks(rows)
     if plan is None:
         wanted, tasks, missing = rows.iloc[:0], rows.copy(), rows.iloc[:0].copy()
         impossible = pd.DataFrame(columns=["dataset", "encoding", "encoding_options", "solver",
@@ -170,7 +155,7 @@ def label_results(
         known = place >= 0
         missing, place = wanted[~known], place[known]
         columns = dict(rows.items())
-        del rows  # Each column goes as its tasks are taken from it: both may be large.
+        del rows  # Each column is freed once its tasks are taken from it: both may be large.
         tasks = pd.DataFrame(
             {key: columns.pop(key).iloc[place].reset_index(drop=True) for key in [*columns]},
             copy=False,
@@ -205,8 +190,8 @@ def label_results(
 
 
 def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
-    """The number of the row of each planned task, −1 if it has none; and the number of stored
-    keys that belong to no task."""
+    """The row number of each planned task, −1 without one, and the number of stored keys of no
+    task."""
     runs = pa.table([_column(rows[name]) for name in RUN_COLUMNS], RUN_COLUMNS)
     answers = ("key", "answered_by")
     tasks = pa.table([_column(wanted[name]) for name in answers], answers)
@@ -235,3 +220,33 @@ def _names(values: pd.Series[Any], catalogue: Mapping[str, Any] | None) -> tuple
         return tuple(names)
     rank = {name: i for i, name in enumerate(catalogue)}
     return tuple(sorted(names, key=lambda n: (rank.get(n.split(" (")[0], len(rank)), n)))
+
+
+_FAILURE = ["status", "error", "dataset", "encoding_label", "solver_label", "lam_text"]
+
+
+def failure_groups(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Failed runs, grouped by the last line of their error, most frequent first. Each group has
+    ``status``, ``reason``, ``count``, ``cells`` (in words) and one full ``text``."""
+    failed = rows.loc[~rows["ok"], _FAILURE].astype(object)
+    # Equal failures of equal cells are looked at once: a sweep may fail everywhere.
+    same = groups(failed, _FAILURE)
+    counts, failed = np.bincount(same), failed.iloc[firsts(same)]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row, count in zip(failed.to_dict("records"), counts.tolist(), strict=False):
+        text = row["error"] if isinstance(row["error"], str) and row["error"].strip() else ""
+        lines = text.strip().splitlines()
+        reason = lines[-1].strip() if lines else "no message"
+        entry = found.setdefault(
+            (row["status"], reason),
+            {"status": row["status"], "reason": reason, "count": 0, "cells": {}, "text": text},
+        )
+        entry["count"] += count
+        cell = f"{row['dataset']}, {row['encoding_label']}, {row['solver_label']}"
+        entry["cells"].setdefault(cell, {})[row["lam_text"]] = None
+    for entry in found.values():
+        entry["cells"] = [
+            f"{cell}: λ = {', '.join(list(lams)[:8])}{', …' if len(lams) > 8 else ''}"
+            for cell, lams in entry["cells"].items()
+        ]
+    return sorted(found.values(), key=lambda e: -e["count"])

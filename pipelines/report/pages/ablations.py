@@ -6,12 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.report.analysis.ablations import Ablation, Ablations, Execution, OptionSet, ratio
-from pipelines.report.charts.ablations import ratio_chart
-from pipelines.report.charts.figures import Album
-from pipelines.report.charts.traces import MOST_RUNS, trace_chart
+from pipelines.report.analysis.ablations import (
+    SWITCHES,
+    Ablation,
+    Ablations,
+    Execution,
+    OptionSet,
+    ratio,
+)
+from pipelines.report.charts.ablations import MOST_RUNS, ratio_chart, trace_chart
+from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
-from pipelines.report.data.option_sets import SWITCHES
 
 PAGE = "ablations.html"
 
@@ -25,28 +30,28 @@ _WORDS = {
 }
 
 
-def ablation_sections(ablations: Ablations, album: Album) -> list[dict[str, Any]]:
+def ablation_sections(ablations: Ablations, figures: Figures) -> list[dict[str, Any]]:
     """What the page shows of each cell: of very many those that took longest, in their order."""
     cells = ablations.cells
     longest = sorted(cells, key=_cost, reverse=True)[:MOST_SHOWN]
-    return [_section(i, cell, album) for i, cell in enumerate(c for c in cells if c in longest)]
+    return [_section(i, cell, figures) for i, cell in enumerate(c for c in cells if c in longest)]
 
 
 def _cost(cell: Ablation) -> float:
     return math.fsum(s for one in cell.sets if math.isfinite(s := one.measures["seconds"]))
 
 
-def _section(number: int, cell: Ablation, album: Album) -> dict[str, Any]:
+def _section(number: int, cell: Ablation, figures: Figures) -> dict[str, Any]:
     name = f"{cell.solver} on {cell.dataset}, {cell.encoding}, λ = {cell.lam_text}"
     return {
         "id": f"ablation-{number + 1}",
         "name": name,
         "first": cell.sets[0].variant.label,
-        "groups": [_group(cell, kind, name, album) for kind in cell.kinds],
+        "groups": [_group(cell, kind, name, figures) for kind in cell.kinds],
     }
 
 
-def _group(cell: Ablation, kind: str, name: str, album: Album) -> dict[str, Any]:
+def _group(cell: Ablation, kind: str, name: str, figures: Figures) -> dict[str, Any]:
     """A table of option sets that differ from the first in one thing, and its charts."""
     sets = cell.of_kind(kind)
     # A search that counts trees tells its work by these, any other by its passes.
@@ -63,8 +68,8 @@ def _group(cell: Ablation, kind: str, name: str, album: Album) -> dict[str, Any]
         "work": _WORDS[work],
         "reached": [any(math.isfinite(own.measures[key]) for own in sets) for key in to_best],
         "rows": [_row(own, sets[0], work) for own in sets],
-        "chart": None if bars is None else album.chart(bars, label, "ablation", *words),
-        **_executions(sets, label, words, album),
+        "chart": None if bars is None else figures.chart(bars, label, "ablation", *words),
+        **_executions(sets, label, words, figures),
     }
 
 
@@ -110,7 +115,7 @@ def _status(own: OptionSet) -> str:
 
 
 def _executions(
-    sets: Sequence[OptionSet], label: str, words: tuple[str, ...], album: Album
+    sets: Sequence[OptionSet], label: str, words: tuple[str, ...], figures: Figures
 ) -> dict[str, Any]:
     """The traces on top of each other, and what the bounds pruned."""
     runs = {own.variant.label: own.execution for own in sets if own.execution is not None}
@@ -118,7 +123,7 @@ def _executions(
         return {"trace": None, "pruned": None, "left_out": 0}
     drawn = dict([*runs.items()][:MOST_RUNS])
     return {
-        "trace": album.chart(trace_chart(drawn), f"{label}: execution traces", "trace", *words),
+        "trace": figures.chart(trace_chart(drawn), f"{label}: execution traces", "trace", *words),
         "pruned": pruned_table(runs),
         "left_out": len(runs) - len(drawn),
     }

@@ -1,4 +1,4 @@
-"""The tables that go into files: everything the page shows, and all of it."""
+"""The tables that the report writes to files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation_record import Answer
+from pipelines.report.analysis.recommendations import Recommendation
+from pipelines.report.data.columns import as_texts
+from pipelines.report.data.exact_paths import ExactPath
 from pipelines.report.data.metrics import COLUMNS
-from pipelines.report.data.path_steps import Stairs
-from pipelines.report.data.results import Results
+from pipelines.report.data.results import LABELS, Results
 from solver.trees.export import export_text
 from solver.trees.tree import Tree
 
 MOST_TREES = 20_000
-"""So many trees along paths are in the table."""
+"""The largest number of trees along paths in the table."""
 
 MOST_WORDS = 1000
-"""So many λ of a tree are named."""
+"""The largest number of λ of a tree that are named."""
 
 _TREE_COLUMNS = [
     "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
@@ -34,15 +35,15 @@ _TREE_COLUMNS = [
 def run_tables(
     results: Results, excess: pd.DataFrame, most: int = 100_000
 ) -> Iterator[pd.DataFrame]:
-    """Every run, with what its objective is above the best one of the same problem, in tables of
-    at most so many rows."""
+    """Every run, with how far its objective is above the best one of the same problem, in tables of
+    at most ``most`` rows."""
     dropped = [
         "trace", "tree", "path", "path_points", "extra", "ok", "exact", "problem", "lam_key",
         "lam_text",
     ]  # fmt: skip
     rows = results.rows.drop(columns=dropped)
     above = excess.drop_duplicates("key")
-    place = pc.index_in(_texts(rows["key"]), value_set=_texts(above["key"]))
+    place = pc.index_in(as_texts(rows["key"]), value_set=as_texts(above["key"]))
     for name in ("excess", "excess_exact"):
         values = pa.array(above[name], from_pandas=True)
         rows[name] = values.take(place).to_pandas().set_axis(rows.index)
@@ -51,23 +52,17 @@ def run_tables(
         yield rows.iloc[order[start : start + most]].reset_index(drop=True)
 
 
-def _texts(column: pd.Series[Any]) -> pa.Array:
-    found = pa.array(column, from_pandas=True)
-    whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-    return whole.cast(pa.string())
-
-
-def path_table(paths: Sequence[Path]) -> pd.DataFrame:
+def path_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
     """All points of all paths."""
     tables = [path.table.drop(columns="lam_key") for path in paths]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"dataset": []})
 
 
-def step_table(paths: Sequence[Path]) -> pd.DataFrame:
+def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
     """The steps of every exact path, each fold's on its own."""
     records = []
     for path in paths:
-        for one in (*path.stairs, *([path.whole] if path.whole else [])):
+        for one in (*path.exact_paths, *([path.whole] if path.whole else [])):
             for i, step in enumerate(one.steps):
                 facts = step._asdict()
                 facts.pop("test_loss")
@@ -94,15 +89,21 @@ def step_table(paths: Sequence[Path]) -> pd.DataFrame:
     return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
 
 
-def _quality(one: Stairs, step: int) -> dict[str, Any]:
-    """What the tree of a step is worth; ``errors`` of regression are in the tree."""
+def _quality(one: ExactPath, step: int) -> dict[str, Any]:
+    """The quality of a step's tree."""
     row = one.row_at(one.steps[step].start)
     return {name: row[name] for name in ("errors", "loss", *COLUMNS)}
 
 
-def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFrame:
-    """For each path what validation picks, and which of them is the answer for its dataset."""
-    taken = {id(answer.path): answer for answer in answers if answer.path is not None}
+def choice_table(
+    recommendations: Sequence[Recommendation], paths: Sequence[LambdaPath]
+) -> pd.DataFrame:
+    """For each path what validation picks, and whether it is recommended for its dataset."""
+    taken = {
+        id(recommendation.path): recommendation
+        for recommendation in recommendations
+        if recommendation.path is not None
+    }
     records = []
     for path in paths:
         record: dict[str, object] = {
@@ -132,8 +133,8 @@ def choice_table(answers: Sequence[Answer], paths: Sequence[Path]) -> pd.DataFra
     return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
 
 
-def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
-    """The trees along all paths, as rules and as JSON; of very many those of the largest λ."""
+def tree_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
+    """The trees along all paths, as rules and as JSON; of too many those of the largest λ."""
     records = []
     most = max(MOST_TREES // max(len(paths), 1), 1)
     for path in paths:
@@ -146,13 +147,13 @@ def tree_table(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def _in_short(words: Sequence[str]) -> str:
-    """All words, or the first and the last of very many."""
+    """All words, or the first and the last of too many."""
     if len(words) <= MOST_WORDS:
         return ", ".join(words)
     return f"{', '.join(words[:10])}, … ({len(words)}), {words[-1]}"
 
 
-def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
+def _tree_record(path: LambdaPath, tree: PathTree, chosen: str) -> dict[str, object]:
     return {
         "dataset": path.dataset,
         "encoding": path.encoding,
@@ -176,9 +177,7 @@ def _tree_record(path: Path, tree: PathTree, chosen: str) -> dict[str, object]:
 def missing_table(results: Results) -> pd.DataFrame:
     """Planned tasks without a run."""
     columns = ["dataset", "encoding_label", "solver_label", "lam", "lam_text", "repeat", "fold"]
-    return results.sort(results.missing)[columns].rename(
-        columns={"encoding_label": "encoding", "solver_label": "solver"}
-    )
+    return results.sort(results.missing)[columns].rename(columns=LABELS)
 
 
 def failure_table(results: Results) -> pd.DataFrame:
@@ -187,6 +186,4 @@ def failure_table(results: Results) -> pd.DataFrame:
         "key", "dataset", "encoding_label", "solver_label", "lam_exact", "lam_text", "repeat",
         "fold", "status", "attempt", "error",
     ]  # fmt: skip
-    return results.sort(results.failed)[columns].rename(
-        columns={"encoding_label": "encoding", "solver_label": "solver"}
-    )
+    return results.sort(results.failed)[columns].rename(columns=LABELS)

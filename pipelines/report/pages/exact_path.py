@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.analysis.paths import Path
-from pipelines.report.analysis.recommendation_record import splits_words
-from pipelines.report.analysis.tree_changes import Change, find_change
-from pipelines.report.charts.figures import Album
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.recommendations import splits_words
+from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, is_regression, r2, rmse, test_words
-from pipelines.report.pages.trees import tree_card
-
-_MOST_CHANGES = 6
-"""So many changed splits are named for each tree; the pictures have all."""
+from pipelines.report.pages.tree_cards import gallery
 
 
-def exact_section(path: Path, album: Album, most: int, drawn: bool) -> dict[str, Any]:
+def exact_section(path: LambdaPath, figures: Figures, most: int, drawn: bool) -> dict[str, Any]:
     """The parts of an exact path's section, from large λ to small, with so many trees at most."""
     return {
         "summary": _summary(path),
         "certificates": _certificates(path),
         "validation": _validation(path),
         # Breakpoints of regression are fractions of a hundred digits; the files have them.
-        "exactly": not is_regression(path.table),
+        "shows_fractions": not is_regression(path.table),
         "steps": [_step(row) for row in path.table.to_dict("records")],
-        "gallery": gallery(path, path.trees[:most], album, drawn),
+        "gallery": gallery(path, path.trees[:most], figures, drawn),
         "proves": path.proves,
-        "of_whole": path.whole is not None or len(path.stairs) == 1,
+        "of_whole": path.whole is not None or len(path.exact_paths) == 1,
     }
 
 
-def _summary(path: Path) -> str:
+def _summary(path: LambdaPath) -> str:
     """How long the path is, what is proven and what it cost."""
     table = path.table
-    intervals, paths = len(table), len(path.stairs)
+    intervals, paths = len(table), len(path.exact_paths)
     proven = int((table["optimal"] == table["runs"]).sum())
     low = formats.lam_from(path.lam_min)
     if paths == 1:
@@ -54,23 +48,23 @@ def _summary(path: Path) -> str:
     else:
         gap = formats.gap(table["gap_max"].max())
         words.append(f"{formats.share(proven, intervals)} proven, elsewhere a gap of at most {gap}")
-    seconds = [float(one.row["seconds"]) for one in path.stairs]
+    seconds = [float(one.row["seconds"]) for one in path.exact_paths]
     each = "" if paths == 1 else f" for all {paths} paths"
     return f"{'; '.join(words)}. {formats.seconds(math.fsum(seconds))} of search{each}."
 
 
-def _certificates(path: Path) -> str:
+def _certificates(path: LambdaPath) -> str:
     """Whether others can check what is proven, and how; empty if they cannot."""
-    files = sum(isinstance(one.row["proof"], str) for one in path.stairs)
+    files = sum(isinstance(one.row["proof"], str) for one in path.exact_paths)
     if not files:
         return ""
-    what = "Its certificate is" if len(path.stairs) == 1 else (
-        f"Certificates of {formats.share(files, len(path.stairs))} paths are"
+    what = "Its certificate is" if len(path.exact_paths) == 1 else (
+        f"Certificates of {formats.share(files, len(path.exact_paths))} paths are"
     )  # fmt: skip
     return f"{what} in the sweep's folder proofs; anybody can check what is proven with"
 
 
-def _validation(path: Path) -> list[str]:
+def _validation(path: LambdaPath) -> list[str]:
     """What cross-validation says, in sentences."""
     if path.minimum is None:
         return []
@@ -124,38 +118,4 @@ def _step(row: dict[Any, Any]) -> dict[str, Any]:
         ),
         "test": test_words(row),
         "all_proven": bool(row["optimal"] == row["runs"] and row["runs"]),
-    }
-
-
-def gallery(
-    path: Path, trees: Sequence[PathTree], album: Album, drawn: bool = True
-) -> list[dict[str, Any]]:
-    """The trees from large λ to small, each with what it asks that the one before did not."""
-    cards = []
-    for i, tree in enumerate(trees):
-        card = tree_card(tree, path, album, drawn)
-        change = find_change(trees[i - 1].tree, tree.tree) if i else None
-        cards.append(card | {"change": None if change is None else change_words(change)})
-    return cards
-
-
-def change_words(change: Change) -> dict[str, Any]:
-    """A change as lines of a sign, a question and a place, and in short."""
-    lines = [
-        {"sign": sign, "asks": split.asks, "place": split.place}
-        for sign, splits in (("−", change.removed), ("+", change.added), ("↷", change.moved))
-        for split in splits
-    ]
-    parts = [
-        f"{len(splits)} {word}"
-        for word, splits in (
-            ("added", change.added), ("removed", change.removed), ("moved", change.moved),
-        )
-        if splits
-    ]  # fmt: skip
-    kept = f"{change.kept} kept"
-    return {
-        "lines": lines[:_MOST_CHANGES],
-        "more": max(len(lines) - _MOST_CHANGES, 0),
-        "short": ", ".join([*parts, kept]) if parts else "same splits, other predictions",
     }

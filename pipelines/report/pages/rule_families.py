@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.report.analysis.decision_regions import Plane, chosen_trees, find_planes
-from pipelines.report.analysis.report_data import Material
+from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import FamilySet
-from pipelines.report.charts.decision_regions import region_chart
-from pipelines.report.charts.figures import Album
-from pipelines.report.charts.rule_families import family_chart
+from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.rule_families import family_chart, region_chart
 from pipelines.report.data import formats
 from solver.features.number_format import in_full
 from solver.trees.tree_view import shorten
@@ -23,16 +22,16 @@ MOST_DRAWN = 12
 _MOST_HELD = 6
 
 
-def family_sections(name: str, material: Material, album: Album) -> list[dict[str, Any]]:
+def family_sections(name: str, report: ReportData, figures: Figures) -> list[dict[str, Any]]:
     """The rule families of a dataset, an encoding each."""
-    few = material.families[:MOST_DRAWN] if material.is_large else material.families
+    few = report.families[:MOST_DRAWN] if report.is_large else report.families
     return [
-        _section(found, album, found in few) for found in material.families
+        _section(found, figures, found in few) for found in report.families
         if found.dataset == name
     ]  # fmt: skip
 
 
-def _section(found: FamilySet, album: Album, drawn: bool) -> dict[str, Any]:
+def _section(found: FamilySet, figures: Figures, drawn: bool) -> dict[str, Any]:
     words = (found.dataset, found.encoding)
     lines = chosen_trees(found.trees)
     trees = [shown for line in lines for shown in line]
@@ -41,7 +40,7 @@ def _section(found: FamilySet, album: Album, drawn: bool) -> dict[str, Any]:
     chart = None
     if found.points["splits"].nunique() > 1:
         label = f"{found.dataset}: accuracy against splits by rule family"
-        chart = album.chart(family_chart(found), label, "families", *words)
+        chart = figures.chart(family_chart(found), label, "families", *words)
     return {
         "several_lams": found.points["lam_text"].nunique() > 1,
         "folds": found.fold is not None and found.fold[1] > 1,
@@ -52,7 +51,7 @@ def _section(found: FamilySet, album: Album, drawn: bool) -> dict[str, Any]:
         "about": _about(found) + (" Rows at one place are drawn around it." if found.rows else ""),
         "planes": [
             {
-                "chart": album.chart(
+                "chart": figures.chart(
                     region_chart(found, lines, plane),
                     f"{found.dataset}: decision regions by {' and '.join(plane.columns)}",
                     "regions", *words, *plane.columns,

@@ -7,13 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.paths import make_paths
-from pipelines.report.analysis.tree_changes import splits_of
-from pipelines.report.charts.figures import Album
-from pipelines.report.charts.folder import ReportFolder
+from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.analysis.path_trees import splits_of
+from pipelines.report.charts.report_files import Figures, ReportFolder
 from pipelines.report.data.results import label_results
 from pipelines.report.pages.csv_tables import tree_table
-from pipelines.report.pages.trees import tree_card
+from pipelines.report.pages.tree_cards import tree_card
 from solver import Tree
 from tests import printed
 from tests.pipelines.report.frames import as_frame, run_row
@@ -39,7 +38,7 @@ def test_rules_of_the_page_and_of_its_tables(
     expected = predict(tree, rows)
     run = {**run_row(), "tree": tree.to_json(), "splits": tree.splits, "errors": tree.errors}
     (path,) = make_paths(label_results(as_frame([run]), None))
-    card = tree_card(path.trees[0], path, Album(ReportFolder(tmp_path), pngs=False))
+    card = tree_card(path.trees[0], path, Figures(ReportFolder(tmp_path), pngs=False))
     for rules in (*tree_table([path])["rules"], card["rules"]):
         read = printed.read_text(rules)
         assert [printed.predict(read, row) for row in rows] == expected

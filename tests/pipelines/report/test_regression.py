@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from pipelines.report.analysis.checks import find_disagreements
 from pipelines.report.analysis.comparison import add_excess, rank
+from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import signature
-from pipelines.report.analysis.paths import make_paths
 from pipelines.report.analysis.scaling import find_scalings
-from pipelines.report.charts.small_charts import sketch_dataset, sketch_path
+from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
+from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test
-from pipelines.report.data.path_steps import at_breakpoints, read_stairs
 from pipelines.report.data.results import Results, load_results
 from pipelines.report.summary import print_summary
 from pipelines.report.write import gather, write_report
@@ -95,7 +95,7 @@ def test_validation_takes_the_least_mean_squared_error(results: Results) -> None
 def test_a_path_of_regression_as_rows_at_single_lambdas(results: Results, store: Path) -> None:
     single = read_results(store).query("dataset == 'pay' and solver == 'quantbnb'")
     single = single[single["path"].isna()]
-    numbers = [s for s in read_stairs(results.rows) if s.row["dataset"] == "pay"]
+    numbers = [s for s in read_exact_paths(results.rows) if s.row["dataset"] == "pay"]
     assert len(numbers) == 2
     names = ["loss", "train_r2", "train_rmse", "test_r2", "test_rmse", "splits", "objective"]
     for one in numbers:
@@ -130,7 +130,7 @@ def test_a_bound_above_a_tree_is_a_contradiction_beyond_the_tolerance(results: R
 
 
 def test_the_same_questions_are_the_same_tree_whatever_the_means(results: Results) -> None:
-    one, other = (s for s in read_stairs(results.rows) if s.row["dataset"] == "pay")
+    one, other = (s for s in read_exact_paths(results.rows) if s.row["dataset"] == "pay")
     tree = Tree.from_json(one.steps[0].tree)
     heavier = tree.to_json().replace('"weight":', '"weight":1')
     assert heavier != tree.to_json()
@@ -168,9 +168,9 @@ def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) 
 
 def test_small_charts_and_the_summary(results: Results, store: Path) -> None:
     paths = [p for p in make_paths(results) if p.dataset == "pay"]
-    assert "R²" in sketch_path(paths[0], "#000", "a path")
+    assert "R²" in small_path_chart(paths[0], "#000", "a path")
     colours = dict.fromkeys(results.solvers, "#000")
-    drawn = sketch_dataset(paths, colours, dict.fromkeys(results.encodings, "solid"), "pay")
+    drawn = small_dataset_chart(paths, colours, dict.fromkeys(results.encodings, "solid"), "pay")
     assert "Held-out R² (mean over folds)" in drawn
     console = Console(width=200, file=io.StringIO())
     print_summary(store, console)
@@ -205,7 +205,7 @@ def test_a_tree_that_explains_everything_is_worth_a_share_of_the_variance(tmp_pa
     )
     rowmaker.finish(tmp_path / "out", sweep)
     found = gather(load_results(tmp_path / "out"))
-    (answer,) = found.answers
+    (answer,) = found.recommendations
     # Of a variance of 100 a split at λ = 100 explains all, and at λ = 1 one per cent.
     assert any("explains 100.0 % more of the variance on average" in r for r in answer.reasons)
     rows = found.results.at_grid

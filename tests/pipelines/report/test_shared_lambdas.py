@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.analysis import paths
+from pipelines.report.analysis import lambda_paths
 from pipelines.report.analysis.comparison import rank
 from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import gather
@@ -34,7 +34,7 @@ def results_of(home: Path, lambdas: str, solvers: str = "[branches]") -> Results
 
 
 def points_of(results: Results) -> dict[str, list[Any]]:
-    (path,) = paths.make_paths(results)
+    (path,) = lambda_paths.make_paths(results)
     columns = ["runs", "expected", "lam", "objective_exact", "test_score", "test_error", "optimal"]
     return dict(zip(path.table["lam_text"], path.table[columns].to_numpy().tolist(), strict=True))
 
@@ -54,7 +54,7 @@ def test_a_run_that_is_at_two_lambdas_is_a_fold_of_both(tmp_path: Path, both: st
 def test_a_whole_path_is_compared_at_both_lambdas(tmp_path: Path) -> None:
     solvers = "[branches, {solver: cart, lam: path}]"
     results = results_of(tmp_path, "[0.1, {per-row: 1}]", solvers)
-    for path in paths.make_paths(results):
+    for path in lambda_paths.make_paths(results):
         grid = path.grid[["lam_text", "runs", "expected"]].to_numpy().tolist()
         assert grid == [["0.1", 2, 2], ["1/n", 2, 2]]
 
@@ -67,7 +67,7 @@ def test_what_is_still_to_come_is_missing_at_both_lambdas() -> None:
     ]
     results = label_results(as_frame(rows[1:]), as_plan(rows))
     assert len(results.missing) == 1
-    (path,) = paths.make_paths(results)
+    (path,) = lambda_paths.make_paths(results)
     assert path.table[["lam_text", "runs", "expected"]].to_numpy().tolist() == [
         ["0.1", 1, 2],
         ["1/n", 1, 2],
@@ -79,13 +79,13 @@ def test_a_lambda_that_was_not_planned_in_every_fold_is_not_recommended() -> Non
     rows = [run_row(lam="0.2", fold=fold) for fold in range(3)]
     rows.append(run_row(lam="0.01", fold=0))
     results = label_results(as_frame(rows), as_plan(rows))
-    (path,) = paths.make_paths(results)
+    (path,) = lambda_paths.make_paths(results)
     assert path.table[["lam_text", "runs", "expected"]].to_numpy().tolist() == [
         ["0.2", 3, 3],
         ["0.01", 1, 3],
     ]
     assert path.minimum == "1/5"
-    (answer,) = gather(results).answers
+    (answer,) = gather(results).recommendations
     assert answer.key == "1/5"
 
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from pipelines.report import write_report
-from pipelines.report.analysis import report_data as material
-from pipelines.report.charts import folder
+from pipelines.report.analysis import report_data as report
+from pipelines.report.charts import report_files
 from pipelines.report.data.results import label_results
-from pipelines.report.pages import sections
-from pipelines.report.write import gather, write_material
+from pipelines.report.pages import dataset_section
+from pipelines.report.write import gather, write_report_data
 from solver.errors import InputError
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
@@ -70,7 +70,7 @@ def make(
     out: Path, rows: list[dict[str, Any]], plan: pd.DataFrame | None = None
 ) -> tuple[str, Reader]:
     """Write a report; its HTML, which is checked to stand alone, and what is in it."""
-    report = write_material(gather(label_results(as_frame(rows), plan)), out)
+    report = write_report_data(gather(label_results(as_frame(rows), plan)), out)
     html = report.page.read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(html)
@@ -129,7 +129,7 @@ def _csv(path: Path) -> pd.DataFrame:
 def test_a_large_report_has_a_page_a_dataset_and_small_charts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(material, "MOST_CHARTS", 3)
+    monkeypatch.setattr(report, "MOST_CHARTS", 3)
     names = ("one", "two & a half")
     rows = sweep_rows(names, n_folds=3)
     html, reader = make(tmp_path, [*rows, *(path_row("one", fold=f) for f in range(3))])
@@ -154,7 +154,7 @@ def test_a_large_report_has_a_page_a_dataset_and_small_charts(
 def test_a_path_of_very_many_lambdas_has_a_small_chart_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sections, "MOST_POINTS", 40)
+    monkeypatch.setattr(dataset_section, "MOST_POINTS", 40)
     lams = [str(round(0.3 * 0.95**i, 6)) for i in range(41)]
     html, _ = make(tmp_path, sweep_rows(encodings=("onehot",), lams=lams))
     assert "of the points that share a pixel" in html
@@ -164,7 +164,7 @@ def test_a_path_of_very_many_lambdas_has_a_small_chart_and_says_so(
 def test_a_table_of_many_rows_is_parquet_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "MOST_LINES", 5)
+    monkeypatch.setattr(report_files, "MOST_LINES", 5)
     make(tmp_path, sweep_rows(lams=("0.2", "0.05")))
     assert not (tmp_path / "tables" / "runs.csv").exists()
     assert len(pd.read_parquet(tmp_path / "tables" / "runs.parquet")) == 6
@@ -251,7 +251,7 @@ def test_the_published_table(tmp_path: Path) -> None:
         "other,o,0.05,0.9,9,2.5,yes\n"
     )
     results = label_results(as_frame([row]), None)
-    report = write_material(gather(results, published=published), tmp_path / "report")
+    report = write_report_data(gather(results, published=published), tmp_path / "report")
     html = report.page.read_text(encoding="utf-8")
     assert "1 same, 1 not run" in html
     table = pd.read_csv(report.folder / "tables" / "published.csv")
@@ -338,6 +338,6 @@ def test_a_folder_that_is_no_store_or_cannot_be_written_is_one_clear_line(tmp_pa
         write_report(tmp_path)
     file = tmp_path / "file"
     file.write_text("")
-    material = gather(label_results(as_frame([]), None))
+    report = gather(label_results(as_frame([]), None))
     with pytest.raises(InputError, match="cannot make the folder"):
-        write_material(material, file)
+        write_report_data(report, file)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pipelines.report.data.results import label_results
-from pipelines.report.write import gather, write_material
+from pipelines.report.write import gather, write_report_data
 from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
 from tests.pipelines.report.frames import as_frame, run_row
@@ -88,7 +88,7 @@ def test_a_table_without_datasets_is_refused(tmp_path: Path) -> None:
 def test_the_report_has_the_table(tmp_path: Path) -> None:
     results = label_results(as_frame([run_row(lam="0.05")]), None)
     path = published(tmp_path, "toy,92.5,")
-    report = write_material(gather(results, published=path), tmp_path / "report")
+    report = write_report_data(gather(results, published=path), tmp_path / "report")
     page = report.page.read_text(encoding="utf-8")
     assert "On MDLP's cuts".lower() in page.lower().replace("&#39;", "'")
     assert "1 not run" in page

@@ -10,10 +10,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.ablations import Ablation, ablation_table, find_ablations, ratio
-from pipelines.report.charts.axes import style
-from pipelines.report.charts.traces import trace_chart
-from pipelines.report.data.option_sets import SWITCHES
+from pipelines.report.analysis.ablations import (
+    SWITCHES,
+    Ablation,
+    ablation_table,
+    find_ablations,
+    ratio,
+)
+from pipelines.report.charts.ablations import trace_chart
+from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
 from pipelines.report.pages import ablations as page
 from tests.pipelines.report.frames import as_frame, failed, path_row, run_row

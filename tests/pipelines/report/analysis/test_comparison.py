@@ -11,7 +11,7 @@ from pipelines.report.analysis.comparison import (
     proof_times,
     rank,
 )
-from pipelines.report.analysis.paths import make_paths
+from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.data.results import label_results
 from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
 

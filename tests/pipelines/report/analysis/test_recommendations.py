@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.analysis.recommendation_record import Answer
+from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather
 from tests.pipelines.report.frames import (
@@ -22,14 +22,16 @@ from tests.pipelines.report.frames import (
 )
 
 
-def answer(rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None) -> Answer:
-    (found,) = gather(label_results(as_frame(rows), as_plan(planned or rows))).answers
+def recommend(
+    rows: list[dict[str, Any]], planned: list[dict[str, Any]] | None = None
+) -> Recommendation:
+    (found,) = gather(label_results(as_frame(rows), as_plan(planned or rows))).recommendations
     return found
 
 
 def test_validation_chooses_the_fewest_leaves_within_one_standard_error() -> None:
     rows = sweep_rows(solvers=("branches",), n_folds=3)
-    found = answer(rows)
+    found = recommend(rows)
     points = [
         point
         for path in gather(label_results(as_frame(rows), None)).paths
@@ -48,14 +50,14 @@ def test_validation_chooses_the_fewest_leaves_within_one_standard_error() -> Non
 
 def test_the_end_of_the_grid_is_a_warning() -> None:
     rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
-    found = answer(rows)
+    found = recommend(rows)
     assert found.point is not None
     assert found.point["lam_text"] == "0.01"
     assert any("end of the grid" in warning for warning in found.warnings)
 
 
 def test_one_split_is_no_splits() -> None:
-    found = answer([run_row(lam="0.1")])
+    found = recommend([run_row(lam="0.1")])
     assert found.point is not None
     assert found.point["splits"] == 1
     assert "and 1 split." in found.reasons[0]
@@ -65,12 +67,12 @@ def test_one_other_solver_is_no_others() -> None:
     rows = sweep_rows(solvers=("branches",), n_folds=3)
     others = [row | {"solver": f"other{i}", "key": f"{row['key']}/{i}"} for i in range(6)
               for row in sweep_rows(solvers=("cart",), n_folds=3)]  # fmt: skip
-    found = answer(rows + others)
+    found = recommend(rows + others)
     assert any("; 1 other, not better than these." in reason for reason in found.reasons)
 
 
 def test_training_results_do_not_choose_lambda() -> None:
-    found = answer(sweep_rows())
+    found = recommend(sweep_rows())
     assert found.key is None
     assert "cannot choose λ" in found.headline
     assert found.reasons[0] == "The optimal tree of a smaller λ never fits the training rows worse."
@@ -81,7 +83,7 @@ def test_training_results_do_not_choose_lambda() -> None:
 
 
 def test_with_one_lambda_the_smallest_objective_is_the_answer() -> None:
-    found = answer(sweep_rows(lams=("0.05",)))
+    found = recommend(sweep_rows(lams=("0.05",)))
     assert found.point is not None
     assert found.headline.startswith("At λ = 0.05, categorical with branches")
     assert any("held out" in warning for warning in found.warnings)
@@ -92,21 +94,21 @@ def test_many_solvers_that_prove_everything_are_counted_and_not_named() -> None:
         run_row() | {"key": str(slack), "solver_options": json.dumps({"slack": slack})}
         for slack in range(6)
     ]
-    assert "6 of 6 solvers have proven all their trees optimal." in answer(rows).reasons
-    named = answer(rows[:5]).reasons
+    assert "6 of 6 solvers have proven all their trees optimal." in recommend(rows).reasons
+    named = recommend(rows[:5]).reasons
     assert sum("has proven 1 of 1 of its trees optimal" in reason for reason in named) == 5
 
 
 def test_no_answer_without_trees_or_without_any_full_lambda() -> None:
     rows = sweep_rows(encodings=("onehot",), solvers=("branches",), n_folds=3)
-    assert answer([failed(row) for row in rows]).headline.endswith("every run has failed.")
-    assert "no run has given" in answer([], rows).headline
-    assert "no λ has all of its folds" in answer(rows[:3], rows).headline
+    assert recommend([failed(row) for row in rows]).headline.endswith("every run has failed.")
+    assert "no run has given" in recommend([], rows).headline
+    assert "no λ has all of its folds" in recommend(rows[:3], rows).headline
 
 
 def test_a_limit_that_was_hit_is_told() -> None:
     rows = [run_row(lam="0.01", nodes=1, fold=fold) for fold in range(3)]
-    found = answer(rows)
+    found = recommend(rows)
     assert any("0 of 3 trees are proven optimal" in reason for reason in found.reasons)
 
 
@@ -116,7 +118,7 @@ def test_time_does_not_choose_among_lambdas_with_the_same_trees() -> None:
         for lam, seconds in (("0.011", 0.5), ("0.01", 0.1))
         for fold in range(3)
     ]
-    found = answer(rows)
+    found = recommend(rows)
     assert found.path is not None
     accuracies = found.path.table["test_accuracy"].tolist()
     assert accuracies[0] == accuracies[1]
@@ -127,10 +129,10 @@ def test_time_does_not_choose_among_lambdas_with_the_same_trees() -> None:
 
 def test_validation_of_exact_paths_answers_with_an_interval() -> None:
     rows = [path_row(fold=fold) for fold in range(3)]
-    found = answer([*rows, *sweep_rows(encodings=("onehot",), solvers=("cart",), n_folds=3,
+    found = recommend([*rows, *sweep_rows(encodings=("onehot",), solvers=("cart",), n_folds=3,
                                        lams=("0.2", "0.1"))])  # fmt: skip
     assert found.path is not None
-    assert found.path.stairs
+    assert found.path.exact_paths
     assert found.point is not None
     assert f"at any λ from {found.point['lam_text']}." in found.headline
     start, end = (Fraction(found.point[name]) for name in ("lam_start_exact", "lam_end_exact"))
@@ -144,14 +146,14 @@ def test_validation_of_exact_paths_answers_with_an_interval() -> None:
 
 def test_where_all_is_alike_an_exact_path_is_taken_before_a_grid() -> None:
     grid = sweep_rows(encodings=("onehot",), solvers=("branches",), lams=("0.02",), n_folds=3)
-    found = answer([*grid, *(path_row(fold=fold) for fold in range(3))])
+    found = recommend([*grid, *(path_row(fold=fold) for fold in range(3))])
     assert found.path is not None
-    assert found.path.stairs
+    assert found.path.exact_paths
 
 
 def test_a_path_of_the_whole_table_gives_the_tree_of_the_chosen_interval() -> None:
     rows = [path_row(), *(path_row(fold=fold) for fold in range(3))]
-    (found,) = gather(label_results(as_frame(rows), None)).answers
+    (found,) = gather(label_results(as_frame(rows), None)).recommendations
     assert found.tree is not None
     assert found.tree.fold is None
     assert found.key is not None
@@ -162,7 +164,7 @@ def test_a_path_of_the_whole_table_gives_the_tree_of_the_chosen_interval() -> No
 
 def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
     row = path_row(encoding="categorical", lam="0.001")
-    found = answer([row])
+    found = recommend([row])
     widths = [(Fraction(s["lam_end"]) / Fraction(s["lam"]), s["splits"]) for s in row["path"][1:-1]]
     assert found.tree is not None
     assert found.tree.tree.splits == max(widths)[1]
@@ -194,7 +196,9 @@ def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
 def test_a_first_step_that_is_wider_is_not_passed_over_in_silence(
     encoding: str, lam: str, words: str
 ) -> None:
-    assert any(words in reason for reason in answer([path_row(encoding=encoding, lam=lam)]).reasons)
+    assert any(
+        words in reason for reason in recommend([path_row(encoding=encoding, lam=lam)]).reasons
+    )
 
 
 def test_the_only_step_with_splits_is_not_called_the_widest() -> None:
@@ -202,15 +206,15 @@ def test_the_only_step_with_splits_is_not_called_the_widest() -> None:
     first, last = row["path"]
     row |= {"lam_exact": "1/20", "path": [first | {"lam": "1/20"}, last], "path_points": []}
     words = "the only step of a tree with splits, known only from λ = 0.05 on. "
-    assert any(words in reason for reason in answer([row]).reasons)
+    assert any(words in reason for reason in recommend([row]).reasons)
 
 
 def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
     both = [run_row(lam="0.9"), run_row(name="cart", lam="0.9")]
     alone = run_row(name="cart", lam="0.8")
     everywhere = "cart, a heuristic, found the best known tree everywhere."
-    assert everywhere in answer([*both, run_row(lam="0.8"), alone]).reasons
-    reasons = answer([*both, alone]).reasons
+    assert everywhere in recommend([*both, run_row(lam="0.8"), alone]).reasons
+    reasons = recommend([*both, alone]).reasons
     assert everywhere not in reasons
     assert any(
         reason.endswith("wherever another solver ran: in 1 of 2 cases.") for reason in reasons
@@ -218,7 +222,7 @@ def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
 
 
 def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() -> None:
-    found = answer([path_row(lam="0.9")])
+    found = recommend([path_row(lam="0.9")])
     assert found.tree is None
     assert found.headline.startswith("Take onehot with branches")
 
@@ -228,16 +232,16 @@ def test_the_tree_without_a_split_is_taken_for_any_larger_lambda() -> None:
     for row in rows:
         for step in row["path"]:
             step["test_errors"] = min(step["splits"], 5)
-    found = answer(rows)
+    found = recommend(rows)
     assert found.point is not None
     assert found.point["lam_end_exact"] is None
     assert f"any λ of {found.point['lam_text']}" in found.headline
 
 
 def test_a_lambda_too_large_for_any_split_is_told() -> None:
-    found = answer(sweep_rows(encodings=("onehot",), lams=("0.9",), n_folds=3))
+    found = recommend(sweep_rows(encodings=("onehot",), lams=("0.9",), n_folds=3))
     assert any("small enough for a split to pay" in warning for warning in found.warnings)
-    found = answer(sweep_rows(encodings=("onehot",), n_folds=3))
+    found = recommend(sweep_rows(encodings=("onehot",), n_folds=3))
     assert not any("small enough" in warning for warning in found.warnings)
 
 
@@ -310,18 +314,18 @@ def without_gain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_why_no_tree_has_a_split_is_told_as_far_as_it_is_known(
     rows: list[dict[str, Any]], words: str
 ) -> None:
-    warnings = answer(rows).warnings
+    warnings = recommend(rows).warnings
     assert words in warnings
     assert sum("split" in warning for warning in warnings) == 1
     smaller = [run_row(lam="0.001", fold=fold) for fold in range(3)]
-    assert not any("split" in warning for warning in answer(rows, [*rows, *smaller]).warnings)
+    assert not any("split" in warning for warning in recommend(rows, [*rows, *smaller]).warnings)
 
 
 def test_a_dataset_without_a_possible_cell_says_why() -> None:
     rows = sweep_rows()
     plan = as_plan(rows, [refused("toy"), refused("other"), refused("other")])
     results = label_results(as_frame(rows), plan)
-    found = {answer.dataset: answer.headline for answer in gather(results).answers}
+    found = {recommend.dataset: recommend.headline for recommend in gather(results).recommendations}
     assert found["other"] == (
         "No answer: no cell of this dataset can be run: solver 'cart' needs binary or continuous "
         "features."
@@ -330,6 +334,8 @@ def test_a_dataset_without_a_possible_cell_says_why() -> None:
 
 def test_what_has_not_been_run_has_not_failed() -> None:
     first, *rest = sweep_rows()
-    assert answer([failed(first)], [first, *rest]).headline.endswith("run so far has failed.")
-    (found,) = gather(label_results(as_frame([first]).iloc[:0], as_plan([first, *rest]))).answers
+    assert recommend([failed(first)], [first, *rest]).headline.endswith("run so far has failed.")
+    (found,) = gather(
+        label_results(as_frame([first]).iloc[:0], as_plan([first, *rest]))
+    ).recommendations
     assert found.headline == "No answer yet: no run has given a tree yet."

@@ -8,11 +8,10 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report.analysis.scaling import FEATURES, ROWS, Scaling, find_scalings, scaling_table
-from pipelines.report.charts.axes import style
-from pipelines.report.charts.palette import solver_colours
 from pipelines.report.charts.scaling import scaling_chart
+from pipelines.report.charts.style import solver_colours, style
 from pipelines.report.data.results import Results, label_results
-from pipelines.report.write import gather, write_material
+from pipelines.report.write import gather, write_report_data
 from sweep.datasets.reference import DatasetRef, parse_reference
 from tests.pipelines.report.frames import as_frame, failed, run_row
 
@@ -117,14 +116,14 @@ def test_a_line_for_each_solver_and_lambda() -> None:
 
 
 def test_the_page_has_a_section_and_a_table(tmp_path: Path) -> None:
-    report = write_material(gather(results(), REFERENCES), tmp_path)
+    report = write_report_data(gather(results(), REFERENCES), tmp_path)
     html = report.page.read_text(encoding="utf-8")
     assert '<h2 id="scaling">Scaling</h2>' in html
     assert (tmp_path / "charts" / "scaling-car.png").exists()
     table = pd.read_csv(tmp_path / "tables" / "scaling.csv")
     assert table["table"].tolist() == ["car"] * 5
     assert {"solver", "encoding", "axis", "size", "seconds", "proven"} <= set(table)
-    plain = write_material(gather(results()), tmp_path)
+    plain = write_report_data(gather(results()), tmp_path)
     assert "scaling" not in plain.page.read_text(encoding="utf-8")
     assert not (tmp_path / "tables" / "scaling.csv").exists()
 

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.report.analysis.paths import make_paths
-from pipelines.report.charts.small_charts import Line, Panel, sketch, sketch_path, thin
+from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.charts.small_charts import Line, Panel, small_chart, small_path_chart, thin
 from pipelines.report.data.results import label_results
 from tests.pipelines.report.frames import as_frame, as_plan, path_row, run_row
 
@@ -37,7 +37,7 @@ def test_thinning_keeps_the_ends_and_the_extremes_of_every_column(
 def test_a_chart_of_very_many_points_stays_small_and_is_xml() -> None:
     lams = np.geomspace(1e-4, 0.3, 100_000)
     line = Line(lams, np.sin(300 * lams), "#000", "<a> & b", open=lams < 1e-3)
-    svg = sketch([Panel("wild", [line], marks=[0.01])], 'a "chart"')
+    svg = small_chart([Panel("wild", [line], marks=[0.01])], 'a "chart"')
     assert len(svg) < 40_000
     root = ElementTree.fromstring(svg)
     words = [element.text for element in root.iter() if element.text]
@@ -51,13 +51,13 @@ def test_paths_of_all_kinds_can_be_sketched() -> None:
     paths = make_paths(label_results(as_frame([*grid, *whole]), as_plan([*grid, *whole])))
     assert len(paths) == 2
     for path in paths:
-        svg = sketch_path(path, "#0072B2", "a path")
+        svg = small_path_chart(path, "#0072B2", "a path")
         ElementTree.fromstring(svg)
         assert svg.count("<polyline") == 5
         assert "nan" not in svg
 
 
 def test_one_value_everywhere_still_has_a_scale() -> None:
-    svg = sketch([Panel("flat", [Line(np.array([0.1, 0.2]), np.zeros(2), "#000")])], "flat")
+    svg = small_chart([Panel("flat", [Line(np.array([0.1, 0.2]), np.zeros(2), "#000")])], "flat")
     ElementTree.fromstring(svg)
     assert "nan" not in svg

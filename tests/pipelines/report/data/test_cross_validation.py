@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.report.data.cross_validation import (
     Choice,
-    Fold,
+    FoldLosses,
     Interval,
     Score,
     choose,
@@ -25,17 +25,19 @@ F = Fraction
 
 
 @st.composite
-def folds(draw: st.DrawFn) -> list[Fold]:
+def folds(draw: st.DrawFn) -> list[FoldLosses]:
     """Paths with few, often equal breakpoints and losses; the first may begin anywhere."""
     found = []
     for _ in range(draw(st.integers(1, 5))):
         starts = sorted(draw(st.sets(st.integers(0, 24), min_size=1, max_size=6)))
         losses = draw(st.lists(st.integers(0, 4), min_size=len(starts), max_size=len(starts)))
-        found.append(Fold([F(start, 48) for start in starts], [F(loss, 7) for loss in losses]))
+        found.append(
+            FoldLosses([F(start, 48) for start in starts], [F(loss, 7) for loss in losses])
+        )
     return found
 
 
-def naive_loss(fold: Fold, lam: Fraction) -> Fraction:
+def naive_loss(fold: FoldLosses, lam: Fraction) -> Fraction:
     """Test loss at a λ: the last step that has begun, looked for one by one."""
     found = None
     for start, loss in zip(fold.starts, fold.losses, strict=True):
@@ -49,7 +51,7 @@ def holds(interval: Interval, lam: Fraction) -> bool:
     return interval.start <= lam and (interval.end is None or lam < interval.end)
 
 
-def many_lams(given_folds: list[Fold]) -> list[Fraction]:
+def many_lams(given_folds: list[FoldLosses]) -> list[Fraction]:
     """A fine grid, with every breakpoint and λ just beside them."""
     first = max(fold.starts[0] for fold in given_folds)
     grid = {F(i, 480) for i in range(300)}
@@ -58,7 +60,7 @@ def many_lams(given_folds: list[Fold]) -> list[Fraction]:
 
 
 @given(folds())
-def test_means_and_errors_are_those_of_every_lambda(given_folds: list[Fold]) -> None:
+def test_means_and_errors_are_those_of_every_lambda(given_folds: list[FoldLosses]) -> None:
     intervals, scores = cross_validate(given_folds)
     assert [i.end for i in intervals] == [*(i.start for i in intervals[1:]), None]
     for lam in many_lams(given_folds):
@@ -74,7 +76,7 @@ def test_means_and_errors_are_those_of_every_lambda(given_folds: list[Fold]) -> 
 
 
 @given(folds())
-def test_the_choices_are_those_of_a_search_over_many_lambdas(given_folds: list[Fold]) -> None:
+def test_the_choices_are_those_of_a_search_over_many_lambdas(given_folds: list[FoldLosses]) -> None:
     intervals, scores = cross_validate(given_folds)
     choice = choose(scores)
     lams = many_lams(given_folds)

@@ -15,11 +15,16 @@ from pipelines.report import write_report
 from pipelines.report.analysis import report_data
 from pipelines.report.analysis.decision_regions import Plane, Span, chosen_trees, find_planes
 from pipelines.report.analysis.rule_families import RawRows, find_families
-from pipelines.report.charts.axes import style, to_svg
-from pipelines.report.charts.decision_regions import proof_words, region_chart, spread_out
-from pipelines.report.charts.rule_families import family_chart
+from pipelines.report.charts.report_files import to_svg
+from pipelines.report.charts.rule_families import (
+    family_chart,
+    proof_words,
+    region_chart,
+    spread_out,
+)
+from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
-from pipelines.report.write import gather, write_material
+from pipelines.report.write import gather, write_report_data
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.verify.verify import verify_sweep
@@ -30,7 +35,7 @@ from tests.pipelines.report.ruleframes import PETALS, reference, rule_row, rule_
 def page(out: Path, rows: list[dict[str, Any]], known: bool = True, features: Any = PETALS) -> str:
     references = {"petals": reference(features=features)} if known else {}
     gathered = gather(label_results(as_frame(rows), None), references)
-    return write_material(gathered, out).page.read_text(encoding="utf-8")
+    return write_report_data(gathered, out).page.read_text(encoding="utf-8")
 
 
 def few(fold: int | None = None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What people read instead of options and fractions: labels of encodings, solvers and λ."""
+"""Readable labels of encodings, solvers and λ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.option_labels import telling_options
-from pipelines.report.data import path_steps
+from pipelines.report.data import exact_paths
 from pipelines.report.data.columns import firsts, groups, labelled, spread
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
@@ -26,7 +26,7 @@ def _options(text: Any) -> dict[str, Any]:
 
 
 def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
-    """Each name with the options that tell it from its namesakes."""
+    """Each name with the options that tell it from others of the same name."""
     labels = []
     for name, own in zip(names, options, strict=True):
         namesakes = [o for n, o in zip(names, options, strict=True) if n == name]
@@ -36,7 +36,7 @@ def _telling(names: list[str], options: list[dict[str, Any]]) -> list[str]:
 
 
 def _distinct(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
-    """The combinations of values, in the order in which they come."""
+    """The distinct combinations of values, in the order in which they come."""
     found = frame[columns].iloc[firsts(groups(frame, columns))].astype(object)
     return [*found.itertuples(index=False, name=None)]
 
@@ -51,7 +51,7 @@ def label_encodings(frame: pd.DataFrame) -> dict[tuple[Any, Any], str]:
 def label_solvers(
     tasks: pd.DataFrame, missing: pd.DataFrame, planned: bool
 ) -> dict[tuple[Any, Any, Any], str]:
-    """Labels by solver, options and limits. Without a plan, budgets may be left from history."""
+    """Labels by solver, options and limits. Without a plan, budgets do not tell rows apart."""
     columns = ["solver", "solver_options", "limits"]
     triples = list(dict.fromkeys(t for part in (tasks, missing) for t in _distinct(part, columns)))
     settings = []
@@ -86,11 +86,11 @@ def label_rows(
             frame, ["solver", "solver_options", "limits"], lambda *triple: solvers[triple]
         ),
     }
-    exact = np.asarray(labelled(frame, ["solver_options"], path_steps.asks_for_path), bool)
+    exact = np.asarray(labelled(frame, ["solver_options"], exact_paths.asks_for_path), bool)
     if "status" in frame:
         good = {status.value for status in Status if status.has_tree}
         ok = frame["status"].isin(good).to_numpy()
-        # A row without its path, whatever the reason, is one of its λ only.
+        # A run without its path stands for its own λ only.
         exact &= frame["path"].notna().to_numpy() | ~ok
         added["ok"] = ok
         shape = frame.assign(shape=labelled(frame, ["limits", "solver_options"], _shape))
@@ -100,7 +100,7 @@ def label_rows(
 
 
 def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """What is one λ of the sweep, and how it is shown."""
+    """``lam_key``, equal for one λ of the sweep, and ``lam_text``, as it is shown."""
     names = ["lam_exact", "lam_label"]
     distinct = _distinct(frame, names)
     keys: list[str] = []
@@ -119,10 +119,8 @@ def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]
 
 
 def at_each_name(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows or tasks from :func:`label_rows`, with one whose λ has several names once under each.
-
-    In a fold of 10 training rows 0.1 and 1/n are one task. It is a point of both.
-    """
+    """Rows or tasks from :func:`label_rows`; one whose λ has several names is repeated under each.
+    In a fold of 10 training rows, 0.1 and 1/n are one task and a point of both."""
     several = np.asarray(labelled(frame, ["lam_label"], _has_several), bool)
     several &= ~frame["exact"].to_numpy(bool)
     if not several.any():
@@ -141,10 +139,10 @@ def _has_several(label: Any) -> bool:
 
 
 def _shape(limits: str, options: str) -> str:
-    """What says which trees are allowed."""
+    """The options and limits that determine which trees are allowed."""
     return json.dumps(allowed_trees(_options(limits), _options(options)), sort_keys=True)
 
 
 def _tree_limits(limits: str) -> str:
-    """The limits on the tree as a sweep's file has them; empty without any."""
+    """The limits on the tree in words; empty without any."""
     return ", ".join(f"{k}: {v}" for k, v in allowed_trees(_options(limits), {}).items())

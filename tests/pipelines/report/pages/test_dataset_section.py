@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.report.pages.facts import train_command
+from pipelines.report.pages.dataset_section import train_command
 from sweep.datasets import parse_reference
 from tests.pipelines.commands import run
 from tests.pipelines.report.frames import run_row

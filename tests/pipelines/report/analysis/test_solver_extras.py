@@ -8,13 +8,13 @@ import math
 import pyarrow as pa
 import pytest
 
-from pipelines.report.data.compressed_texts import pack_column
-from pipelines.report.data.solver_extras import count_of, extra_of, number, pruned_of, trace_of
+from pipelines.report.analysis.ablations import count_of, extra_of, number, pruned_of, trace_of
+from pipelines.report.data.stored_tables import compress_column
 
 
 def test_it_is_read_packed_or_not() -> None:
     text = json.dumps({"trees_evaluated": 7})
-    packed = pack_column(pa.chunked_array([[text, None]])).to_pandas()
+    packed = compress_column(pa.chunked_array([[text, None]])).to_pandas()
     assert extra_of(text) == extra_of(packed[0]) == {"trees_evaluated": 7}
     assert extra_of(packed[1]) == {}
 

@@ -1,13 +1,13 @@
-"""A sweep's rows and plan as the report reads them: texts that repeat are stored once."""
+"""A sweep's rows and plan as the report reads them. Texts that repeat are stored once."""
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.report.data.compressed_texts import pack_column
 from sweep.rows.schema import SCHEMA
 from sweep.storage import Place, open_folder
 from sweep.store.part_files import Parts
@@ -17,22 +17,17 @@ from sweep.store.store import read_manifest
 _UNIQUE = (
     "key", "answered_by", "objective_exact", "lower_bound_exact", "gap_exact", "proof",
 )  # fmt: skip
-"""Texts that hardly repeat."""
+"""Texts that rarely repeat."""
 
 _LONG = ("tree", "extra")
-"""Texts that are packed as well, see :mod:`pipelines.report.data.compressed_texts`."""
+"""Texts that are packed as well, see :mod:`pipelines.report.data.stored_tables`."""
 
 _READ = [name for name in SCHEMA.names if name != "trace"]
 
 
 def read_rows(store: Place) -> pd.DataFrame:
-    """All rows of a store without their traces, in the order in which they were stored.
-
-    Raises
-    ------
-    InputError
-        If it is no sweep's folder, or a part file is damaged.
-    """
+    """All rows of a store without their traces, in the order in which they were stored; errors as
+    :func:`sweep.store.results.read_results`."""
     folder = open_folder(store)
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()
@@ -52,13 +47,13 @@ def _short(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if field.type == pa.string() and field.name not in _UNIQUE:
             column = table[field.name]
-            short = pack_column(column) if field.name in _LONG else column.dictionary_encode()
+            short = compress_column(column) if field.name in _LONG else column.dictionary_encode()
             table = table.set_column(place, field.name, short)
     return table
 
 
 def _as_frame(table: pa.Table) -> pd.DataFrame:
-    """As pandas holds it, one column after the other: both need not fit into memory."""
+    """The table in pandas, converted column by column so that both need not fit into memory."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in table.column_names:
         columns[name] = _column(table[name])
@@ -73,3 +68,19 @@ def _column(column: pa.ChunkedArray) -> pd.Series[Any]:
     if column.null_count == len(column):
         return pd.Series([None] * len(column), dtype=object)
     return pd.Series(column.to_pandas(), dtype=object)
+
+
+def compress_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of texts with each different text stored once, and compressed."""
+    chunks = []
+    for chunk in column.chunks:
+        encoded = chunk.dictionary_encode()
+        packed = [zlib.compress(text.encode(), 1) for text in encoded.dictionary.to_pylist()]
+        values = pa.array(packed, pa.binary())
+        chunks.append(pa.DictionaryArray.from_arrays(encoded.indices, values))
+    return pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.binary()))
+
+
+def decompress(value: str | bytes) -> str:
+    """The text of a value of such a column; a text that was not compressed is returned as it is."""
+    return value if isinstance(value, str) else zlib.decompress(value).decode()

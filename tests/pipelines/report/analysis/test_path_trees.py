@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import solver
-from pipelines.report.analysis.tree_changes import find_change, splits_of
+from pipelines.report.analysis.path_trees import find_change, splits_of
 from solver.features.oblique_tests import HyperplaneTest
 from solver.trees.tree import Shape, Tree
 

@@ -13,11 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.report.analysis import checks
-from pipelines.report.data.columns import Groups, firsts, groups
-from pipelines.report.data.compressed_texts import pack_column, unpack
-from pipelines.report.data.fraction_columns import Exact, differences, least_of, mean_texts
+from pipelines.report.analysis import contradictions
+from pipelines.report.data.columns import (
+    ExactColumns,
+    Groups,
+    differences,
+    firsts,
+    groups,
+    least_of,
+    mean_texts,
+)
 from pipelines.report.data.results import label_results
+from pipelines.report.data.stored_tables import compress_column, decompress
 from tests.pipelines.report.frames import as_frame, run_row, sweep_rows
 
 # Some are equal as floats and not as fractions.
@@ -37,7 +44,7 @@ def texts(column: list[Fraction | None]) -> pd.Series[str]:
 def test_numbers_compare_as_the_fractions_do(
     first: list[Fraction | None], second: list[Fraction | None]
 ) -> None:
-    exact = Exact(texts(first), texts(second))
+    exact = ExactColumns(texts(first), texts(second))
     both = [*zip(first, exact.ranks(0), strict=True), *zip(second, exact.ranks(1), strict=True)]
     for a, rank_a in both:
         assert (rank_a == -1) == (a is None)
@@ -49,7 +56,7 @@ def test_numbers_compare_as_the_fractions_do(
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(fractions, st.integers(0, 3)), min_size=1, max_size=30))
 def test_distances_to_the_least_of_each_group(rows: list[tuple[Fraction, int]]) -> None:
-    exact = Exact(texts([value for value, _ in rows]))
+    exact = ExactColumns(texts([value for value, _ in rows]))
     numbers = np.array([group for _, group in rows])
     least = least_of(exact.ranks(), numbers)
     above, words = differences(exact, exact.codes(), exact.codes()[least])
@@ -127,17 +134,17 @@ def test_looking_at_suspects_only_finds_all_contradictions(lies: list[int]) -> N
         for i, (row, lie) in enumerate(zip(rows, lies, strict=False))
     ]
     frame = label_results(as_frame(told), None).rows
-    found = checks.find_disagreements(frame)
+    found = contradictions.find_disagreements(frame)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks, "suspects", lambda rows: rows["problem"].unique())
-        everywhere = checks.find_disagreements(frame)
+        patch.setattr(contradictions, "_suspects", lambda rows: rows["problem"].unique())
+        everywhere = contradictions.find_disagreements(frame)
     pd.testing.assert_frame_equal(found, everywhere)
 
 
 def test_packed_texts_come_back() -> None:
     column = pa.chunked_array([["a tree", None, "a tree"], ["än other"]])
-    packed = pack_column(column)
+    packed = compress_column(column)
     assert len(packed.chunk(0).dictionary) == 1
-    back = [None if v is None else unpack(v) for v in packed.to_pylist()]
+    back = [None if v is None else decompress(v) for v in packed.to_pylist()]
     assert back == column.to_pylist()
-    assert unpack("as it is") == "as it is"
+    assert decompress("as it is") == "as it is"

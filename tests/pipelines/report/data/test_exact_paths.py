@@ -1,4 +1,4 @@
-"""Path cells as staircases, and as rows at single λ."""
+"""Exact λ-paths of runs, and their rows at single λ."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.report.analysis.checks import find_disagreements
 from pipelines.report.analysis.comparison import add_excess, compare, rank
-from pipelines.report.analysis.paths import Path, make_paths
+from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
 from pipelines.report.data import formats
-from pipelines.report.data.path_steps import Stairs, at_breakpoints, at_grid, read_stairs
+from pipelines.report.data.exact_paths import ExactPath, at_breakpoints, at_grid, read_exact_paths
 from pipelines.report.data.results import Results, label_results
 from tests.pipelines.report.frames import (
     as_frame,
@@ -32,19 +32,21 @@ def results(rows: list[dict[str, Any]]) -> Results:
     return label_results(as_frame(rows), as_plan(rows))
 
 
-def stairs(row: dict[str, Any]) -> Stairs:
-    (one,) = read_stairs(label_results(as_frame([row]), None).rows)
+def exact_paths(row: dict[str, Any]) -> ExactPath:
+    (one,) = read_exact_paths(label_results(as_frame([row]), None).rows)
     return one
 
 
-def the_path(rows: list[dict[str, Any]], solver: str = "branches") -> Path:
-    (found,) = [p for p in make_paths(results(rows)) if p.stairs and p.solver.startswith(solver)]
+def the_path(rows: list[dict[str, Any]], solver: str = "branches") -> LambdaPath:
+    (found,) = [
+        p for p in make_paths(results(rows)) if p.exact_paths and p.solver.startswith(solver)
+    ]
     return found
 
 
 @pytest.mark.parametrize("fold", [None, 1])
 def test_at_each_lambda_the_path_is_what_a_run_there_finds(fold: int | None) -> None:
-    one = stairs(path_row(fold=fold))
+    one = exact_paths(path_row(fold=fold))
     for lam in LAMS:
         run, found = run_row(lam=lam, fold=fold), one.row_at(Fraction(lam))
         same = (
@@ -69,7 +71,7 @@ def test_at_each_lambda_the_path_is_what_a_run_there_finds(fold: int | None) -> 
 
 
 def test_an_open_path_has_bounds_everywhere_and_claims_only_what_is_proven() -> None:
-    one = stairs(path_row(lam="0.01", nodes=1))
+    one = exact_paths(path_row(lam="0.01", nodes=1))
     assert one.status == "node_limit"
     assert one.bounds is not None
     opened = [step for step in one.steps if not step.proven]
@@ -90,7 +92,7 @@ def test_an_open_path_has_bounds_everywhere_and_claims_only_what_is_proven() -> 
 
 
 def test_a_heuristic_path_claims_nothing() -> None:
-    one = stairs(path_row(name="cart"))
+    one = exact_paths(path_row(name="cart"))
     assert one.bounds is None
     assert one.row_at(Fraction(1, 50))["status"] == "heuristic"
     assert not the_path([path_row(name="cart")], "cart").proves
@@ -163,7 +165,7 @@ def test_the_table_has_every_interval_with_the_means_of_all_folds() -> None:
         end = point["lam_end_exact"]
         high = low + 1 if not isinstance(end, str) else Fraction(end)
         for lam in (low, low + (high - low) / 3, high - (high - low) / 1000):
-            runs = [one.row_at(lam) for one in path.stairs]
+            runs = [one.row_at(lam) for one in path.exact_paths]
             tests = pd.Series([run["test_accuracy"] for run in runs])
             assert point["test_accuracy"] == pytest.approx(tests.mean())
             assert point["test_error"] == pytest.approx(tests.std() / 3**0.5)
@@ -186,7 +188,7 @@ def test_with_folds_a_path_of_the_whole_table_gives_the_trees() -> None:
     rows = [whole, *(path_row(fold=fold) for fold in range(3))]
     (path,) = make_paths(label_results(as_frame(rows), None))
     assert path.minimum is not None
-    assert len(path.stairs) == 3
+    assert len(path.exact_paths) == 3
     assert path.whole is not None
     assert [tree.tree.splits for tree in path.trees] == [s["splits"] for s in whole["path"]][::-1]
 
@@ -197,12 +199,12 @@ def test_stores_of_version_1_have_no_path_cells() -> None:
     found = label_results(old, None)
     assert not found.rows["exact"].any()
     assert at_grid(found.rows, found.missing) is found.rows
-    assert not any(path.stairs for path in make_paths(found))
+    assert not any(path.exact_paths for path in make_paths(found))
 
 
 def test_a_row_that_lost_its_path_is_a_run_at_its_lambda() -> None:
     (path,) = make_paths(results([path_row() | {"path": None, "path_points": None}]))
-    assert path.stairs == ()
+    assert path.exact_paths == ()
     assert path.table["lam_text"].tolist() == ["0.01"]
 
 

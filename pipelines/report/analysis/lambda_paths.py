@@ -1,4 +1,4 @@
-"""The λ-path of a dataset, an encoding and a solver: what changes as a split gets cheaper."""
+"""The λ-path of each dataset, encoding and solver: its points, its trees and the chosen λ."""
 
 from __future__ import annotations
 
@@ -11,60 +11,44 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from pipelines.report.analysis.path_points import CELL, Points, make_points
 from pipelines.report.analysis.path_trees import PathTree, found_trees, trees_along
-from pipelines.report.analysis.points import CELL, Points, make_points
 from pipelines.report.data import cross_validation, metrics
 from pipelines.report.data.columns import firsts, floats, groups
-from pipelines.report.data.path_steps import Stairs, at_intervals, read_stairs
+from pipelines.report.data.exact_paths import ExactPath, at_intervals, read_exact_paths
 from pipelines.report.data.results import Results
 
 MINIMUM, ONE_SE = "minimum", "one standard error"
 
 
 @dataclass(frozen=True)
-class Path:
-    """A λ-path.
+class LambdaPath:
+    """The λ-path of a dataset, an encoding and a solver.
 
-    Parameters
-    ----------
-    dataset, encoding, solver : str
-        As in :class:`pipelines.report.data.results.Results`.
-    table : DataFrame
-        One row a λ, from large to small, see :func:`pipelines.report.analysis.points.make_points`.
-        On an exact path one row an interval between two breakpoints of any fold, where all of its
-        figures but the objective are constant; the objective is that at its start.
-    trees : tuple of PathTree
-        Along the path. Where there are folds: at each λ the tree that most folds found.
-    fold_trees : dict
-        For each chosen λ (its key) all trees that the folds found there, the most common first.
-    minimum, one_se : str or None
-        Key of the λ of best mean test accuracy (of regression, of least mean squared error), and
-        of the largest λ within one standard error of it; None without validation or where no λ has
-        all its folds.
-    grid : DataFrame
-        The same at single λ only: those that other cells of the dataset were run at.
-    stairs : tuple of Stairs
-        The exact path of each run; none where the solver was run at single λ.
-    whole : Stairs or None
-        Where folds were held out: the path of the whole table, if that was found as well.
+    ``table`` has one row a λ, from large to small, see
+    :func:`pipelines.report.analysis.path_points.make_points`. On an exact path each row is an
+    interval between two breakpoints of any fold. There only the objective varies; its value is that
+    at the start. ``minimum`` is the key of the λ of best mean test score, ``one_se`` that of the
+    largest λ within one standard error of it. Both are None without validation, and where no λ has
+    all its folds.
     """
 
     dataset: str
     encoding: str
     solver: str
     table: pd.DataFrame
-    trees: tuple[PathTree, ...]
-    fold_trees: dict[str, tuple[PathTree, ...]]
+    trees: tuple[PathTree, ...]  # at each λ the tree that most folds found
+    fold_trees: dict[str, tuple[PathTree, ...]]  # by chosen λ: its trees, most common first
     minimum: str | None
     one_se: str | None
-    grid: pd.DataFrame
-    stairs: tuple[Stairs, ...] = ()
-    whole: Stairs | None = None
+    grid: pd.DataFrame  # the table at the λ of the dataset's other cells
+    exact_paths: tuple[ExactPath, ...] = ()  # of each run; none for runs at single λ
+    whole: ExactPath | None = None  # with folds: the path of the whole table, if there is one
 
     @property
     def proves(self) -> bool:
         """Whether an exact path's solver proves anything."""
-        return any(one.bounds is not None for one in self.stairs)
+        return any(one.bounds is not None for one in self.exact_paths)
 
     @property
     def lam_min(self) -> Fraction:
@@ -76,14 +60,14 @@ class Path:
         return self.table.loc[self.table["lam_key"] == key].iloc[0]
 
 
-def make_paths(results: Results) -> list[Path]:
+def make_paths(results: Results) -> list[LambdaPath]:
     """All λ-paths of a sweep with at least one run, in the order of its file."""
     rows, at_grid, missing = results.by_lambda, results.at_grid, results.missing_by_lambda
     if rows.empty:
         return []
     grid = _expecting(make_points(at_grid), at_grid, missing)
     grids = {name: i for i, name in enumerate(_cells(grid))}
-    stepped: dict[tuple[str, str, str], Path] = {}
+    stepped: dict[tuple[str, str, str], LambdaPath] = {}
     plain = grid
     if rows["exact"].any():
         stepped = _by_cell(rows, at_grid, missing)
@@ -110,7 +94,7 @@ def _cells(points: Points) -> list[tuple[str, str, str]]:
 
 
 def _expecting(points: Points, rows: pd.DataFrame, missing: pd.DataFrame) -> Points:
-    """The points with as many runs expected as their cell has folds, of all that were planned."""
+    """The points with the number of runs that were planned at each: the folds of its cell."""
     planned = pd.concat([_cells_and_folds(part) for part in (rows, missing)])
     folds = planned.drop_duplicates().groupby(CELL).size()
     index = pd.MultiIndex.from_frame(points.table[["dataset", "encoding", "solver"]])
@@ -119,7 +103,7 @@ def _expecting(points: Points, rows: pd.DataFrame, missing: pd.DataFrame) -> Poi
 
 
 def _cells_and_folds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Each cell with each of its folds once; −1 is the whole table."""
+    """Each fold of each cell once; −1 is the whole table."""
     places = ["repeat", "fold"]
     first = rows.iloc[firsts(groups(rows, [*CELL, *places]))]
     numbers = {name: np.nan_to_num(floats(first[name]), nan=-1) for name in places}
@@ -128,47 +112,40 @@ def _cells_and_folds(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _by_cell(
     rows: pd.DataFrame, at_grid: pd.DataFrame, missing: pd.DataFrame
-) -> dict[tuple[str, str, str], Path]:
-    """The paths of those cells that were asked for whole ones, and have one."""
+) -> dict[tuple[str, str, str], LambdaPath]:
+    """The exact paths of all cells that have one."""
     whole = rows[rows["exact"] & rows["ok"]][CELL].drop_duplicates()
     found = {}
     for cell in whole.astype(object).itertuples(index=False, name=None):
-        parts: list[pd.DataFrame] = [p[_is_cell(p, cell)] for p in (rows, at_grid, missing)]
-        own, grid, to_come = parts
+        own, grid, to_come = (rows_of_cell(part, *cell) for part in (rows, at_grid, missing))
         found[cell] = make_path(own, len(own) + len(to_come), grid if len(grid) else own)
     return found
 
 
-def _is_cell(frame: pd.DataFrame, cell: tuple[str, str, str]) -> pd.Series[bool]:
-    dataset, encoding, solver = (
-        frame[name] == value for name, value in zip(CELL, cell, strict=True)
-    )
-    both: pd.Series[bool] = dataset & encoding & solver
-    return both
+def rows_of_cell(frame: pd.DataFrame, dataset: str, encoding: str, solver: str) -> pd.DataFrame:
+    """The rows of a dataset, encoding and solver."""
+    return frame[
+        (frame["dataset"] == dataset)
+        & (frame["encoding_label"] == encoding)
+        & (frame["solver_label"] == solver)
+    ]
 
 
-def make_path(rows: pd.DataFrame, planned: int, at_grid: pd.DataFrame) -> Path:
-    """The exact path of the rows of one dataset, encoding and solver, with a tree in one of them.
-
-    Parameters
-    ----------
-    planned : int
-        Number of planned runs.
-    at_grid : DataFrame
-        The same rows from ``Results.at_grid``.
-    """
-    stairs, whole = read_stairs(rows), None
-    if len({one.fold is None for one in stairs}) == 2:
-        whole = next(one for one in stairs if one.fold is None)
-        stairs = [one for one in stairs if one.fold is not None]
+def make_path(rows: pd.DataFrame, planned: int, at_grid: pd.DataFrame) -> LambdaPath:
+    """The exact path of the rows of a cell, at least one of them with a tree; ``planned`` is the
+    number of planned runs, ``at_grid`` has the cell's rows from ``Results.at_grid``."""
+    exact_paths, whole = read_exact_paths(rows), None
+    if len({one.fold is None for one in exact_paths}) == 2:
+        whole = next(one for one in exact_paths if one.fold is None)
+        exact_paths = [one for one in exact_paths if one.fold is not None]
         planned -= int(rows["fold"].isna().sum())
         rows = rows[rows["fold"].notna()]
-    points = make_points(at_intervals(rows, stairs))
+    points = make_points(at_intervals(rows, exact_paths))
     points = replace(points, table=points.table.assign(expected=planned))
     grid = make_points(at_grid).table.assign(expected=planned)
     (trees,) = trees_along(points)
-    path = _path(points, 0, trees, grid, _choice(stairs, planned))
-    path = replace(path, stairs=tuple(stairs), whole=whole)
+    path = _path(points, 0, trees, grid, _choice(exact_paths, planned))
+    path = replace(path, exact_paths=tuple(exact_paths), whole=whole)
     if whole is not None:
         (trees,) = trees_along(make_points(at_intervals(rows.iloc[:0], [whole])))
         path = replace(path, trees=trees)
@@ -184,9 +161,9 @@ def _path(
     trees: tuple[PathTree, ...],
     grid: pd.DataFrame | None = None,
     chosen: _Choice | None = None,
-) -> Path:
+) -> LambdaPath:
     table = points.of_cell(number)
-    minimum, one_se = chosen or choose(table)
+    minimum, one_se = chosen or choose_on_grid(table)
     names: dict[str, list[str]] = {}
     for word, key in ((MINIMUM, minimum), (ONE_SE, one_se)):
         if key is not None:
@@ -194,7 +171,7 @@ def _path(
     marks = {key: " + ".join(words) for key, words in names.items()}
     table["chosen"] = pd.Series([marks.get(key, "") for key in table["lam_key"]], dtype=object)
     first, start, keys = table.iloc[0], int(points.cells[number]), table["lam_key"].tolist()
-    return Path(
+    return LambdaPath(
         dataset=first["dataset"],
         encoding=first["encoding"],
         solver=first["solver"],
@@ -211,11 +188,12 @@ def _path(
     )
 
 
-def _choice(stairs: Sequence[Stairs], planned: int) -> _Choice:
-    """What cross-validation picks on exact paths, by exact figures; nothing if a fold lacks."""
+def _choice(exact_paths: Sequence[ExactPath], planned: int) -> _Choice:
+    """The λ that cross-validation picks on exact paths, in exact arithmetic; none if a fold is
+    missing."""
     folds = [
-        cross_validation.Fold(one.starts, losses)
-        for one in stairs
+        cross_validation.FoldLosses(one.starts, losses)
+        for one in exact_paths
         if (losses := one.test_losses) is not None
     ]
     if len(folds) < planned:
@@ -230,12 +208,9 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["test_score"].notna() & (table["runs"] == table["expected"])]
 
 
-def choose(table: pd.DataFrame) -> tuple[str | None, str | None]:
-    """The λ that cross-validation picks: the minimum of the error, and within one standard error.
-
-    Only λ that have all their folds take part. At a tie the larger λ, i.e. the smaller tree,
-    wins. The second rule needs two folds or more.
-    """
+def choose_on_grid(table: pd.DataFrame) -> tuple[str | None, str | None]:
+    """The λ of best mean score, and the largest λ within one standard error of it. Only λ with all
+    their folds count. In a tie the larger λ wins. The second rule needs two folds or more."""
     full = complete(table)
     if full.empty:
         return None, None

@@ -1,21 +1,17 @@
-"""Matplotlib without its global state: styled figures, a λ axis that holds 0, SVG for HTML."""
+"""Colours, fonts and the λ axis of all charts. Matplotlib's global state is not touched."""
 
 from __future__ import annotations
 
-import io
 import logging
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import (
     FixedFormatter,
@@ -26,7 +22,70 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from pipelines.report.charts.palette import FAINT, GRID, INK
+# Okabe and Ito's colours, told apart by colour-blind people; the yellow is darkened for lines.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A6D00", "#56B4E9", "#5B3A8C", "#444444",
+)  # fmt: skip
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+Dash: TypeAlias = str | tuple[int, tuple[float, ...]]
+
+DASHES: tuple[Dash, ...] = (
+    "solid",
+    (0, (5, 2)),
+    (0, (1, 1.5)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+
+INK, FAINT, GRID, TEST, CHOSEN = "#1F2733", "#5A6472", "#E3E7EC", "#2B2F36", "#7A2E8E"
+
+PROVEN, OPEN, OPEN_LINE = "#E7F4EE", "#FFF7E8", "#F3DDB4"
+
+
+def solver_colours(solvers: Sequence[str]) -> dict[str, str]:
+    """A colour for each solver, by its place in the sweep; the first ones are always the same.
+
+    One that finds a path beside its runs at single λ has a darker tone of its colour there.
+    """
+    plain = {name: name.replace(", path)", ")").removesuffix(" (path)") for name in solvers}
+    colours = _colours(list(dict.fromkeys(plain.values())))
+    return {
+        name: colours[base] if base == name else _darker(colours[base])
+        for name, base in plain.items()
+    }
+
+
+def _darker(colour: str, factor: float = 0.55) -> str:
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(factor * part):02X}" for part in parts)
+
+
+def _colours(solvers: Sequence[str]) -> dict[str, str]:
+    usual = {"branches": COLOURS[0], "cart": COLOURS[1]}
+    free = [colour for colour in COLOURS if colour not in {usual.get(name) for name in solvers}]
+    colours: dict[str, str] = {}
+    for solver in solvers:
+        if solver in usual:
+            colours[solver] = usual[solver]
+        else:
+            number = len(colours) - sum(s in usual for s in colours)
+            # Of more solvers than colours the later ones have darker tones of the same.
+            tone = 0.72 ** (number // len(free))
+            colours[solver] = _darker(free[number % len(free)], tone)
+    return colours
+
+
+def encoding_marks(encodings: Sequence[str]) -> dict[str, str]:
+    """A mark for each encoding."""
+    return {name: MARKS[i % len(MARKS)] for i, name in enumerate(encodings)}
+
+
+def encoding_dashes(encodings: Sequence[str]) -> dict[str, Dash]:
+    """A kind of line for each encoding."""
+    return {name: DASHES[i % len(DASHES)] for i, name in enumerate(encodings)}
+
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -59,6 +118,8 @@ _PLAIN = FuncFormatter(
     lambda value, _: f"{value:g}" if value < 1e6 else f"{value:.0e}".replace("e+0", "e")
 )
 
+PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
+
 
 @contextmanager
 def style() -> Iterator[None]:
@@ -87,44 +148,6 @@ def plain_decades(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axis.set_major_formatter(_PLAIN)
     axis.set_minor_formatter(NullFormatter())
-
-
-def to_png(figure: Figure, dpi: int = 144) -> bytes:
-    """The figure as PNG."""
-    buffer = io.BytesIO()
-    FigureCanvasAgg(figure)
-    figure.savefig(buffer, format="png", dpi=dpi)
-    return buffer.getvalue()
-
-
-def to_svg(figure: Figure) -> str:
-    """The figure as an SVG file."""
-    buffer = io.StringIO()
-    FigureCanvasSVG(figure)
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
-
-
-def inline_svg(svg: str, prefix: str, label: str) -> str:
-    """An SVG file as an element of an HTML page.
-
-    Ids that are referred to get a prefix, as a page may hold each only once; the others go.
-    """
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', body))
-
-    def rename(match: re.Match[str]) -> str:
-        return f' id="{prefix}-{match[1]}"' if match[1] in used else ""
-
-    body = re.sub(r' id="([^"]*)"', rename, body)
-    body = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", body)
-    body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
-    body = re.sub(r">\s+<", "><", body)
-    # The size follows from the viewBox and the width of the page.
-    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
-    return body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
 
 
 class LambdaAxis:

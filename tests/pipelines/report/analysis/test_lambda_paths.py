@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
+from pipelines.report.analysis.lambda_paths import choose_on_grid, make_paths
 from pipelines.report.analysis.path_trees import signature
-from pipelines.report.analysis.paths import choose, make_paths
 from pipelines.report.data.results import label_results
 from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
 
@@ -28,24 +28,24 @@ def points(accuracies: list[float], error: float = 0.02, runs: int = 5) -> pd.Da
 
 
 def test_the_minimum_and_the_largest_lambda_within_one_standard_error() -> None:
-    assert choose(points([0.60, 0.89, 0.90, 0.905, 0.88])) == ("3", "1")
-    assert choose(points([0.60, 0.80, 0.90, 0.905, 0.88])) == ("3", "2")
+    assert choose_on_grid(points([0.60, 0.89, 0.90, 0.905, 0.88])) == ("3", "1")
+    assert choose_on_grid(points([0.60, 0.80, 0.90, 0.905, 0.88])) == ("3", "2")
 
 
 def test_at_a_tie_the_larger_lambda_wins() -> None:
-    assert choose(points([0.6, 0.9, 0.9], error=0.0)) == ("1", "1")
+    assert choose_on_grid(points([0.6, 0.9, 0.9], error=0.0)) == ("1", "1")
 
 
 def test_only_lambdas_with_all_folds_take_part() -> None:
     table = points([0.6, 0.8, 0.9])
     table.loc[2, "runs"] = 4
-    assert choose(table) == ("1", "1")
+    assert choose_on_grid(table) == ("1", "1")
     table["runs"] = 4
-    assert choose(table) == (None, None)
+    assert choose_on_grid(table) == (None, None)
 
 
 def test_one_held_out_part_has_no_standard_error() -> None:
-    assert choose(points([0.6, 0.8, 0.7], error=math.nan)) == ("1", None)
+    assert choose_on_grid(points([0.6, 0.8, 0.7], error=math.nan)) == ("1", None)
 
 
 def test_a_path_has_means_over_folds_exact_and_with_spread() -> None:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.data.option_sets import SEVERAL, SWITCHES, describe, describe_first
+from pipelines.report.analysis.ablations import (
+    SEVERAL,
+    SWITCHES,
+    describe_first_variant,
+    describe_variant,
+)
 
 FIRST = {"lookahead": True, "similar_support": False, "policy": "curiosity", "seconds": 5}
 
@@ -25,10 +30,10 @@ FIRST = {"lookahead": True, "similar_support": False, "policy": "curiosity", "se
     ],
 )  # fmt: skip
 def test_what_is_unlike_the_first(own: dict[str, Any], label: str, kind: str) -> None:
-    assert describe(FIRST, {**FIRST, **own}) == (label, kind)
+    assert describe_variant(FIRST, {**FIRST, **own}) == (label, kind)
 
 
 def test_the_first_is_named_by_what_is_unlike_the_defaults() -> None:
-    assert describe_first("branches", {"pairs": True, "seconds": 3}).label == "defaults"
-    assert describe_first("branches", {"pairs": False, "mode": "full"}).label == "no pairs"
-    assert describe_first("of another version", {"pairs": False}).label == "first"
+    assert describe_first_variant("branches", {"pairs": True, "seconds": 3}).label == "defaults"
+    assert describe_first_variant("branches", {"pairs": False, "mode": "full"}).label == "no pairs"
+    assert describe_first_variant("of another version", {"pairs": False}).label == "first"

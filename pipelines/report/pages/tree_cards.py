@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.analysis.paths import Path
-from pipelines.report.charts.figures import Album
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.path_trees import Change, PathTree, find_change
+from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
-from pipelines.report.data.metrics import REGRESSION, r2, rmse, train_words
+from pipelines.report.data.metrics import (
+    REGRESSION,
+    r2,
+    rmse,
+    train_words,
+)
 from solver.trees.export import export_text
 
 
@@ -31,7 +37,9 @@ def _quality(tree: PathTree) -> str:
     return f"{train_words(q)} right in training{tested}{' held-out' if tested else ''}"
 
 
-def tree_card(tree: PathTree, path: Path, album: Album, drawn: bool = True) -> dict[str, Any]:
+def tree_card(
+    tree: PathTree, path: LambdaPath, figures: Figures, drawn: bool = True
+) -> dict[str, Any]:
     """The picture of a tree if it is to be drawn, its rules, and what is known of it."""
     size = (
         f"{formats.plural(tree.tree.splits, 'split')}, "
@@ -41,7 +49,7 @@ def tree_card(tree: PathTree, path: Path, album: Album, drawn: bool = True) -> d
     lams, label = tree.lams, lam_label(tree)
     words = (path.dataset, path.encoding, path.solver, lams[-1])
     title = f"{path.dataset}, {path.encoding}, {path.solver}, {label}"
-    picture = album.tree(tree.tree, title, *words) if drawn else ""
+    picture = figures.tree(tree.tree, title, *words) if drawn else ""
     least, most = min(tree.runs), max(tree.runs)
     folds = ""
     if max(tree.of) > 1:
@@ -58,4 +66,42 @@ def tree_card(tree: PathTree, path: Path, album: Album, drawn: bool = True) -> d
         "train": train_words(tree.quality),
         "picture": picture,
         "rules": export_text(tree.tree, merge=True),
+    }
+
+
+_MOST_CHANGES = 6
+"""So many changed splits are named for each tree; the pictures have all."""
+
+
+def gallery(
+    path: LambdaPath, trees: Sequence[PathTree], figures: Figures, drawn: bool = True
+) -> list[dict[str, Any]]:
+    """The trees from large λ to small, each with what it asks that the one before did not."""
+    cards = []
+    for i, tree in enumerate(trees):
+        card = tree_card(tree, path, figures, drawn)
+        change = find_change(trees[i - 1].tree, tree.tree) if i else None
+        cards.append(card | {"change": None if change is None else change_words(change)})
+    return cards
+
+
+def change_words(change: Change) -> dict[str, Any]:
+    """A change as lines of a sign, a question and a place, and in short."""
+    lines = [
+        {"sign": sign, "asks": split.asks, "place": split.place}
+        for sign, splits in (("−", change.removed), ("+", change.added), ("↷", change.moved))
+        for split in splits
+    ]
+    parts = [
+        f"{len(splits)} {word}"
+        for word, splits in (
+            ("added", change.added), ("removed", change.removed), ("moved", change.moved),
+        )
+        if splits
+    ]  # fmt: skip
+    kept = f"{change.kept} kept"
+    return {
+        "lines": lines[:_MOST_CHANGES],
+        "more": max(len(lines) - _MOST_CHANGES, 0),
+        "short": ", ".join([*parts, kept]) if parts else "same splits, other predictions",
     }

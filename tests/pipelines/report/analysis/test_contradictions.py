@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.analysis.checks import failure_groups, find_disagreements
-from pipelines.report.data.results import label_results
+from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.data.results import failure_groups, label_results
 from tests.pipelines.report.frames import as_frame, failed, run_row, sweep_rows
 
 

@@ -1,7 +1,7 @@
-"""The row of a path cell as a staircase over λ, and as rows at single λ.
+"""The exact λ-path of a run: its steps, and rows as of runs at single λ.
 
-A path cell stands for all λ from its λ_min up. Whatever compares runs at the same λ takes it at
-the λ of the others; what follows the path takes it at its breakpoints.
+A path cell stands for all λ from its λ_min up. Comparisons of runs at equal λ take it at the λ of
+the other runs; the path's own table and charts take it at its breakpoints.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from sweep.spec.task_options import asks_path
 Row: TypeAlias = dict[str, Any]
 
 COLUMNS = ("path", "path_points", "proof")
-"""Columns of path cells: null in all other rows, absent in stores of version 1."""
+"""Columns of path cells: null in all other rows."""
 
 _COSTS = ("seconds", "iterations", "nodes", "peak_bytes")
-"""What the path took as a whole: no single λ did."""
+"""Costs of the whole path: they belong to no single λ."""
 
 
-class StairStep(NamedTuple):
-    """A step: a tree, and the λ (from ``start`` to just below ``end``) at which it is best."""
+class PathStep(NamedTuple):
+    """A tree and the λ at which it is best, from ``start`` to just below ``end``."""
 
     start: Fraction
     end: Fraction | None
@@ -50,35 +50,20 @@ class StairStep(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stairs:
-    """The path of one run.
+class ExactPath:
+    """The exact λ-path of one run."""
 
-    Parameters
-    ----------
-    steps : tuple of StairStep
-        From λ_min up.
-    bounds : Envelope or None
-        The proven lower bound at every λ; None if the solver proves nothing.
-    points : tuple of Fraction
-        The λ at which something was proven.
-    status : str
-    total_weight, n_test : int
-    fold : int or None
-    row : dict
-        The row of the store.
-    """
-
-    steps: tuple[StairStep, ...]
-    bounds: Envelope | None
-    points: tuple[Fraction, ...]
+    steps: tuple[PathStep, ...]  # from λ_min up
+    bounds: Envelope | None  # the lower bound at every λ; None if the solver proves nothing
+    points: tuple[Fraction, ...]  # the λ with a proven lower bound
     status: str
     total_weight: int
     n_test: int
     fold: int | None
-    row: Row
+    row: Row  # as stored
 
     @classmethod
-    def from_row(cls, row: Row) -> Stairs:
+    def from_row(cls, row: Row) -> ExactPath:
         """Read the row of a path cell that has a tree."""
         steps = tuple(_step(step, int(row["n_test"])) for step in row["path"])
         losses = row.get("path_test_loss")
@@ -93,7 +78,7 @@ class Stairs:
             for point in row["path_points"]
             if point["lower_bound"] is not None
         ]
-        # What no tree gets right is not stored. It matters below the first point only.
+        # The unavoidable errors are not stored. They matter below the first point only.
         leaf_loss = Fraction(steps[-1].errors) / weight
         return cls(
             steps=steps,
@@ -113,22 +98,22 @@ class Stairs:
 
     @property
     def test_losses(self) -> list[Fraction] | None:
-        """Share of the held-out rows that each step's tree gets wrong, or its mean squared error
-        on them; None without any."""
+        """Each tree's share of wrong held-out rows, or its mean squared error on them; None if a
+        step has none."""
         found = [step.test_loss for step in self.steps if step.test_loss is not None]
         return found if len(found) == len(self.steps) else None
 
-    def step_at(self, lam: Fraction) -> StairStep:
+    def step_at(self, lam: Fraction) -> PathStep:
         """The step whose tree is best at a λ from λ_min on."""
         return next(step for step in reversed(self.steps) if step.start <= lam)
 
-    def objective_at(self, lam: Fraction, step: StairStep | None = None) -> Fraction:
-        """The least objective known at a λ, or that of a certain step."""
+    def objective_at(self, lam: Fraction, step: PathStep | None = None) -> Fraction:
+        """The best objective known at a λ, or that of a given step."""
         taken = step or self.step_at(lam)
         return objective(taken.errors, taken.splits, self.total_weight, lam)
 
     def bound_at(self, lam: Fraction) -> Fraction | None:
-        """What is proven at a λ."""
+        """The lower bound at a λ."""
         return None if self.bounds is None else self.bounds.at(lam)
 
     def claims_at(self, lam: Fraction) -> bool:
@@ -139,7 +124,7 @@ class Stairs:
         )
 
     def row_at(self, lam: Fraction) -> Row:
-        """The row of a run at one λ that ended with this path's tree and bound."""
+        """The row of a run at one λ with this path's tree and bound."""
         step, value, bound = self.step_at(lam), self.objective_at(lam), self.bound_at(lam)
         gap = None if bound is None else value - bound
         closed = gap is not None and gap <= self.tolerance
@@ -165,19 +150,17 @@ class Stairs:
         found = self.row.get("tolerance")
         return float(found) if found is not None and is_number(found) else 0.0
 
-    def _quality(self, step: StairStep) -> Row:
-        """How good the tree of a step is, in the columns of a row."""
+    def _quality(self, step: PathStep) -> Row:
+        """The quality of a step's tree, in the columns of a row."""
         loss = float(Fraction(step.errors) / self.total_weight)
         if isinstance(step.errors, int):
-            wrong = step.test_errors
+            wrong, n_test = step.test_errors, self.n_test
             return {
                 "loss": loss,
                 "errors": step.errors,
                 "train_accuracy": float(1 - Fraction(step.errors, self.total_weight)),
                 "test_errors": wrong,
-                "test_accuracy": None
-                if wrong is None or not self.n_test
-                else 1 - wrong / self.n_test,
+                "test_accuracy": 1 - wrong / n_test if wrong is not None and n_test else None,
             }
         tree = Tree.from_json(step.tree)
         outputs, whole = len(tree.outputs), tree.nodes[0].squared_error
@@ -188,7 +171,7 @@ class Stairs:
         }
         if step.test_loss is None:
             return found | {"test_r2": None, "test_rmse": None}
-        # The variance of the held-out targets follows from what the row says of its own tree.
+        # R² and RMSE of the row's own tree give the variance of the held-out targets.
         share, root = self.row["test_r2"], self.row["test_rmse"]
         rmse = math.sqrt(step.test_loss / outputs)
         varies = is_number(share) and share < 1
@@ -196,21 +179,21 @@ class Stairs:
         return found | {"test_r2": r2, "test_rmse": rmse}
 
     def row_of(self, start: Fraction, end: Fraction | None) -> Row:
-        """The row of an interval within a step: proven if the step is, with the largest gap."""
+        """The row of an interval within a step, with its largest gap; proven if the step is."""
         row = self.row_at(start)
         proven = self.step_at(start).proven
         gap = None if self.bounds is None else Fraction(row["gap_exact"])
-        if gap is not None and end is not None:
-            # A line above a concave bound: the distance is largest at an end.
-            gap = max(gap, self.objective_at(end) - self.bounds.at(end)) if self.bounds else gap
+        if self.bounds is not None and gap is not None and end is not None:
+            # The objective is a line above a concave bound: the gap is largest at an end.
+            gap = max(gap, self.objective_at(end) - self.bounds.at(end))
         status = Status.OPTIMAL.value if proven else self.status
         return row | {"status": status} | _both("gap", gap)
 
 
-def _step(step: Row, n_test: int) -> StairStep:
+def _step(step: Row, n_test: int) -> PathStep:
     end, wrong = step["lam_end"], step["test_errors"]
     tested = is_number(wrong) and n_test > 0
-    return StairStep(
+    return PathStep(
         start=Fraction(step["lam"]),
         end=None if end is None else Fraction(end),
         errors=(
@@ -240,32 +223,25 @@ def asks_for_path(options: Any) -> bool:
     return isinstance(options, str) and asks_path(json.loads(options))
 
 
-def read_stairs(rows: pd.DataFrame) -> list[Stairs]:
+def read_exact_paths(rows: pd.DataFrame) -> list[ExactPath]:
     """The paths of all path cells with a tree."""
     found = rows[rows["exact"] & rows["ok"]]
-    return [Stairs.from_row(_plain(row)) for row in found.to_dict("records")]
+    return [ExactPath.from_row(_plain(row)) for row in found.to_dict("records")]
 
 
 def _plain(row: dict[Any, Any]) -> Row:
     return {str(name): value for name, value in row.items()}
 
 
-def at_intervals(rows: pd.DataFrame, stairs: Sequence[Stairs]) -> pd.DataFrame:
-    """The rows of a path cell at the breakpoints of all its folds.
+def at_intervals(rows: pd.DataFrame, exact_paths: Sequence[ExactPath]) -> pd.DataFrame:
+    """The rows of a path cell (one dataset, encoding and solver) at the breakpoints of all folds.
 
-    Each is for an interval of λ, which ``lam_end_exact`` ends (None for the last). Failed runs are
-    repeated, as they fail at every λ.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        One dataset, encoding and solver.
-    stairs : sequence of Stairs
-        From :func:`read_stairs`.
+    Each row is for an interval of λ. ``lam_end_exact`` is its end, None for the last. Failed runs
+    are repeated in every interval.
     """
     found = []
     failed = [_plain(row) for row in rows[~rows["ok"]].to_dict("records")]
-    for start, end, _ in merge([one.starts for one in stairs]):
+    for start, end, _ in merge([one.starts for one in exact_paths]):
         named = {
             "lam_key": str(start),
             "lam_text": formats.interval(start, end),
@@ -273,20 +249,15 @@ def at_intervals(rows: pd.DataFrame, stairs: Sequence[Stairs]) -> pd.DataFrame:
             "lam_end_exact": None if end is None else str(end),
             "lam": float(start),
         }
-        found += [one.row_of(start, end) | named for one in stairs]
+        found += [one.row_of(start, end) | named for one in exact_paths]
         found += [row | named for row in failed]
     return pd.DataFrame(found)
 
 
 def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
-    """All rows, with those of path cells at the λ of the other cells of their table and fold.
+    """All rows, with those of path cells at the λ of the other cells of their dataset and fold.
 
-    Where a table has none, they are taken at λ_min and at round λ above it.
-
-    Parameters
-    ----------
-    rows, missing : DataFrame
-        ``Results.rows`` and ``Results.missing``.
+    Without other cells these λ are λ_min and round numbers above it.
     """
     if not rows["exact"].any():
         return rows
@@ -294,9 +265,9 @@ def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     parts: list[Row] = []
     for dataset, group in rows[rows["exact"]].groupby("dataset", sort=False):
         records = [_plain(row) for row in group.to_dict("records")]
-        stairs = [Stairs.from_row(row) if row["ok"] else None for row in records]
-        usual = _round_lams([one for one in stairs if one is not None])
-        for row, one in zip(records, stairs, strict=True):
+        exact_paths = [ExactPath.from_row(row) if row["ok"] else None for row in records]
+        usual = _round_lams([one for one in exact_paths if one is not None])
+        for row, one in zip(records, exact_paths, strict=True):
             grid = grids.get(_place(row), {} if any(k[0] == dataset for k in grids) else usual)
             for key, (lam, text) in grid.items():
                 named = {"lam_key": key, "lam_text": text, "lam": float(lam), "lam_exact": str(lam)}
@@ -304,6 +275,21 @@ def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
                     parts.append(row | named)
                 elif lam >= one.steps[0].start:
                     parts.append(one.row_at(lam) | named)
+    return _expanded(rows, parts)
+
+
+def at_breakpoints(rows: pd.DataFrame) -> pd.DataFrame:
+    """All rows, with those of path cells at each breakpoint and each proven lower bound."""
+    found = []
+    for one in read_exact_paths(rows):
+        lams = sorted({*one.starts, *(lam for lam in one.points if lam >= one.starts[0])})
+        for lam in lams:
+            found.append(one.row_at(lam) | {"lam_key": str(lam), "lam_text": shown(lam)})
+    return _expanded(rows, found)
+
+
+def _expanded(rows: pd.DataFrame, parts: list[Row]) -> pd.DataFrame:
+    """All rows, with other ones in place of those of path cells."""
     plain = rows[~rows["exact"]]
     if not parts:
         return plain
@@ -311,31 +297,17 @@ def at_grid(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([plain, expanded], ignore_index=True) if len(plain) else expanded
 
 
-def at_breakpoints(rows: pd.DataFrame) -> pd.DataFrame:
-    """All rows, with those of path cells at each breakpoint and wherever something was proven."""
-    plain = rows[~rows["exact"]]
-    found = []
-    for one in read_stairs(rows):
-        lams = sorted({*one.starts, *(lam for lam in one.points if lam >= one.starts[0])})
-        for lam in lams:
-            found.append(one.row_at(lam) | {"lam_key": str(lam), "lam_text": shown(lam)})
-    if not found:
-        return plain
-    expanded = pd.DataFrame(found, columns=rows.columns)
-    return pd.concat([plain, expanded], ignore_index=True) if len(plain) else expanded
-
-
 _Grid: TypeAlias = dict[str, tuple[Fraction, str]]
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    """What rows at the same λ of a grid have in common: ``2/n`` is another λ in each fold."""
+    """Dataset, repeat and fold: the grid ``2/n`` is another λ in each fold."""
     repeat, fold = (int(row[n]) if is_number(row[n]) else None for n in ("repeat", "fold"))
     return row["dataset"], repeat, fold
 
 
 def _grids(rows: pd.DataFrame, missing: pd.DataFrame) -> dict[tuple[Any, ...], _Grid]:
-    """For each table and fold the λ of its grid: key, λ and text."""
+    """The grid of each dataset and fold: key, λ and text of each λ."""
     columns = ["dataset", "repeat", "fold", "lam_key", "lam_exact", "lam_text"]
     grids: dict[tuple[Any, ...], _Grid] = {}
     for part in (rows, missing):
@@ -346,9 +318,9 @@ def _grids(rows: pd.DataFrame, missing: pd.DataFrame) -> dict[tuple[Any, ...], _
     return grids
 
 
-def _round_lams(stairs: Iterable[Stairs]) -> _Grid:
+def _round_lams(exact_paths: Iterable[ExactPath]) -> _Grid:
     """1, 2 and 5 times powers of ten from λ_min to the last breakpoint."""
-    starts = [one.starts for one in stairs]
+    starts = [one.starts for one in exact_paths]
     if not starts:
         return {}
     low, high = max(own[0] for own in starts), max(own[-1] for own in starts)

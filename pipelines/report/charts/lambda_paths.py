@@ -1,4 +1,4 @@
-"""The chart of an exact λ-path: continuous in λ, with what is proven and what other runs found."""
+"""The charts of λ-paths: exact paths as lines, runs at single λ as points."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from pipelines.report.analysis.paths import Path
-from pipelines.report.charts.axes import LambdaAxis, new_figure
-from pipelines.report.charts.palette import CHOSEN, FAINT, GRID, OPEN, OPEN_LINE, PROVEN, TEST, Dash
+from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.charts.style import (
+    CHOSEN,
+    FAINT,
+    GRID,
+    OPEN,
+    OPEN_LINE,
+    PERCENT,
+    PROVEN,
+    TEST,
+    Dash,
+    LambdaAxis,
+    encoding_dashes,
+    encoding_marks,
+    new_figure,
+    plain_decades,
+)
 from pipelines.report.data import formats, metrics
 
 _SAMPLES = 24
 """A line in λ is bent on a logarithmic axis: so many pieces are drawn of each."""
 
 _FADE = 16
+
 _REACH = 1.6
 """The last step goes on for ever; it is drawn up to this many times its beginning."""
 
 _MANY_BREAKPOINTS = 60
-
-_PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
 
 
 class Span(NamedTuple):
@@ -45,7 +58,7 @@ class Span(NamedTuple):
         return np.geomspace(self.start, self.end, _SAMPLES)
 
 
-def spans(path: Path, high: float) -> list[Span]:
+def spans(path: LambdaPath, high: float) -> list[Span]:
     """The intervals of an exact path; the last one ends at the end of the chart."""
     rows: list[Any] = list(path.table[path.table["runs"] > 0].itertuples(index=False))[::-1]
     found = []
@@ -55,7 +68,7 @@ def spans(path: Path, high: float) -> list[Span]:
     return found
 
 
-def lambda_axis(paths: Sequence[Path]) -> LambdaAxis:
+def lambda_axis(paths: Sequence[LambdaPath]) -> LambdaAxis:
     """An axis for exact paths and what is drawn on top of them."""
     tables = [path.table[path.table["runs"] > 0] for path in paths]
     lams = [float(lam) for table in tables for lam in table["lam"]]
@@ -65,14 +78,14 @@ def lambda_axis(paths: Sequence[Path]) -> LambdaAxis:
     return LambdaAxis([*lams, _REACH * max(positive)], log=True)
 
 
-def exact_chart(path: Path, others: Sequence[Path], colours: dict[str, str]) -> Figure:
+def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[str, str]) -> Figure:
     """Objective, loss and size of the tree over λ, for all λ from λ_min up.
 
     Parameters
     ----------
-    path : Path
-        One with ``stairs``.
-    others : sequence of Path
+    path : LambdaPath
+        One with ``exact_paths``.
+    others : sequence of LambdaPath
         Of other solvers on the same dataset and encoding: drawn on top, as points where they were
         run at single λ.
     """
@@ -105,7 +118,9 @@ def exact_chart(path: Path, others: Sequence[Path], colours: dict[str, str]) -> 
     return figure
 
 
-def _shade(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, *, named: bool) -> None:
+def _shade(
+    axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis, *, named: bool
+) -> None:
     """What is proven, and the breakpoints."""
     styles: dict[bool, dict[str, Any]] = {
         True: {"facecolor": PROVEN, "label": "proven: no tree is better"},
@@ -156,7 +171,7 @@ def draw_objective(
         axes.plot([], [], color=colour, linewidth=width, linestyle=dash, label=label)
 
 
-def draw_stairs(
+def draw_steps(
     axes: Axes, drawn: Sequence[Span], axis: LambdaAxis, values: Sequence[float], colour: str, *,
     dash: Dash = "solid", width: float = 1.8, label: str | None = None,
 ) -> None:  # fmt: skip
@@ -175,9 +190,9 @@ def draw_stairs(
 
 
 def _objective(
-    axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, colour: str
+    axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis, colour: str
 ) -> None:
-    folds = " (training, mean over folds)" if len(path.stairs) > 1 else " (training)"
+    folds = " (training, mean over folds)" if len(path.exact_paths) > 1 else " (training)"
     exact = all(map(_is_proven, drawn))
     axes.set_title(("Optimal objective" if exact else "Objective") + folds)
     draw_objective(axes, drawn, axis, colour, label=path.solver)
@@ -185,13 +200,13 @@ def _objective(
         _envelope(axes, path, drawn, axis)
 
 
-def _envelope(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis) -> None:
+def _envelope(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis) -> None:
     """The proven lower bound where the optimum is open."""
     named = False
     for span in drawn:
         if _is_proven(span):
             continue
-        kinks = {float(lam) for one in path.stairs for lam in one.points}
+        kinks = {float(lam) for one in path.exact_paths for lam in one.points}
         inside = {lam for lam in kinks if span.start < lam < span.end}
         lams = sorted({*span.lams().tolist(), *inside})
         low = np.array([_mean_bound(path, lam) for lam in lams])
@@ -203,8 +218,8 @@ def _envelope(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis) -
         named = True
 
 
-def _mean_bound(path: Path, lam: float) -> float:
-    bounds = [one.bound_at(Fraction(lam)) for one in path.stairs]
+def _mean_bound(path: LambdaPath, lam: float) -> float:
+    bounds = [one.bound_at(Fraction(lam)) for one in path.exact_paths]
     known = [float(bound) for bound in bounds if bound is not None]
     return sum(known) / len(known) if len(known) == len(bounds) else float("nan")
 
@@ -225,21 +240,23 @@ def _losses(row: Any) -> _Losses:
     return _Losses(row.loss, 1 - row.test_accuracy, row.test_error)
 
 
-def _loss(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, colour: str) -> None:
+def _loss(
+    axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis, colour: str
+) -> None:
     losses = [_losses(span.row) for span in drawn]
     tested = any(pd.notna(loss.test) for loss in losses)
     spread = any(pd.notna(span.row.test_error) for span in drawn)
     name = "train" if tested else None
-    draw_stairs(axes, drawn, axis, [loss.train for loss in losses], colour, label=name)
+    draw_steps(axes, drawn, axis, [loss.train for loss in losses], colour, label=name)
     numbers = metrics.is_regression(path.table)
     what = "share of the rows that the tree gets wrong"
     title = "Root mean squared error, in the unit of the target" if numbers else f"Loss: {what}"
     axes.set_title(title + (" (held-out rows: mean ± standard error over folds)" if spread else ""))
     if not numbers:
-        axes.yaxis.set_major_formatter(_PERCENT)
+        axes.yaxis.set_major_formatter(PERCENT)
     if not tested:
         return
-    draw_stairs(axes, drawn, axis, [loss.test for loss in losses], TEST, label="held-out")
+    draw_steps(axes, drawn, axis, [loss.test for loss in losses], TEST, label="held-out")
     for span, loss in zip(drawn, losses, strict=True) if spread else ():
         x, mean = axis.place([span.start, span.end]), loss.test
         error = np.nan_to_num(loss.error)
@@ -248,22 +265,22 @@ def _loss(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis, colou
 
 def _size(axes: Axes, drawn: Sequence[Span], axis: LambdaAxis, colour: str) -> None:
     splits = [span.row.splits for span in drawn]
-    draw_stairs(axes, drawn, axis, [s.row.depth for s in drawn], FAINT, label="depth", width=1.2)
-    draw_stairs(axes, drawn, axis, splits, colour, label="splits")
+    draw_steps(axes, drawn, axis, [s.row.depth for s in drawn], FAINT, label="depth", width=1.2)
+    draw_steps(axes, drawn, axis, splits, colour, label="splits")
     runs = max(span.row.runs for span in drawn)
     axes.set_title("Size of the tree" + (" (mean over folds)" if runs > 1 else ""))
     axes.set_ylim(-0.04 * max(*splits, 1), 1.08 * max(*splits, 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _on_top(panels: Sequence[Axes], other: Path, axis: LambdaAxis, colour: str) -> None:
+def _on_top(panels: Sequence[Axes], other: LambdaPath, axis: LambdaAxis, colour: str) -> None:
     """Another solver: points of a grid, or its own path as a thin line."""
-    if other.stairs:
+    if other.exact_paths:
         drawn = spans(other, axis.high)
         draw_objective(panels[0], drawn, axis, colour, width=1.0, label=other.solver)
         loss = [_losses(span.row).train for span in drawn]
-        draw_stairs(panels[1], drawn, axis, loss, colour, width=1.0)
-        draw_stairs(panels[2], drawn, axis, [s.row.splits for s in drawn], colour, width=1.0)
+        draw_steps(panels[1], drawn, axis, loss, colour, width=1.0)
+        draw_steps(panels[2], drawn, axis, [s.row.splits for s in drawn], colour, width=1.0)
         return
     table = other.table[other.table["runs"] > 0]
     x = axis.place(table["lam"].tolist())
@@ -280,7 +297,7 @@ def _on_top(panels: Sequence[Axes], other: Path, axis: LambdaAxis, colour: str) 
                    label=f"{other.solver} {words}")  # fmt: skip
 
 
-def _choices(path: Path) -> list[tuple[str, str]]:
+def _choices(path: LambdaPath) -> list[tuple[str, str]]:
     """Name and key of the intervals that validation picks."""
     if path.minimum is not None and path.minimum == path.one_se:
         return [("best mean = one-SE rule", path.minimum)]
@@ -288,7 +305,7 @@ def _choices(path: Path) -> list[tuple[str, str]]:
     return [(name, key) for name, key in pairs if key is not None]
 
 
-def _mark_choices(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis) -> None:
+def _mark_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis) -> None:
     for name, key in _choices(path):
         span = next(s for s in drawn if s.row.lam_key == key)
         dash: Dash = (0, (4, 2)) if name == "best mean" else "solid"
@@ -298,7 +315,7 @@ def _mark_choices(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxi
             axes.axvline(x, color=CHOSEN, linewidth=1.0, linestyle=dash, zorder=0.8)
 
 
-def _name_choices(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxis) -> None:
+def _name_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis) -> None:
     low, high = axes.get_xlim()
     for row, (name, key) in enumerate(_choices(path)):
         span = next(s for s in drawn if s.row.lam_key == key)
@@ -316,3 +333,187 @@ def _name_choices(axes: Axes, path: Path, drawn: Sequence[Span], axis: LambdaAxi
             fontsize=8.5,
             color=CHOSEN,
         )
+
+
+_MANY = 40
+"""From so many λ on, marks are small and spreads are bands."""
+
+
+def path_chart(path: LambdaPath, colour: str) -> Figure:
+    """The λ-path of a solver: objective and bound, accuracies, size of the tree, seconds."""
+    table = path.table[path.table["runs"] > 0]
+    axis = LambdaAxis(table["lam"].tolist())
+    figure = new_figure(10, 5.6)
+    panels = figure.subplots(2, 2, sharex=True)
+    draw = (_grid_objective, _grid_accuracy, _grid_size, _grid_seconds)
+    for axes, panel in zip(panels.flat, draw, strict=True):
+        panel(axes, table, axis, colour)
+        _mark_grid_choice(axes, path, axis)
+        if axes.get_legend_handles_labels()[0]:
+            # A legend that says one thing is in the title.
+            axes.legend(loc="best", handlelength=1.6, labelspacing=0.25)
+    for axes in panels.flat:
+        axis.prepare(axes)
+    for axes in panels[0]:
+        axes.set_xlabel("")
+    _name_grid_choice(panels[0, 0], path, axis)
+    _name_grid_choice(panels[0, 1], path, axis)
+    return figure
+
+
+def _series(
+    axes: Axes,
+    table: pd.DataFrame,
+    axis: LambdaAxis,
+    column: str,
+    colour: str,
+    label: str | None = None,
+    *,
+    mark: str = "o",
+    dash: Dash = "solid",
+    spread: str | None = None,
+    hollow: pd.Series[bool] | None = None,
+) -> None:
+    """Points of a grid, joined by a faint line to lead the eye."""
+    shown = table[table[column].notna()]
+    if shown.empty:
+        return
+    x, y = axis.place(shown["lam"].tolist()), shown[column].to_numpy(float)
+    many = len(shown) > _MANY
+    marks = 2.2 if many else 5
+    axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.45, linestyle=dash)
+    fill = np.ones(len(shown), bool) if hollow is None else ~hollow[shown.index].to_numpy(bool)
+    for part, face in ((fill, colour), (~fill, "white")):
+        if part.any():
+            axes.plot(x[part], y[part], mark, color=colour, markerfacecolor=face, markersize=marks)
+    if label:
+        axes.plot([], [], mark, linestyle=dash, color=colour, markersize=4, label=label)
+    if spread is not None and shown[spread].notna().any():
+        reach = shown[spread].fillna(0).to_numpy(float)
+        if many:
+            axes.fill_between(x, y - reach, y + reach, color=colour, alpha=0.15, linewidth=0)
+        else:
+            axes.errorbar(x, y, reach, fmt="none", ecolor=colour, alpha=0.45, elinewidth=1.2)
+
+
+def _grid_objective(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    bound = table[table["lower_bound"].notna()]
+    axes.set_title(f"Objective{' and lower bound' if len(bound) else ''} (training)")
+    if len(bound):
+        x = axis.place(bound["lam"].tolist())
+        low, high = bound["lower_bound"].to_numpy(float), bound["objective"].to_numpy(float)
+        axes.vlines(x, low, high, color=FAINT, linewidth=1)
+        axes.plot(x, low, "_", color=FAINT, markersize=8, label="proven lower bound")
+    unproven = table["optimal"] < table["runs"]
+    label = None if unproven.all() else "objective"
+    _series(axes, table, axis, "objective", colour, label, hollow=unproven)
+    if unproven.any():
+        axes.plot(
+            [], [], "o", color=colour, markerfacecolor="white", label="not all proven optimal"
+        )
+
+
+def _grid_accuracy(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    columns = metrics.quality_columns(table)
+    spread = table["test_spread"].notna().any()
+    axes.set_title(columns.title + (" (mean ± standard deviation over folds)" if spread else ""))
+    _series(axes, table, axis, columns.train, colour, "train", spread="train_spread")
+    if table[columns.test].notna().any():
+        _series(axes, table, axis, columns.test, TEST, "test", mark="s", spread="test_spread")
+    if columns.percent:
+        axes.yaxis.set_major_formatter(PERCENT)
+
+
+def _grid_size(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    mean = " (mean over folds)" if table["runs"].max() > 1 else ""
+    axes.set_title(f"Size of the tree{mean}")
+    _series(axes, table, axis, "splits", colour, "splits")
+    _series(axes, table, axis, "depth", FAINT, "depth", mark="^")
+    axes.set_ylim(0, 1.08 * max(float(table["splits"].max()), 1.0))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _grid_seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
+    mean = ", mean over folds" if table["runs"].max() > 1 else ""
+    axes.set_title(f"Search time (seconds{mean})")
+    _series(axes, table, axis, "seconds", colour)
+    values = table["seconds"][table["seconds"] > 0]
+    if len(values) and values.max() / values.min() > 8:
+        axes.set_yscale("log")
+        plain_decades(axes.yaxis)
+    elif len(values):
+        axes.set_ylim(0, 1.08 * float(values.max()))
+
+
+def _grid_choices(path: LambdaPath) -> list[tuple[str, str, Dash]]:
+    """Name, key and kind of line of the λ that validation picks."""
+    if path.minimum is not None and path.minimum == path.one_se:
+        return [("best mean = one-SE rule", path.minimum, "solid")]
+    pairs: list[tuple[str, str | None, Dash]] = [
+        ("best mean", path.minimum, (0, (4, 2))),
+        ("one-SE rule", path.one_se, "solid"),
+    ]
+    return [(name, key, dash) for name, key, dash in pairs if key is not None]
+
+
+def _mark_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:
+    for _, key, dash in _grid_choices(path):
+        x = axis.place([path.point(key)["lam"]])[0]
+        axes.axvline(x, color=CHOSEN, linewidth=1.2, linestyle=dash, zorder=1)
+
+
+def _name_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:
+    low, high = axes.get_xlim()
+    for row, (name, key, _) in enumerate(_grid_choices(path)):
+        x = axis.place([path.point(key)["lam"]])[0]
+        left = (x - low) / (high - low) < 0.6
+        axes.annotate(
+            f"{name}: λ = {path.point(key)['lam_text']}",
+            (x, 0.04 + 0.09 * row),
+            xycoords=("data", "axes fraction"),
+            xytext=(7 if left else -7, 0),
+            textcoords="offset points",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
+            ha="left" if left else "right",
+            fontsize=8.5,
+            color=CHOSEN,
+        )
+
+
+def dataset_chart(
+    paths: list[LambdaPath], colours: dict[str, str], encodings: tuple[str, ...]
+) -> Figure:
+    """All encodings and solvers of a dataset: objective and test (or train) accuracy against λ."""
+    tables = [path.table[path.table["runs"] > 0] for path in paths]
+    exact = any(path.exact_paths for path in paths)
+    axis = lambda_axis(paths) if exact else LambdaAxis([lam for t in tables for lam in t["lam"]])
+    columns = metrics.quality_columns(tables[0])
+    tested = any(table[columns.test].notna().any() for table in tables)
+    figure = new_figure(10, 3.6)
+    left, right = figure.subplots(1, 2)
+    marks, dashes = encoding_marks(encodings), encoding_dashes(encodings)
+    for path, table in zip(paths, tables, strict=True):
+        mark, dash = marks[path.encoding], dashes[path.encoding]
+        colour, name = colours[path.solver], f"{path.encoding}, {path.solver}"
+        column = columns.test if tested else columns.train
+        if path.exact_paths:
+            drawn = spans(path, axis.high)
+            values = [float(getattr(span.row, column)) for span in drawn]
+            draw_objective(left, drawn, axis, colour, dash=dash, label=name)
+            draw_steps(right, drawn, axis, values, colour, dash=dash)
+            continue
+        unproven = table["optimal"] < table["runs"]
+        _series(left, table, axis, "objective", colour, name, mark=mark, dash=dash, hollow=unproven)
+        _series(right, table, axis, column, colour, mark=mark, dash=dash)
+    left.set_title("Objective (training); hollow: not all proven")
+    name = columns.name
+    right.set_title(f"Test {name} (mean over folds)" if tested else f"Training {name}")
+    if columns.percent:
+        right.yaxis.set_major_formatter(PERCENT)
+    for axes in (left, right):
+        axis.prepare(axes)
+        if exact:
+            axes.set_xlim(right=axis.place([axis.high])[0])
+    if len(paths) > 1:
+        figure.legend(loc="outside lower center", ncols=min(len(paths), 3), handlelength=2.4)
+    return figure

@@ -1,4 +1,4 @@
-"""The points of λ-paths: what is known at each λ, means over folds and how far they spread."""
+"""The points of λ-paths: the figures at each λ, as means over folds and their spread."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columns import Groups, Ints, codes_of, firsts, floats, groups
-from pipelines.report.data.fraction_columns import mean_texts
+from pipelines.report.data.columns import Groups, Ints, firsts, floats, groups, mean_texts
 from pipelines.report.data.metrics import REGRESSION, open_gap, root, scores
 from solver.solution import Status
 
@@ -21,7 +20,6 @@ _NUMBERS = (
     "objective", "gap", "loss", "train_accuracy", "test_accuracy", "train_r2", "test_r2",
     "train_rmse", "test_rmse", "splits", "leaves", "depth", "seconds", "iterations", "peak_bytes",
 )  # fmt: skip
-
 
 _USED = (
     *CELL, "task", "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status",
@@ -38,24 +36,12 @@ _TEXTS = (
 
 @dataclass(frozen=True)
 class Points:
-    """The points of some cells, and the rows they are made of.
+    """The points of some cells, and the rows that they are made of."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row a point, the cells one after the other, each from large to small λ.
-    cells : array of int
-        Where the points of each cell begin, and where the last one ends.
-    rows : DataFrame
-        The rows, by point and then by repeat and fold.
-    points : array of int
-        The point of each of these rows.
-    """
-
-    table: pd.DataFrame
-    cells: Ints
-    rows: pd.DataFrame
-    points: Ints
+    table: pd.DataFrame  # one row a point, cell by cell, each from large to small λ
+    cells: Ints  # where the points of each cell begin, and where the last one ends
+    rows: pd.DataFrame  # by point, then by repeat and fold
+    points: Ints  # the point of each of these rows
 
     def of_cell(self, number: int) -> pd.DataFrame:
         """The points of a cell."""
@@ -65,10 +51,10 @@ class Points:
 def make_points(rows: pd.DataFrame) -> Points:
     """The points of all cells (dataset, encoding and solver) of some rows.
 
-    On an exact path (``lam_end_exact`` is a column) each is an interval of λ. The column
-    ``expected`` is the number of runs that are there. ``test_score`` is what validation compares,
-    see :mod:`pipelines.report.data.metrics`; ``test_error`` is its standard error. Spreads are
-    standard deviations of accuracies, of regression of R².
+    With a column ``lam_end_exact`` each point is an interval of an exact path. ``expected`` is the
+    number of runs; ``test_score`` is the score that validation compares, see
+    :mod:`pipelines.report.data.metrics`, and ``test_error`` its standard error. Spreads are
+    standard deviations of accuracies, in regression of R².
     """
     rows, points, count = _in_order(rows)
     over = Groups(points, count)
@@ -90,8 +76,7 @@ def make_points(rows: pd.DataFrame) -> Points:
         **_statuses(rows, over),
         **_figures(rows, ok, over),
     }
-    # Plain objects: a column of text would hold NaN for what is missing, which is neither None
-    # nor false.
+    # Plain objects keep None; a column of texts would have NaN instead.
     frame = pd.DataFrame(
         {name: pd.Series(list(table[name]), dtype=object) if name in _TEXTS else values
          for name, values in table.items()}
@@ -109,7 +94,7 @@ def _in_order(rows: pd.DataFrame) -> tuple[pd.DataFrame, Ints, int]:
     order = np.lexsort((floats(rows["fold"]), floats(rows["repeat"]), point))
     over = Groups(point[order], int(point.max(initial=-1)) + 1)
     lam = over.mean(floats(rows["lam"])[order])
-    # Points so far are as they come; now cells together, and λ from large to small.
+    # So far points are in the order of the rows; now by cell, and λ from large to small.
     at = firsts(point)
     places = np.lexsort((np.arange(len(at)), -lam, cell[at]))
     number = np.empty(len(places), np.int64)
@@ -120,7 +105,7 @@ def _in_order(rows: pd.DataFrame) -> tuple[pd.DataFrame, Ints, int]:
 
 
 def _intervals(first: pd.DataFrame) -> dict[str, Any]:
-    """Where an interval of λ begins and ends; nothing for a single λ."""
+    """The start and end of each interval of λ; null for a single λ."""
     n = len(first)
     nothing = [None] * n
     if "lam_end_exact" not in first:
@@ -135,10 +120,9 @@ def _intervals(first: pd.DataFrame) -> dict[str, Any]:
 
 def _statuses(rows: pd.DataFrame, over: Groups) -> dict[str, Any]:
     """How the runs at each point ended, in numbers and in words."""
-    codes = codes_of(rows["status"])
-    names = rows["status"].astype(object).iloc[firsts(pd.factorize(codes)[0])].tolist()
-    dense = pd.factorize(codes)[0]
-    counts = {name: over.tally(dense == number) for number, name in enumerate(names)}
+    codes = groups(rows, ["status"])
+    names = rows["status"].astype(object).iloc[firsts(codes)].tolist()
+    counts = {name: over.tally(codes == number) for number, name in enumerate(names)}
     combined = pd.DataFrame({name: counts[name] for name in sorted(names)})
     kinds = groups(combined, list(combined.columns))
     words = [

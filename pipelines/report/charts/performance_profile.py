@@ -1,0 +1,111 @@
+"""How many runs are proven within a time, and how far trees are from the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pipelines.report.charts.style import (
+    FAINT,
+    PERCENT,
+    encoding_dashes,
+    new_figure,
+    plain_decades,
+)
+from pipelines.report.data.columns import Floats
+
+_STEPS = 2000
+"""So many steps of a profile are drawn."""
+
+_TALL = 8
+"""A legend of more lines hides what it explains."""
+
+
+def profile_chart(
+    times: pd.DataFrame,
+    excess: pd.DataFrame,
+    colours: dict[str, str],
+    encodings: tuple[str, ...],
+) -> Figure:
+    """Two profiles: how many runs are proven after how long, and how far trees are from the best.
+
+    Parameters
+    ----------
+    times : DataFrame
+        From :func:`pipelines.report.analysis.comparison.proof_times`.
+    excess : DataFrame
+        From :func:`pipelines.report.analysis.comparison.add_excess`.
+    """
+    figure = new_figure(10, 3.6)
+    left, right = figure.subplots(1, 2)
+    dashes = encoding_dashes(encodings)
+    apart = times.groupby(["encoding", "solver"]).ngroups <= 8
+    by = ["encoding", "solver"] if apart else ["solver"]
+    last = times["seconds"].max()
+    for cell, group in times.groupby(by, sort=False):
+        names = [str(name) for name in cell]
+        dash = dashes[names[0]] if apart else "solid"
+        done = np.sort(group["seconds"].dropna().to_numpy(float))
+        steps = np.arange(1, len(done) + 1) / len(group)
+        x = np.concatenate([done, [last]]) if len(done) else np.array([last])
+        y = np.concatenate([steps, steps[-1:]]) if len(done) else np.array([0.0])
+        x, y = _fewer(x, y)
+        left.step(
+            np.maximum(x, 1e-6), y, where="post", color=colours[names[-1]], linestyle=dash,
+            label=", ".join(names),
+        )  # fmt: skip
+    left.set_title("Share of runs proven optimal within a time")
+    left.set_xlabel("seconds of search (log scale)")
+    if times["seconds"].notna().any():
+        left.set_xscale("log")
+        plain_decades(left.xaxis)
+    left.set_ylim(0, 1.03)
+    left.yaxis.set_major_formatter(PERCENT)
+    _excess(right, excess, colours)
+    _add_legends(figure, left, right)
+    return figure
+
+
+def _fewer(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Of the steps of a rising line evenly many: it is off by at most 1 / :data:`_STEPS`."""
+    if len(x) <= _STEPS:
+        return x, y
+    kept = np.unique(np.linspace(0, len(x) - 1, _STEPS).astype(int))
+    return x[kept], y[kept]
+
+
+def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
+    """In the charts while they are short, else one below them."""
+    handles = max(
+        (axes.get_legend_handles_labels() for axes in (left, right)), key=lambda h: len(h[0])
+    )
+    if len(handles[0]) > _TALL:
+        figure.legend(*handles, loc="outside lower center", ncols=3, handlelength=2.4)
+        return
+    for axes in (left, right):
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="lower right", handlelength=2.4)
+
+
+def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
+    axes.set_title("Share of runs this close to the best objective")
+    axes.set_xlabel("objective above the best known one")
+    compared = excess[excess["solvers"] > 1]
+    last = float(compared["share"].max()) if len(compared) else 0.0
+    for solver, group in compared.groupby("solver_label", sort=False):
+        values = np.sort(group["share"].to_numpy(float))
+        y = np.arange(1, len(values) + 1) / len(values)
+        x, y = np.append(values, max(last, 1e-9) * 1.02), np.append(y, 1.0)
+        # A line may start on the axis: what is exactly as good as the best.
+        x, y = np.insert(x, 0, 0.0), np.insert(y, 0, 0.0)
+        x, y = _fewer(x, y)
+        axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)
+    if len(compared):
+        axes.set_xlim(left=0)
+    else:
+        axes.text(0.5, 0.5, "no two solvers on the same problem", ha="center", va="center",
+                  color=FAINT, transform=axes.transAxes)  # fmt: skip
+    axes.set_ylim(0, 1.03)
+    axes.yaxis.set_major_formatter(PERCENT)

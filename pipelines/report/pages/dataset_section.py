@@ -1,0 +1,334 @@
+"""The section of a dataset as data for its template: recommendation, charts and λ-paths."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from pipelines.report.analysis.ablations import execution_of, extra_of
+from pipelines.report.analysis.comparison import encoding_facts
+from pipelines.report.analysis.lambda_paths import LambdaPath, rows_of_cell
+from pipelines.report.analysis.path_trees import PathTree
+from pipelines.report.analysis.recommendations import Recommendation
+from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
+from pipelines.report.charts.ablations import trace_chart
+from pipelines.report.charts.lambda_paths import dataset_chart, exact_chart, path_chart
+from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
+from pipelines.report.charts.style import encoding_dashes
+from pipelines.report.data import formats
+from pipelines.report.data.metrics import REGRESSION, is_regression
+from pipelines.report.data.results import Results
+from pipelines.report.pages.ablations import PAGE, pruned_table
+from pipelines.report.pages.exact_path import exact_section
+from pipelines.report.pages.rule_families import family_sections
+from pipelines.report.pages.tree_cards import tree_card
+from solver.catalogue import SOLVERS
+from solver.features.number_format import nouns
+from solver.solution import Status
+from sweep.datasets.reference import DatasetRef
+from sweep.spec.task_options import own_options
+
+MOST_ROWS = 30
+"""So many λ of a path are in the page's table; files have all."""
+
+MOST_TREES, MOST_TREES_EACH = 60, 12
+"""So many trees of a path are in the page; in a large report the second."""
+
+_ABOUT = ["n_rows", "n_classes", "task", "n_features", "encoding_label"]
+
+
+def recommendation_card(
+    recommendation: Recommendation, report: ReportData, figures: Figures
+) -> dict[str, Any]:
+    """The recommendation for a dataset, with its tree."""
+    path, point, tree = recommendation.path, recommendation.point, recommendation.tree
+    shown: dict[str, Any] = {
+        "dataset": recommendation.dataset,
+        "headline": recommendation.headline,
+        "reasons": recommendation.reasons,
+        "warnings": recommendation.warnings,
+        "encoding": None if path is None else path.encoding,
+        "solver": None if path is None else path.solver,
+        "point": None if point is None else point.to_dict(),
+        "tree": None,
+        "command": None,
+        # The trees to choose from, if no λ is recommended.
+        "menu": [],
+    }
+    if path is not None and (point is None or recommendation.menu):
+        shown["menu"] = [tree_card(tree, path, figures, False) for tree in path.trees]
+    if path is not None and point is not None and tree is not None:
+        shown["tree"] = tree_card(tree, path, figures)
+        shown["tree_words"] = _agreement(tree)
+        row = _row_of(report.results, path, recommendation.key)
+        reference = report.references.get(recommendation.dataset)
+        if tree.fold is not None:
+            shown["command"] = train_command(row, reference, _lam_to_train_at(point))
+    return shown
+
+
+def _lam_to_train_at(point: pd.Series[Any]) -> str:
+    """The chosen λ, or a short decimal within the chosen interval."""
+    start, end = point["lam_start_exact"], point["lam_end_exact"]
+    if start is None:
+        return str(point["lam_text"])
+    return formats.plain_between(Fraction(start), None if end is None else Fraction(end))
+
+
+def _row_of(results: Results, path: LambdaPath, key: str | None) -> dict[str, Any]:
+    if path.exact_paths:
+        return path.exact_paths[0].row
+    rows = rows_of_cell(results.by_lambda, path.dataset, path.encoding, path.solver)
+    row = rows[rows["ok"] & (rows["lam_key"] == key)].iloc[0]
+    return {str(name): value for name, value in row.items()}
+
+
+def _agreement(tree: PathTree) -> str:
+    if tree.fold is None:
+        return "Trained on the whole table."
+    runs, of = tree.runs[0], tree.of[0]
+    if of == 1:
+        return "Trained without the held-out rows."
+    if runs == of:
+        return f"All {of} folds grow this tree; the counts are those of fold {tree.fold + 1}."
+    if runs == 1:
+        return f"The {of} folds grow {of} different trees; this is that of fold {tree.fold + 1}."
+    return f"{runs} of {of} folds grow this tree; the counts are those of fold {tree.fold + 1}."
+
+
+def dataset_section(
+    name: str,
+    recommendation: dict[str, Any],
+    report: ReportData,
+    ranking: pd.DataFrame,
+    figures: Figures,
+    colours: dict[str, str],
+) -> dict[str, Any]:
+    """The section of a dataset, given its :func:`recommendation_card` and what
+    :func:`pipelines.report.analysis.comparison.rank` gives by dataset, encoding and solver."""
+    results = report.results
+    paths = [path for path in report.paths if path.dataset == name]
+    rows = results.rows.loc[results.rows["dataset"] == name, _ABOUT]
+    drawn = [path for path in paths if path.trees]
+    several = any((path.table["runs"] > 0).sum() > 1 for path in drawn)
+    chart = None
+    if several and len(drawn) > 1:
+        label = f"{name}: all encodings and solvers"
+        if report.is_large or any(map(_is_long, drawn)):
+            dashes = encoding_dashes(results.encodings)
+            svg = small_dataset_chart(drawn, colours, dashes, label)
+            chart = figures.small_chart(svg, name, "comparison")
+        else:
+            figure = dataset_chart(drawn, colours, results.encodings)
+            chart = figures.chart(figure, label, name, "comparison")
+    comparison = report.comparison
+    if len(comparison):
+        comparison = comparison[comparison["dataset"] == name]
+    cut, of = _thin(comparison)
+    return {
+        "name": name,
+        "recommendation": recommendation,
+        "about": _about(rows),
+        "numbers": is_regression(rows),
+        "configurations": _configurations(ranking, paths, name),
+        "chart": chart,
+        "encoding_fact": encoding_facts(comparison).get(name),
+        "comparison": cut.to_dict("records"),
+        "families": family_sections(name, report, figures),
+        "comparison_lams": (cut["lam_key"].nunique() if len(cut) else 0, of),
+        "paths": [_path_section(path, recommendation, report, figures, colours) for path in paths],
+    }
+
+
+def _about(rows: pd.DataFrame) -> str:
+    if rows.empty:
+        return "nothing has been run yet"
+    first = rows.iloc[0]
+    parts = [
+        formats.plural(int(first["n_rows"]), "row"),
+        "regression" if is_regression(rows) else formats.plural(int(first["n_classes"]), "class"),
+    ]
+    for encoding, group in rows.groupby("encoding_label", sort=False):
+        features = group["n_features"].dropna()
+        if len(features):
+            low, high = int(features.min()), int(features.max())
+            many = f"{low}" if low == high else f"{low} to {high}"
+            parts.append(f"{encoding}: {many} {nouns(high, 'feature')}")
+    return ", ".join(parts)
+
+
+def _configurations(
+    ranking: pd.DataFrame, paths: Sequence[LambdaPath], name: str
+) -> list[dict[str, Any]]:
+    own = ranking[ranking["dataset"] == name]
+    by_cell = {(path.encoding, path.solver): path for path in paths}
+    records = []
+    for row in own.to_dict("records"):
+        path = by_cell[row["encoding"], row["solver"]]
+        record = {str(key): value for key, value in row.items()}
+        for label, key in (("minimum", path.minimum), ("one_se", path.one_se)):
+            record[label] = None if key is None else path.point(key).to_dict()
+        records.append(record)
+    return records
+
+
+def _thin(table: pd.DataFrame, most: int = MOST_ROWS) -> tuple[pd.DataFrame, int]:
+    """The rows of at most ``most`` λ, evenly spread, and the number of all λ."""
+    if table.empty:
+        return table, 0
+    keys = list(dict.fromkeys(table.sort_values("lam", ascending=False)["lam_key"]))
+    if len(keys) > most:
+        chosen = set(table.loc[table["chosen"] != "", "lam_key"]) if "chosen" in table else set()
+        steps = {keys[round(i * (len(keys) - 1) / (most - 1))] for i in range(most)}
+        kept = table["lam_key"].isin(steps | chosen)
+        return table[kept].sort_values("lam", ascending=False, kind="stable"), len(keys)
+    return table.sort_values("lam", ascending=False, kind="stable"), len(keys)
+
+
+def _is_long(path: LambdaPath) -> bool:
+    return len(path.table) > MOST_POINTS
+
+
+def _path_chart(
+    path: LambdaPath, report: ReportData, figures: Figures, colours: dict[str, str]
+) -> Markup | None:
+    label = f"λ-path of {path.dataset}, {path.encoding}, {path.solver}"
+    words = ("path", path.dataset, path.encoding, path.solver)
+    if (path.table["runs"] > 0).sum() < (1 if path.exact_paths else 2):
+        return None
+    if report.is_large or _is_long(path):
+        return figures.small_chart(small_path_chart(path, colours[path.solver], label), *words)
+    if path.exact_paths:
+        others = [
+            other for other in report.paths
+            if (other.dataset, other.encoding) == (path.dataset, path.encoding)
+            and other is not path and other.trees
+        ]  # fmt: skip
+        return figures.chart(exact_chart(path, others, colours), label, *words)
+    return figures.chart(path_chart(path, colours[path.solver]), label, *words)
+
+
+def _path_section(
+    path: LambdaPath,
+    recommendation: dict[str, Any],
+    report: ReportData,
+    figures: Figures,
+    colours: dict[str, str],
+) -> dict[str, Any]:
+    taken = recommendation["encoding"] == path.encoding and recommendation["solver"] == path.solver
+    most = MOST_TREES_EACH if report.is_large else MOST_TREES
+    drawn = taken or not report.is_large
+    table, of = _thin(path.table)
+    folds = [
+        {"lam": path.point(key)["lam_text"], "why": path.point(key)["chosen"],
+         "trees": [tree_card(tree, path, figures, drawn) for tree in trees]}
+        for key, trees in path.fold_trees.items()
+        if trees[0].of[0] > 1 and drawn
+    ]  # fmt: skip
+    cards = (
+        [] if path.exact_paths else [tree_card(t, path, figures, drawn) for t in path.trees[:most]]
+    )
+    return {
+        "encoding": path.encoding,
+        "solver": path.solver,
+        "taken": taken,
+        "exact": exact_section(path, figures, most, drawn) if path.exact_paths else None,
+        "chart": _path_chart(path, report, figures, colours),
+        "execution": execution_section(path, report, figures),
+        "thinned": len(path.table) if _is_long(path) else 0,
+        "table": table.to_dict("records"),
+        "lams": (len(table), of),
+        "spread": bool(path.table["test_spread"].notna().any()),
+        "trees": cards,
+        "more_trees": max(len(path.trees) - most, 0),
+        "drawn": drawn,
+        "fold_trees": folds,
+    }
+
+
+def execution_section(
+    path: LambdaPath, report: ReportData, figures: Figures
+) -> dict[str, Any] | None:
+    """The trace of a path's longest search that has one, or a link if the page of ablations shows
+    it. None without a trace, and in a large report."""
+    rows = report.results.by_lambda
+    if report.is_large or not rows["extra"].notna().any():
+        return None
+    own = rows_of_cell(rows[rows["extra"].notna()], path.dataset, path.encoding, path.solver)
+    for _, row in own.sort_values("seconds", ascending=False, kind="stable").iterrows():
+        found = execution_of(extra_of(row["extra"]), row["status"] == Status.OPTIMAL.value)
+        if found is None:
+            continue
+        at = f"λ = {row['lam_text']}"
+        if row["fold"] == row["fold"] and row["fold"] is not None:
+            at += f", fold {int(row['fold']) + 1}"
+        if report.ablations.has(row):
+            return {"at": at, "link": PAGE, "chart": None, "pruned": None}
+        label = f"Execution of {path.solver} on {path.dataset}, {path.encoding}, {at}"
+        words = ("execution", path.dataset, path.encoding, path.solver)
+        return {
+            "at": at,
+            "link": None,
+            "chart": figures.chart(trace_chart({path.solver: found}), label, *words),
+            "pruned": pruned_table({path.solver: found}),
+        }
+    return None
+
+
+def train_command(
+    row: Mapping[str, Any], reference: DatasetRef | None, lam_text: str
+) -> str | None:
+    """The command that trains a tree on the whole table as a run did on a fold.
+
+    ``lam_text`` is λ as the sweep's file has it; ``2/n`` becomes 2 divided by the rows of the
+    table. The result is None if the command line has no option for how the table is read.
+    """
+    if reference is None or reference.is_part:
+        return None
+    kinds = {}
+    for column, wish in reference.overrides().items():
+        if isinstance(wish, dict):
+            if wish.get("missing") or not wish.get("kind"):
+                return None
+            wish = wish["kind"]
+        kinds[column] = wish
+    if reference.separator is not None:
+        return None
+    lam = lam_text
+    if lam_text.endswith("/n"):
+        lam = str(Fraction(lam_text.removesuffix("/n")) / int(row["n_rows"]))
+    parts = ["treesweep", "solve", str(reference.path or reference.origin)]
+    for target in reference.targets:
+        parts += ["--target", target]
+    if reference.task == REGRESSION:
+        parts += ["--task", REGRESSION]
+    if reference.test is not None:
+        parts += ["--column", f"{next(iter(reference.test))}=drop"]
+    for column, kind in kinds.items():
+        parts += ["--column", f"{column}={kind}"]
+    parts += ["--encoding", row["encoding"]]
+    for name, value in json.loads(row["encoding_options"]).items():
+        parts += ["--encoding-option", f"{name}={_plain(value)}"]
+    parts += ["--solver", row["solver"]]
+    usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
+    for name, value in own_options(json.loads(row["solver_options"])).items():
+        if name not in usual or usual[name].default != value:
+            parts += ["--option", f"{name}={_plain(value)}"]
+    names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}
+    for name, value in json.loads(row["limits"]).items():
+        if name in names and value is not None:
+            parts += [names[name], str(value)]
+    parts += ["--lam", lam, "--save", "tree.json"]
+    return shlex.join(parts)
+
+
+def _plain(value: Any) -> str:
+    """An option's value on the command line: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,354 @@
+"""The pages of a report: what they show, part by part, as plain data for their templates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from pipelines.report.analysis.comparison import proof_times, rank
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.charts.performance_profile import profile_chart
+from pipelines.report.charts.report_files import MOST_LINES, Figures
+from pipelines.report.charts.scaling import scaling_chart
+from pipelines.report.charts.style import solver_colours
+from pipelines.report.data import formats, metrics
+from pipelines.report.data.columns import firsts, groups
+from pipelines.report.data.metrics import REGRESSION, is_regression
+from pipelines.report.data.results import Results, failure_groups
+from pipelines.report.pages.ablations import PAGE as ABLATIONS
+from pipelines.report.pages.ablations import ablation_sections
+from pipelines.report.pages.dataset_section import dataset_section, recommendation_card
+
+INDEX = "index.html"
+
+
+def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
+    """Write the page, or those of a large report: one for each dataset beside it."""
+    results = report.results
+    environment = _environment()
+    shared = _shared(report) | {"generated": generated}
+    colours = shared["colours"]
+    by_dataset = rank(results, report.excess, ["dataset", "encoding_label", "solver_label"])
+    # Drawn first, so that the trees of the answers are in the page whatever its size.
+    recommendations = [] if report.is_large else [
+        recommendation_card(own, report, figures) for own in report.recommendations
+    ]  # fmt: skip
+    shown = []
+    contents: list[dict[str, Any]] = []
+    for i, name in enumerate(results.datasets):
+        page = f"datasets/{figures.folder.name_for('dataset', name)}.html"
+        link = page if report.is_large else f"#dataset-{i + 1}"
+        if report.is_large:
+            figures.turn_page("../")
+            recommendations.append(recommendation_card(report.recommendations[i], report, figures))
+        recommendations[i]["link"] = link
+        section = dataset_section(name, recommendations[i], report, by_dataset, figures, colours)
+        section |= {"id": f"dataset-{i + 1}", "link": link}
+        contents.append({"name": name, "link": link})
+        if report.is_large:
+            html = environment.get_template("datasetpage.html.j2").render(
+                shared
+                | {
+                    "d": section,
+                    "recommendations": report.recommendations,
+                    "datasets": results.datasets,
+                }
+            )
+            figures.folder.write(page, html)
+            # What is drawn is in its own page; the index shows the figures.
+            recommendations[i] |= {"tree": None, "menu": []}
+        else:
+            shown.append(section)
+    figures.turn_page("")
+    page_data = _page(report, figures, colours) | {
+        "recommendations": recommendations,
+        "datasets": shown,
+        "contents": contents,
+    }
+    html = environment.get_template("page.html.j2").render(shared | page_data)
+    figures.folder.write(INDEX, html)
+    if report.ablations.cells:
+        html = environment.get_template("ablations.html.j2").render(
+            shared
+            | {
+                "sections": ablation_sections(report.ablations, figures),
+                "of": report.ablations.of,
+                "worked_out": len(report.ablations.cells),
+            }
+        )
+        figures.folder.write(ABLATIONS, html)
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pipelines.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
+                 "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
+        environment.filters[name] = getattr(formats, name)
+    for name in ("r2", "rmse", "test_words", "train_words"):
+        environment.filters[name] = getattr(metrics, name)
+    environment.globals["plural"] = formats.plural
+    environment.globals["status_words"] = status_words
+    return environment
+
+
+def _shared(report: ReportData) -> dict[str, Any]:
+    """What every page is told."""
+    style = files("pipelines.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    return {
+        "title": report.results.name,
+        "validated": report.results.validated,
+        "numbers": is_regression(report.results.rows),
+        "labels": not bool((report.results.rows["task"] == REGRESSION).all()),
+        "has_paths": any(path.exact_paths for path in report.paths),
+        "is_large": report.is_large,
+        "colours": solver_colours(report.results.solvers),
+        "style": Markup(style),
+    }
+
+
+def _page(report: ReportData, figures: Figures, colours: dict[str, str]) -> dict[str, Any]:
+    """What the first page shows but for the datasets."""
+    results = report.results
+    ranking = rank(results, report.excess, ["encoding_label", "solver_label"])
+    return {
+        "facts": describe_sweep(results),
+        "counts": _counts(results),
+        "planned": results.planned,
+        "unplanned": results.unplanned,
+        "ranking": ranking.to_dict("records"),
+        "profile": _profile(report, figures, colours),
+        "ablations": ABLATIONS if report.ablations.cells else None,
+        "families": _families(report),
+        "scalings": _scalings(report, figures, colours),
+        "disagreements": report.disagreements.to_dict("records"),
+        "failures": failure_groups(results.rows),
+        "missing": _missing(results),
+        "impossible": _impossible(results),
+        "published": None if report.published is None else report.published.to_dict("records"),
+        "verdicts": _verdicts(report.published),
+        "most_lines": MOST_LINES if len(results.rows) > MOST_LINES else 0,
+    }
+
+
+def status_words(point: dict[str, Any]) -> str:
+    """How the runs at a λ ended."""
+    runs, failed = int(point["runs"]), int(point["failed"])
+    if not failed:
+        for name in ("optimal", "heuristic"):
+            if runs and point[name] == runs:
+                return name
+    parts = str(point["status"]).split(", ")
+    if len(parts) == 1:
+        return parts[0].rsplit(" ", 1)[0].replace("_", " ")
+    return ", ".join(
+        f"{count} {name}".replace("_", " ") for name, count in (p.rsplit(" ", 1) for p in parts)
+    )
+
+
+def _counts(results: Results) -> list[dict[str, Any]]:
+    parts = [
+        ("done", "done", results.n_ok),
+        ("failed", "failed", results.n_failed),
+        ("missing", "not run yet", len(results.missing)),
+        ("impossible", "impossible", results.n_impossible),
+    ]
+    total = max(sum(number for _, _, number in parts), 1)
+    return [
+        {"kind": kind, "label": label, "number": number, "share": 100 * number / total}
+        for kind, label, number in parts
+    ]
+
+
+def _verdicts(published: pd.DataFrame | None) -> str:
+    """``22 same, 10 no worse``, with the best first."""
+    if published is None:
+        return ""
+    counts = published["verdict"].value_counts().to_dict()
+    order = ("same", "better", "no worse", "worse", "not run")
+    return ", ".join(f"{counts[name]} {name}" for name in order if name in counts)
+
+
+def _profile(report: ReportData, figures: Figures, colours: dict[str, str]) -> Markup | None:
+    times = proof_times(report.results)
+    if report.excess.empty:
+        return None
+    figure = profile_chart(times, report.excess, colours, report.results.encodings)
+    return figures.chart(figure, "Performance profile: time to proof, and distance to the best",
+                       "performance profile")  # fmt: skip
+
+
+def _scalings(
+    report: ReportData, figures: Figures, colours: dict[str, str]
+) -> list[dict[str, Any]]:
+    """A chart for each table that the sweep has in several sizes."""
+    shown = []
+    for scaling in report.scalings:
+        figure = scaling_chart(scaling, colours, report.results.encodings)
+        label = f"{scaling.name}: search time against its size"
+        chart = figures.chart(figure, label, "scaling", scaling.name)
+        shown.append({"name": scaling.name, "chart": chart})
+    return shown
+
+
+def _families(report: ReportData) -> list[str]:
+    """The datasets whose trees have rules of several families."""
+    return list(dict.fromkeys(found.dataset for found in report.families))
+
+
+def _missing(results: Results) -> list[dict[str, Any]]:
+    """One entry a dataset, encoding and solver; of its λ a few are named."""
+    by = ["dataset", "encoding_label", "solver_label"]
+    missing = results.sort(results.missing)
+    cell = groups(missing, by)
+    tasks = pd.Series(cell).value_counts()
+    points = missing.iloc[firsts(groups(missing.assign(_cell=cell), ["_cell", "lam_text"]))]
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for *names, lam in points[[*by, "lam_text"]].astype(object).itertuples(index=False, name=None):
+        found.setdefault(tuple(names), []).append(str(lam))
+    return [
+        dict(zip(("dataset", "encoding", "solver"), names, strict=True))
+        | {"tasks": int(tasks[number]), "lams": lams}
+        for number, (names, lams) in enumerate(found.items())
+    ]
+
+
+def _impossible(results: Results) -> list[dict[str, Any]]:
+    """One entry a reason: it is the same for many datasets."""
+    groups: dict[str, dict[str, Any]] = {}
+    for row in results.impossible.to_dict("records"):
+        reason = str(row["reason"]).removeprefix(f"dataset '{row['dataset']}': ")
+        entry = groups.setdefault(reason, {"reason": reason, "tasks": 0, "datasets": {}})
+        entry["tasks"] += int(row["tasks"])
+        entry["datasets"][row["dataset"]] = None
+    return [entry | {"datasets": list(entry["datasets"])} for entry in groups.values()]
+
+
+def describe_sweep(results: Results) -> list[tuple[str, str]]:
+    """Name and text of each fact for the head of the report."""
+    rows = results.rows
+    if rows.empty:
+        return [("Datasets", ", ".join(results.datasets) or formats.NONE)]
+    facts = [
+        ("Datasets", _dataset_words(results)),
+        ("Encodings", ", ".join(results.encodings)),
+        ("λ", _lambda_words(results)),
+        ("Solvers", _solver_words(rows)),
+        ("Validation", "; ".join(dict.fromkeys(map(_validation, rows["validation"].unique())))),
+        ("Limits of a run", "; ".join(dict.fromkeys(map(_limits, rows["limits"].unique())))),
+        ("Run", _run(rows)),
+        ("Versions", _versions(rows)),
+    ]
+    return facts
+
+
+def _dataset_words(results: Results) -> str:
+    first = results.rows.drop_duplicates("dataset").set_index("dataset")
+    if len(results.datasets) > 6:
+        n = first["n_rows"]
+        return (
+            f"{len(results.datasets)} tables of {formats.whole(n.min())} to "
+            f"{formats.whole(n.max())} rows"
+        )
+    parts = []
+    for name in results.datasets:
+        if name not in first.index:
+            parts.append(name)
+            continue
+        n_rows, n_classes = (int(first[column].loc[name]) for column in ("n_rows", "n_classes"))
+        numbers = first["task"].loc[name] == REGRESSION
+        what = "regression" if numbers else formats.plural(n_classes, "class")
+        parts.append(f"{name} ({formats.plural(n_rows, 'row')}, {what})")
+    return ", ".join(parts)
+
+
+def _lambda_words(results: Results) -> str:
+    both = pd.concat([results.by_lambda, results.missing_by_lambda], ignore_index=True)
+    exact = both["exact"].astype(bool)
+    words = []
+    if exact.any():
+        ends = list(dict.fromkeys(both[exact].sort_values("lam")["lam_text"]))
+        start = ends[0].removeprefix("path from ")
+        words.append(f"every λ from {start}{' or more' if len(ends) > 1 else ''} up")
+        both = both[~exact]
+    if both.empty:
+        return words[0]
+    lams = both.groupby("lam_key").agg(lam=("lam", "mean"), text=("lam_text", "first"))
+    texts = lams.sort_values("lam", ascending=False)["text"].tolist()
+    single = ", ".join(texts)
+    if len(texts) > 8:
+        single = f"{len(texts)} values from {texts[0]} down to {texts[-1]}"
+    return "; ".join([*words, f"single λ {single}" if words else single])
+
+
+def _solver_words(rows: pd.DataFrame) -> str:
+    pairs = rows[["solver_label", "solver_version"]].drop_duplicates()
+    return ", ".join(
+        f"{name} (version {version})" if str(version)[:1].isdigit() else f"{name} ({version})"
+        for name, version in pairs.itertuples(index=False)
+    )
+
+
+def _validation(text: str) -> str:
+    data = json.loads(text)
+    if not data:
+        return "none: trees are trained and scored on the same rows"
+    if data["kind"] == "given":
+        return "the rows that each table calls its test rows are held out"
+    extra = (", stratified" if data.get("stratify") else "") + f", seed {data.get('seed')}"
+    if data["kind"] == "kfold":
+        return f"{data['folds']}-fold cross-validation{extra}"
+    return f"{formats.percent(data['test'], 0)} of the rows held out once{extra}"
+
+
+def _limits(text: str) -> str:
+    data = json.loads(text)
+    if not data:
+        return "none"
+    words: dict[str, Callable[[Any], str]] = {
+        "seconds": lambda value: f"{value:g} s",
+        "bytes": formats.size,
+        "nodes": lambda value: formats.plural(value, "branch"),
+        "depth": lambda value: f"depth {value}",
+        "splits": lambda value: formats.plural(value, "split"),
+        "min_leaf_size": lambda value: f"leaves of at least {value}",
+    }
+    return ", ".join(words[name](value) if name in words else f"{name} {value}"
+                     for name, value in data.items() if value is not None) or "none"  # fmt: skip
+
+
+def _run(rows: pd.DataFrame) -> str:
+    started, finished = rows["started"].min(), rows["finished"].max()
+    hosts = sorted(rows["host"].dropna().unique())
+    total = formats.seconds(rows["seconds"].sum())
+    when = (
+        "" if pd.isna(started) else
+        f"{started:%Y-%m-%d %H:%M} to {finished:%Y-%m-%d %H:%M} UTC, "
+    )  # fmt: skip
+    where = ""
+    if hosts:
+        where = f" on {hosts[0] if len(hosts) == 1 else f'{len(hosts)} machines'}"
+    return f"{when}{total} of search{where}"
+
+
+def _versions(rows: pd.DataFrame) -> str:
+    combinations = rows[["versions", "git_revision"]].astype(object).value_counts(dropna=False)
+    versions, revision = combinations.index[0]
+    data = json.loads(versions) if isinstance(versions, str) else {}
+    text = ", ".join(f"{name} {version}" for name, version in data.items())
+    if isinstance(revision, str):
+        text += f", revision {revision[:10]}{'+ (changed)' if revision.endswith('+') else ''}"
+    others = len(combinations) - 1
+    more = formats.plural(others, "other combination")
+    return text + (f" (most of the runs; {more})" if others else "")
