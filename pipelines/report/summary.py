@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,40 +11,22 @@ from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import is_regression, test_words, train_words
-from pipelines.report.data.results import Results, failure_groups, label_results, load_results
-from pipelines.report.write import gather
+from pipelines.report.data.results import Results, failure_groups
 
 _MOST = 40
 
 
-def print_summary(
-    source: str | Path | pd.DataFrame | Results | ReportData, console: Console | None = None
-) -> None:
-    """Print a summary of a sweep, finished or not; errors as
-    :func:`pipelines.report.write.write_report`.
-
-    ``source`` is a sweep's folder, its results or report data, or rows from
-    :func:`sweep.store.results.read_results`, which do not say what is missing.
-    """
-    if isinstance(source, pd.DataFrame):
-        results = label_results(source, None)
-    elif isinstance(source, Results):
-        results = source
-    elif isinstance(source, ReportData):
-        results = source.results
-    else:
-        results = load_results(source)
-    console = console or Console(highlight=False)
-    report = source if isinstance(source, ReportData) else gather(results)
-    console.print(_head(results))
-    if results.rows.empty:
-        for recommendation in report.recommendations[:_MOST]:
-            console.print(Text(f"  {recommendation.dataset}: {recommendation.headline}"))
+def print_summary(report: ReportData, console: Console) -> None:
+    """Print a summary of a sweep, finished or not."""
+    console.print(_head(report.results))
+    if report.results.rows.empty:
+        for own in report.recommendations[:_MOST]:
+            console.print(Text(f"  {own.dataset}: {own.headline}"))
         return
     console.print(_recommendation_table(report))
-    for recommendation in report.recommendations:
-        for note in recommendation.warnings if len(report.recommendations) <= 6 else ():
-            console.print(Text(f"  {recommendation.dataset}: {note}", style="yellow"))
+    for own in report.recommendations:
+        for note in own.warnings if len(report.recommendations) <= 6 else ():
+            console.print(Text(f"  {own.dataset}: {note}", style="yellow"))
     console.print(_ranking(report))
     _trouble(report, console)
 
@@ -68,7 +47,7 @@ def _head(results: Results) -> Text:
 
 
 def _table(*columns: str, left: int = 1, title: str) -> Table:
-    """A table whose first columns are text and the others numbers."""
+    """A table with texts in the first columns and numbers in the others."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(columns):
         text = i < left
@@ -87,23 +66,23 @@ def _recommendation_table(report: ReportData) -> Table:
     what = "quality" if is_regression(rows) else "accuracy"
     accuracy = f"test {what}" if tested else f"train {what}"
     table = _table("dataset", "take", "λ", accuracy, "leaves", "proof", left=2, title="Answers")
-    for recommendation in report.recommendations[:_MOST]:
-        table.add_row(*map(Text, _recommendation_cells(recommendation, tested)))
+    for own in report.recommendations[:_MOST]:
+        table.add_row(*map(Text, _recommendation_cells(own, tested)))
     return table
 
 
-def _recommendation_cells(recommendation: Recommendation, tested: bool) -> list[str]:
-    point, path = recommendation.point, recommendation.path
+def _recommendation_cells(own: Recommendation, tested: bool) -> list[str]:
+    point, path = own.point, own.path
     if path is None:
-        return [recommendation.dataset, recommendation.headline, "", "", "", ""]
+        return [own.dataset, own.headline, "", "", "", ""]
     if point is None:
-        return [recommendation.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
+        return [own.dataset, f"{path.encoding}, {path.solver}", "open", "", "", ""]
     accuracy = test_words(point) if tested else train_words(point)
     runs = int(point["runs"])
     proof = "none" if point["heuristic"] == runs else formats.share(point["optimal"], runs)
     leaves = formats.mean_count(point["leaves"])
     take = f"{path.encoding}, {path.solver}"
-    return [recommendation.dataset, take, str(point["lam_text"]), accuracy, leaves, proof]
+    return [own.dataset, take, str(point["lam_text"]), accuracy, leaves, proof]
 
 
 def _ranking(report: ReportData) -> Table:
@@ -129,7 +108,7 @@ def _ranking(report: ReportData) -> Table:
 
 
 def _trouble(report: ReportData, console: Console) -> None:
-    """Contradictions in red, and failures by their reason."""
+    """Prints contradictions and failures, by their reason, in red."""
     found = report.disagreements
     if len(found):
         number = formats.plural(len(found), "contradiction")

@@ -124,9 +124,7 @@ def pruned_of(extra: Mapping[str, Any]) -> dict[str, float]:
 
 
 _CELL = ["dataset", "encoding_label", "lam_key", "solver"]
-
 _LIMITED = {status.value for status in Status if status.is_limit} | {Status.STOPPED.value}
-
 MOST_CELLS = 200
 """The largest number of cells that are computed."""
 

@@ -212,7 +212,6 @@ _MOST_CONDITIONS = 3
 """Of a deeper place only the last conditions are named."""
 
 Condition: TypeAlias = tuple[NodeTest, int]
-
 _Position: TypeAlias = tuple[NodeTest, frozenset[Condition]]
 
 

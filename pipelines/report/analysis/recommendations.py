@@ -67,7 +67,6 @@ _VALIDATE = (
 )
 
 _NEVER_WORSE = "The optimal tree of a smaller λ never fits the training rows worse."
-
 _STEADY = 1.3
 """A tree stands out if it is best over a range of λ of at least this ratio."""
 
@@ -80,26 +79,22 @@ def _by_training(
 ) -> Recommendation:
     """Without validation: recommends the solver, but no λ."""
     solvers = list(dict.fromkeys(path.solver for path in paths))
-    reasons = []
-    all_proven = []
+    reasons, all_proven = [], []
     for solver in solvers:
-        own = [path.table for path in paths if path.solver == solver]
-        points = pd.concat(own)
+        points = pd.concat([path.table for path in paths if path.solver == solver])
         runs, proven = int(points["runs"].sum()), int(points["optimal"].sum())
         if 0 < runs == proven and len(solvers) > _MANY_SOLVERS:
             all_proven.append(solver)
         elif points["heuristic"].sum() == runs:
             reasons.append(_behind(solver, comparison))
         else:
-            reasons.append(
-                f"{solver} has proven {formats.share(proven, runs)} of its trees optimal"
-                + ("." if proven == runs else
-                   f"; its largest gap is {formats.gap(points['gap_max'].max())}.")
-            )  # fmt: skip
+            gap = f"; its largest gap is {formats.gap(points['gap_max'].max())}"
+            share = formats.share(proven, runs)
+            gap = "" if proven == runs else gap
+            reasons.append(f"{solver} has proven {share} of its trees optimal{gap}.")
     if all_proven:
-        reasons.insert(
-            0, f"{len(all_proven)} of {len(solvers)} solvers have proven all their trees optimal."
-        )
+        counts = f"{len(all_proven)} of {len(solvers)} solvers"
+        reasons.insert(0, f"{counts} have proven all their trees optimal.")
     if comparison["lam_key"].nunique() == 1 and not any(path.exact_paths for path in paths):
         return _single_lambda(dataset, paths, reasons)
     fact = encoding_facts(comparison).get(dataset)
@@ -112,7 +107,7 @@ def _by_training(
     return Recommendation(
         dataset,
         f"Take {taken.encoding} with {taken.solver}; training results cannot choose λ.",
-        (_NEVER_WORSE, *(r for r in reasons if r)),
+        (_NEVER_WORSE, *reasons),
         taken,
         warnings=(_VALIDATE,),
     )
@@ -143,18 +138,17 @@ def _by_steps(dataset: str, path: LambdaPath, tree: PathTree, reasons: list[str]
     key = str(start)
     point = path.point(key)
     best = "proven best" if tree.proven else "the best known"
-    why = [
+    why = (
         f"It is {best} for every λ from {formats.interval(start, end)}, a factor of "
         f"{formats.factor(end / start)}: {_which_step(path, start, end)}. "
         f"{train_sentence(point)}, with {leaves_words(point)}."
-    ]
-    why.append(_gains(path, tree, start, end))
+    )
     splits = formats.plural(tree.tree.splits, "split")
     return Recommendation(
         dataset,
         f"Without held-out rows, look first at the tree of {splits}: {path.encoding} with "
         f"{path.solver} at {lam_words(point)}.",
-        (*why, *(reason for reason in reasons if reason)),
+        (why, _gains(path, tree, start, end), *reasons),
         path,
         key,
         tree,
@@ -248,7 +242,7 @@ def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]
     return Recommendation(
         dataset,
         head,
-        (about, *(r for r in reasons if r)),
+        (about, *reasons),
         taken,
         str(point["lam_key"]),
         taken.trees[0],
@@ -398,10 +392,13 @@ def _by_validation(
         reasons.append("No other choice has a better mean.")
     reasons += [_proof(taken), *_exactness(taken), *_rivals(taken, candidates)]
     key = str(taken.point["lam_key"])
-    tree = taken.path.fold_trees.get(key, ())
-    shown = tree[0] if tree else _tree_at(taken.path, str(taken.point["lam_text"]))
+    fold_trees = taken.path.fold_trees.get(key)
     if taken.path.whole is not None:
         shown = next(tree for tree in taken.path.trees if (tree.start or 0) <= Fraction(key))
+    elif fold_trees:
+        shown = fold_trees[0]
+    else:
+        shown = next(tree for tree in taken.path.trees if taken.point["lam_text"] in tree.lams)
     return Recommendation(
         dataset,
         f"Take {taken.name}.",
@@ -411,10 +408,6 @@ def _by_validation(
         shown,
         tuple(_warnings(taken, best, paths, missing)),
     )
-
-
-def _tree_at(path: LambdaPath, lam_text: str) -> PathTree:
-    return next(tree for tree in path.trees if lam_text in tree.lams)
 
 
 def _accuracy(taken: _Candidate) -> str:

@@ -13,7 +13,6 @@ from solver.solution import Status
 from sweep.datasets.reference import DatasetRef
 
 ROWS, FEATURES = "rows", "features"
-
 _LINE = ["encoding_label", "solver_label", "lam_key", "lam_text", "lam"]
 _MEASURES = ["seconds", "iterations", "peak_bytes"]
 

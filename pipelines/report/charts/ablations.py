@@ -10,7 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipelines.report.analysis.ablations import Execution, OptionSet, ratio
-from pipelines.report.charts.style import COLOURS, FAINT, INK, Dash, new_figure, plain_decades
+from pipelines.report.charts.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    Dash,
+    log_if_wide,
+    new_figure,
+    plain_decades,
+)
 from pipelines.report.data import formats
 from pipelines.report.data.columns import Floats
 
@@ -18,12 +26,8 @@ from pipelines.report.data.columns import Floats
 def ratio_chart(sets: Sequence[OptionSet], measures: Sequence[tuple[str, str]]) -> Figure | None:
     """A panel a measure, a bar an option set, on logarithmic axes; None if there is no ratio.
 
-    Parameters
-    ----------
-    sets : sequence of OptionSet
-        The first one is what the others are compared with; it has no bar.
-    measures : sequence of (str, str)
-        Names in :attr:`OptionSet.measures`, and what the panels call them.
+    The first option set has no bar: the others are compared with it. ``measures`` are keys of
+    :attr:`OptionSet.measures` with the titles of the panels.
     """
     first, others = sets[0], sets[1:]
     found = {
@@ -80,7 +84,7 @@ def _bars(axes: Axes, found: Sequence[tuple[str, float]], colour: str) -> None:
 
 
 MOST_RUNS = 12
-"""Of more runs no two lines could be told apart."""
+"""More lines could not be told apart."""
 
 _MORE_COLOURS = ("#B8860B", "#9AA4B0", "#7F3B08", "#00441B")
 
@@ -91,27 +95,16 @@ _HELD: tuple[tuple[str, str, Dash], ...] = (
 )
 
 
-def trace_colours(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each run."""
-    palette = (*COLOURS, *_MORE_COLOURS)
-    return {label: palette[i % len(palette)] for i, label in enumerate(labels)}
-
-
 def trace_chart(runs: Mapping[str, Execution]) -> Figure:
-    """Objective (line) and lower bound (dashes) against time, a star where the optimum was found;
-    beside it the trees evaluated, and what queue and caches held.
-
-    Parameters
-    ----------
-    runs : mapping of str to Execution
-        By what the legend calls them, :data:`MOST_RUNS` at most.
-    """
+    """The traces of at most :data:`MOST_RUNS` runs, by their names in the legend: objective (line)
+    and lower bound (dashes) against time, with a star where the optimum was found; trees evaluated;
+    sizes of queue and caches."""
     figure = new_figure(10, 4.8)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1))
     known = figure.add_subplot(grid[:, 0])
     work = figure.add_subplot(grid[0, 1], sharex=known)
     held = figure.add_subplot(grid[1, 1], sharex=known)
-    colours = trace_colours([*runs])
+    colours = dict(zip(runs, (*COLOURS, *_MORE_COLOURS), strict=False))
     first = _first_moment(runs)
     for label, run in runs.items():
         _knowledge(known, run, first, colours[label], label)
@@ -122,7 +115,8 @@ def trace_chart(runs: Mapping[str, Execution]) -> Figure:
     work.set_title("Trees evaluated")
     held.set_title("Queue and caches")
     for axes in (work, held):
-        _log_if_wide(axes)
+        counts = [np.asarray(line.get_ydata(), float) for line in axes.lines]
+        log_if_wide(axes, np.concatenate([np.zeros(0), *counts]), factor=20)
     known.set_xscale("log")
     plain_decades(known.xaxis)
     work.tick_params(labelbottom=False)
@@ -144,7 +138,7 @@ def trace_chart(runs: Mapping[str, Execution]) -> Figure:
 
 
 def _first_moment(runs: Mapping[str, Execution]) -> float:
-    """Where a logarithmic axis begins: the first moment above 0 of any run."""
+    """The start of the logarithmic axis: the first moment above 0 of any run."""
     seconds = np.concatenate([run.trace["seconds"].to_numpy(float) for run in runs.values()])
     above = seconds[seconds > 0]
     return float(above.min()) if len(above) else 1e-3
@@ -176,15 +170,3 @@ def _trace_line(
     there = np.isfinite(values)
     if there.any():
         axes.plot(_moments(run, first)[there], values[there], color=colour, linestyle=dash)
-
-
-def _log_if_wide(axes: Axes) -> None:
-    """A logarithmic axis where the counts span more than a factor of 20."""
-    lines = [np.asarray(line.get_ydata(), float) for line in axes.lines]
-    values = np.concatenate([np.zeros(0), *lines])
-    above = values[values > 0]
-    if len(above) and above.max() / above.min() > 20:
-        axes.set_yscale("log")
-        plain_decades(axes.yaxis)
-    elif len(above):
-        axes.set_ylim(0, 1.08 * float(above.max()))

@@ -27,20 +27,23 @@ from pipelines.report.charts.style import (
     LambdaAxis,
     encoding_dashes,
     encoding_marks,
+    log_if_wide,
     new_figure,
-    plain_decades,
 )
 from pipelines.report.data import formats, metrics
 
 _SAMPLES = 24
-"""A line in λ is bent on a logarithmic axis: so many pieces are drawn of each."""
+"""Points of a line in λ, which is curved on a logarithmic axis."""
 
 _FADE = 16
+"""Pieces of the last step, which fades out."""
 
 _REACH = 1.6
-"""The last step goes on for ever; it is drawn up to this many times its beginning."""
+"""The last step has no end. It is drawn up to this many times its start."""
 
 _MANY_BREAKPOINTS = 60
+_MANY = 40
+"""With more λ than this, marks are small and spreads are bands."""
 
 
 class Span(NamedTuple):
@@ -61,11 +64,9 @@ class Span(NamedTuple):
 def spans(path: LambdaPath, high: float) -> list[Span]:
     """The intervals of an exact path; the last one ends at the end of the chart."""
     rows: list[Any] = list(path.table[path.table["runs"] > 0].itertuples(index=False))[::-1]
-    found = []
-    for i, row in enumerate(rows):
-        end = float(row.lam_end)
-        found.append(Span(float(row.lam), min(end, high), row, i == len(rows) - 1))
-    return found
+    return [
+        Span(float(row.lam), min(float(row.lam_end), high), row, row is rows[-1]) for row in rows
+    ]
 
 
 def lambda_axis(paths: Sequence[LambdaPath]) -> LambdaAxis:
@@ -79,15 +80,10 @@ def lambda_axis(paths: Sequence[LambdaPath]) -> LambdaAxis:
 
 
 def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[str, str]) -> Figure:
-    """Objective, loss and size of the tree over λ, for all λ from λ_min up.
+    """Objective, loss and size of the tree of an exact path over all λ from λ_min up.
 
-    Parameters
-    ----------
-    path : LambdaPath
-        One with ``exact_paths``.
-    others : sequence of LambdaPath
-        Of other solvers on the same dataset and encoding: drawn on top, as points where they were
-        run at single λ.
+    The paths of other solvers on the same dataset and encoding are drawn on top, as points where
+    they were run at single λ.
     """
     axis = lambda_axis([path, *others])
     drawn = spans(path, axis.high)
@@ -121,7 +117,7 @@ def exact_chart(path: LambdaPath, others: Sequence[LambdaPath], colours: dict[st
 def _shade(
     axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis, *, named: bool
 ) -> None:
-    """What is proven, and the breakpoints."""
+    """Colours what is proven, and draws the breakpoints."""
     styles: dict[bool, dict[str, Any]] = {
         True: {"facecolor": PROVEN, "label": "proven: no tree is better"},
         False: {
@@ -146,7 +142,7 @@ def _is_proven(span: Span) -> bool:
 
 
 def _pieces(x: NDArray[np.float64], y: NDArray[np.float64], last: bool) -> Iterator[Any]:
-    """A line in one piece; the last step in pieces that fade to the right, with their alpha."""
+    """A line as one piece, or the last step as pieces that fade to the right: x, y, alpha."""
     if not last:
         yield x, y, 1.0
         return
@@ -175,7 +171,7 @@ def draw_steps(
     axes: Axes, drawn: Sequence[Span], axis: LambdaAxis, values: Sequence[float], colour: str, *,
     dash: Dash = "solid", width: float = 1.8, label: str | None = None,
 ) -> None:  # fmt: skip
-    """A staircase: one value an interval."""
+    """A line with steps: one value an interval."""
     before: float | None = None
     for span, value in zip(drawn, values, strict=True):
         x = axis.place([span.start, span.end])
@@ -225,7 +221,7 @@ def _mean_bound(path: LambdaPath, lam: float) -> float:
 
 
 class _Losses(NamedTuple):
-    """Loss on training and held-out rows, and the standard error of the latter."""
+    """Loss on training and on held-out rows, and the standard error of the second."""
 
     train: float
     test: float
@@ -297,18 +293,20 @@ def _on_top(panels: Sequence[Axes], other: LambdaPath, axis: LambdaAxis, colour:
                    label=f"{other.solver} {words}")  # fmt: skip
 
 
-def _choices(path: LambdaPath) -> list[tuple[str, str]]:
-    """Name and key of the intervals that validation picks."""
+def _choices(path: LambdaPath) -> list[tuple[str, str, Dash]]:
+    """Name, key and line style of the λ or intervals that validation picks."""
     if path.minimum is not None and path.minimum == path.one_se:
-        return [("best mean = one-SE rule", path.minimum)]
-    pairs = [("best mean", path.minimum), ("one-SE rule", path.one_se)]
-    return [(name, key) for name, key in pairs if key is not None]
+        return [("best mean = one-SE rule", path.minimum, "solid")]
+    pairs: list[tuple[str, str | None, Dash]] = [
+        ("best mean", path.minimum, (0, (4, 2))),
+        ("one-SE rule", path.one_se, "solid"),
+    ]
+    return [(name, key, dash) for name, key, dash in pairs if key is not None]
 
 
 def _mark_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis) -> None:
-    for name, key in _choices(path):
+    for _, key, dash in _choices(path):
         span = next(s for s in drawn if s.row.lam_key == key)
-        dash: Dash = (0, (4, 2)) if name == "best mean" else "solid"
         x0, x1 = axis.place([span.start, span.end])
         axes.axvspan(x0, x1, facecolor=CHOSEN, alpha=0.13, linewidth=0, zorder=0.7)
         for x in (x0, x1):
@@ -317,30 +315,32 @@ def _mark_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: Lam
 
 def _name_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: LambdaAxis) -> None:
     low, high = axes.get_xlim()
-    for row, (name, key) in enumerate(_choices(path)):
+    for row, (name, key, _) in enumerate(_choices(path)):
         span = next(s for s in drawn if s.row.lam_key == key)
         x0, x1 = axis.place([span.start, span.end])
         left = ((x0 + x1) / 2 - low) / (high - low) < 0.55
-        axes.annotate(
-            f"{name}: λ = {span.row.lam_text}",
-            (x1 if left else x0, 0.95 - 0.13 * row),
-            xycoords=("data", "axes fraction"),
-            xytext=(6 if left else -6, 0),
-            textcoords="offset points",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
-            ha="left" if left else "right",
-            va="top",
-            fontsize=8.5,
-            color=CHOSEN,
-        )
+        at = (x1 if left else x0, 0.95 - 0.13 * row)
+        _name(axes, f"{name}: λ = {span.row.lam_text}", at, 6 if left else -6, va="top")
 
 
-_MANY = 40
-"""From so many λ on, marks are small and spreads are bands."""
+def _name(axes: Axes, text: str, at: tuple[float, float], offset: int, **look: Any) -> None:
+    """Names a choice at a λ and a height (as a share of the panel), so many points to the right."""
+    axes.annotate(
+        text,
+        at,
+        xycoords=("data", "axes fraction"),
+        xytext=(offset, 0),
+        textcoords="offset points",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
+        ha="left" if offset > 0 else "right",
+        fontsize=8.5,
+        color=CHOSEN,
+        **look,
+    )
 
 
 def path_chart(path: LambdaPath, colour: str) -> Figure:
-    """The λ-path of a solver: objective and bound, accuracies, size of the tree, seconds."""
+    """The runs of a solver at single λ: objective and bound, quality, size of the tree, seconds."""
     table = path.table[path.table["runs"] > 0]
     axis = LambdaAxis(table["lam"].tolist())
     figure = new_figure(10, 5.6)
@@ -350,7 +350,6 @@ def path_chart(path: LambdaPath, colour: str) -> Figure:
         panel(axes, table, axis, colour)
         _mark_grid_choice(axes, path, axis)
         if axes.get_legend_handles_labels()[0]:
-            # A legend that says one thing is in the title.
             axes.legend(loc="best", handlelength=1.6, labelspacing=0.25)
     for axes in panels.flat:
         axis.prepare(axes)
@@ -437,47 +436,22 @@ def _grid_seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str
     mean = ", mean over folds" if table["runs"].max() > 1 else ""
     axes.set_title(f"Search time (seconds{mean})")
     _series(axes, table, axis, "seconds", colour)
-    values = table["seconds"][table["seconds"] > 0]
-    if len(values) and values.max() / values.min() > 8:
-        axes.set_yscale("log")
-        plain_decades(axes.yaxis)
-    elif len(values):
-        axes.set_ylim(0, 1.08 * float(values.max()))
-
-
-def _grid_choices(path: LambdaPath) -> list[tuple[str, str, Dash]]:
-    """Name, key and kind of line of the λ that validation picks."""
-    if path.minimum is not None and path.minimum == path.one_se:
-        return [("best mean = one-SE rule", path.minimum, "solid")]
-    pairs: list[tuple[str, str | None, Dash]] = [
-        ("best mean", path.minimum, (0, (4, 2))),
-        ("one-SE rule", path.one_se, "solid"),
-    ]
-    return [(name, key, dash) for name, key, dash in pairs if key is not None]
+    log_if_wide(axes, table["seconds"].to_numpy(float))
 
 
 def _mark_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:
-    for _, key, dash in _grid_choices(path):
+    for _, key, dash in _choices(path):
         x = axis.place([path.point(key)["lam"]])[0]
         axes.axvline(x, color=CHOSEN, linewidth=1.2, linestyle=dash, zorder=1)
 
 
 def _name_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:
     low, high = axes.get_xlim()
-    for row, (name, key, _) in enumerate(_grid_choices(path)):
-        x = axis.place([path.point(key)["lam"]])[0]
+    for row, (name, key, _) in enumerate(_choices(path)):
+        point = path.point(key)
+        x = axis.place([point["lam"]])[0]
         left = (x - low) / (high - low) < 0.6
-        axes.annotate(
-            f"{name}: λ = {path.point(key)['lam_text']}",
-            (x, 0.04 + 0.09 * row),
-            xycoords=("data", "axes fraction"),
-            xytext=(7 if left else -7, 0),
-            textcoords="offset points",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
-            ha="left" if left else "right",
-            fontsize=8.5,
-            color=CHOSEN,
-        )
+        _name(axes, f"{name}: λ = {point['lam_text']}", (x, 0.04 + 0.09 * row), 7 if left else -7)
 
 
 def dataset_chart(

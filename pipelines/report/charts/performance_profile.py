@@ -17,10 +17,10 @@ from pipelines.report.charts.style import (
 from pipelines.report.data.columns import Floats
 
 _STEPS = 2000
-"""So many steps of a profile are drawn."""
+"""The largest number of steps of a profile that are drawn."""
 
 _TALL = 8
-"""A legend of more lines hides what it explains."""
+"""A legend of more lines is below the chart."""
 
 
 def profile_chart(
@@ -29,15 +29,9 @@ def profile_chart(
     colours: dict[str, str],
     encodings: tuple[str, ...],
 ) -> Figure:
-    """Two profiles: how many runs are proven after how long, and how far trees are from the best.
-
-    Parameters
-    ----------
-    times : DataFrame
-        From :func:`pipelines.report.analysis.comparison.proof_times`.
-    excess : DataFrame
-        From :func:`pipelines.report.analysis.comparison.add_excess`.
-    """
+    """Two profiles: the share of runs proven within a time, and the share of runs this close to the
+    best objective, from :func:`pipelines.report.analysis.comparison.proof_times` and
+    :func:`pipelines.report.analysis.comparison.add_excess`."""
     figure = new_figure(10, 3.6)
     left, right = figure.subplots(1, 2)
     dashes = encoding_dashes(encodings)
@@ -69,7 +63,7 @@ def profile_chart(
 
 
 def _fewer(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Of the steps of a rising line evenly many: it is off by at most 1 / :data:`_STEPS`."""
+    """Evenly chosen steps of a rising line; the error is at most 1 / :data:`_STEPS`."""
     if len(x) <= _STEPS:
         return x, y
     kept = np.unique(np.linspace(0, len(x) - 1, _STEPS).astype(int))
@@ -77,7 +71,7 @@ def _fewer(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _add_legends(figure: Figure, left: Axes, right: Axes) -> None:
-    """In the charts while they are short, else one below them."""
+    """Short legends are in the charts, a long one is below them."""
     handles = max(
         (axes.get_legend_handles_labels() for axes in (left, right)), key=lambda h: len(h[0])
     )
@@ -98,7 +92,7 @@ def _excess(axes: Axes, excess: pd.DataFrame, colours: dict[str, str]) -> None:
         values = np.sort(group["share"].to_numpy(float))
         y = np.arange(1, len(values) + 1) / len(values)
         x, y = np.append(values, max(last, 1e-9) * 1.02), np.append(y, 1.0)
-        # A line may start on the axis: what is exactly as good as the best.
+        # The line starts on the axis: the share of runs that are equal to the best.
         x, y = np.insert(x, 0, 0.0), np.insert(y, 0, 0.0)
         x, y = _fewer(x, y)
         axes.step(x, y, where="post", color=colours[str(solver)], label=str(solver), clip_on=False)

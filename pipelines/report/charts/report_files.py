@@ -30,19 +30,10 @@ _LIST = ".files.json"
 
 
 class ReportFolder:
-    """A folder that a report is written to.
+    """The folder of a report.
 
-    A list of the files is kept beside them, so that the next report removes what it does not
-    write anew, and nothing else.
-
-    Parameters
-    ----------
-    root : Path
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be made or written to; also from the other methods.
+    It has a list of its files, so that the next report removes those that it does not write again,
+    and no others. All methods raise InputError if the folder cannot be made or written to.
     """
 
     def __init__(self, root: Path) -> None:
@@ -70,13 +61,8 @@ class ReportFolder:
         return path
 
     def write_table(self, name: str, parts: Iterable[pd.DataFrame]) -> None:
-        """Write a table as Parquet, and as CSV while it has at most :data:`MOST_LINES` rows.
-
-        Parameters
-        ----------
-        parts : iterable of DataFrame
-            At least one; all of them need not fit into memory.
-        """
+        """Write a table as Parquet, and as CSV if it has at most :data:`MOST_LINES` rows. There is
+        at least one part; all of them need not fit into memory."""
         buffer, writer, rows = io.BytesIO(), None, 0
         for part in parts:
             table = pa.Table.from_pandas(part, preserve_index=False)
@@ -91,7 +77,7 @@ class ReportFolder:
             self.write(f"tables/{name}.csv", first.to_csv(index=False))
 
     def name_for(self, *words: str) -> str:
-        """A file name that is not taken yet, of letters, digits and ``-`` only."""
+        """An unused file name of letters, digits and ``-`` only."""
         plain = (re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-") for word in words)
         base = "-".join(word for word in plain if word)[:80] or "chart"
         name, number = base, 1
@@ -102,7 +88,7 @@ class ReportFolder:
         return name
 
     def finish(self) -> None:
-        """Remove what an earlier report wrote and this one did not, and keep the new list."""
+        """Remove the files that only an earlier report wrote, and store the new list."""
         listing = self.root / _LIST
         try:
             old = json.loads(listing.read_text(encoding="utf-8"))
@@ -132,10 +118,8 @@ def to_svg(figure: Figure) -> str:
 
 
 def inline_svg(svg: str, prefix: str, label: str) -> str:
-    """An SVG file as an element of an HTML page.
-
-    Ids that are referred to get a prefix, as a page may hold each only once; the others go.
-    """
+    """An SVG file as an element of an HTML page. Used ids get a prefix, as they must be unique in
+    the page; others are removed."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', body))
@@ -154,21 +138,15 @@ def inline_svg(svg: str, prefix: str, label: str) -> str:
 
 
 _PAGE_BYTES = 12_000_000
-"""So much of drawn trees goes into the page; further ones are linked, so that it stays usable."""
+"""The limit on drawn trees within a page; further ones are linked."""
 
 _PNG_TREES, _PNG_ROWS = 150, 45
-"""So many trees, of at most so many drawn leaves, are also written as PNG, which takes time."""
+"""This many trees, with at most this many drawn leaves, are also written as PNG."""
 
 
 class Figures:
-    """Draws pictures, writes them to the report's folder and hands out what the page shows.
-
-    Parameters
-    ----------
-    folder : ReportFolder
-    pngs : bool
-        Whether trees are written as PNG as well.
-    """
+    """Writes charts and trees to the report's folder and returns their HTML elements. ``pngs`` says
+    whether trees are also written as PNG."""
 
     def __init__(self, folder: ReportFolder, pngs: bool = True) -> None:
         self.folder = folder
@@ -190,15 +168,13 @@ class Figures:
         return Markup(inline_svg(svg, name, escape(label, quote=True)))
 
     def small_chart(self, svg: str, *words: str) -> Markup:
-        """Write a small chart that is drawn already, as SVG; the element to show."""
+        """Write a small chart as SVG; the element to show."""
         self.folder.write(f"charts/{self.folder.name_for(*words)}.svg", svg)
         return Markup(svg)
 
     def tree(self, tree: Tree, label: str, *words: str) -> Markup:
-        """Write a tree as SVG, and as PNG while it is small; the element to show.
-
-        The same tree is written once.
-        """
+        """Write a tree as SVG, and as PNG if it is small, but equal trees only once; the element to
+        show."""
         text = tree.to_json()
         if text not in self._trees:
             name = self.folder.name_for("tree", *words)

@@ -22,7 +22,7 @@ from solver.trees.tree_view import shorten
 
 
 def family_chart(found: FamilySet) -> Figure:
-    """Training rows at the left, and, if any were held out, these at the right."""
+    """Accuracy against splits, a line a family: on training rows and, if any, on held-out rows."""
     points = found.points
     tested = bool(points["test_accuracy"].notna().any())
     figure = new_figure(10 if tested else 5.6, 3.2)
@@ -54,18 +54,17 @@ def _panel(axes: Axes, found: FamilySet, column: str, title: str) -> None:
 
 
 MOST_ROWS = 600
-"""So many rows are drawn: evenly chosen ones, and of those that are wrong as many."""
+"""The largest number of rows drawn, evenly chosen; and of wrongly predicted rows drawn."""
 
 _ACROSS, _PANEL, _TALL = 4, 2.5, 2.45
-"""So many panels are in a line; their size in inches."""
+"""The largest number of panels in a line; their size in inches."""
 
 _FEW = 150
-"""The marks of more rows are smaller."""
+"""With more rows, marks are smaller."""
 
 _LONGEST = 30
-
 _REACH, _NEAR = 0.09, 0.4
-"""Rows of one place are spread over so much of the panel, and of the way to the next place."""
+"""Equal rows are spread over this share of the panel, and of the distance to the next place."""
 
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 
@@ -96,16 +95,16 @@ def region_chart(found: FamilySet, lines: Sequence[Sequence[FamilyTree]], plane:
 
 
 def _fill_rows(lines: Sequence[Sequence[FamilyTree]]) -> list[list[FamilyTree]]:
-    """The lines, long ones broken, and short ones that follow each other as one."""
-    packed: list[list[FamilyTree]] = []
+    """The lines, with long ones broken and short neighbours joined."""
+    rows: list[list[FamilyTree]] = []
     for line in lines:
         for start in range(0, len(line), _ACROSS):
             part = [*line[start : start + _ACROSS]]
-            if packed and len(packed[-1]) + len(part) <= _ACROSS:
-                packed[-1] += part
+            if rows and len(rows[-1]) + len(part) <= _ACROSS:
+                rows[-1] += part
             else:
-                packed.append(part)
-    return packed
+                rows.append(part)
+    return rows
 
 
 def _draw(axes: Axes, regions: Regions, plane: Plane) -> None:
@@ -169,10 +168,8 @@ def _drawn(wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
 def spread_out(
     x: NDArray[np.float64], y: NDArray[np.float64], target: NDArray[np.int64], plane: Plane
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rows at one place, around it like the seeds of a sunflower, class by class.
-
-    They stay nearer to their place than to any other.
-    """
+    """Spread equal rows around their place in a sunflower pattern, class by class. They stay nearer
+    to it than to any other place."""
     order = np.lexsort((target, y, x))
     new = np.ones(len(x), bool)
     new[1:] = (np.diff(x[order]) != 0) | (np.diff(y[order]) != 0)
@@ -202,12 +199,12 @@ def _caption(axes: Axes, shown: FamilyTree) -> None:
         0, 1.02, words, transform=axes.transAxes, fontsize=7.4, color=FAINT, va="bottom"
     )
     for text in (title, below):
-        # The width of a panel does not follow its words; their height does, see the title's.
+        # Only the title counts in the layout: panels are not as wide as their words.
         text.set_in_layout(text is title)
 
 
 def proof_words(status: str) -> str:
-    """What is known of a tree: ``proven``, ``not proven``, ``heuristic``."""
+    """The status of a tree in words: ``proven``, ``not proven``, ``heuristic``."""
     if status == Status.OPTIMAL.value:
         return "proven"
     return "heuristic" if status == Status.HEURISTIC.value else "not proven"

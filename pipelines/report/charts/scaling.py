@@ -11,18 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.analysis.scaling import FEATURES, ROWS, Scaling
-from pipelines.report.charts.style import encoding_dashes, new_figure, plain_decades
+from pipelines.report.charts.style import encoding_dashes, log_if_wide, new_figure, plain_decades
 
 MOST_LINES = 12
-"""So many lines are in a panel: those that took longest."""
+"""The largest number of lines in a panel: those that took longest."""
 
 _SHADES = (1.0, 0.62, 0.38)
 _WIDE = 8
 
 
 def scaling_chart(scaling: Scaling, colours: dict[str, str], encodings: tuple[str, ...]) -> Figure:
-    """Panels for the rows and for the features, as far as there are such sizes; times vary from run
-    to run, the iterations below them do not."""
+    """Panels for sizes in rows and in features: search times above, iterations below."""
     points = scaling.points
     axes_names = [name for name in (ROWS, FEATURES) if (points["axis"] == name).any()]
     measures = [name for name in ("seconds", "iterations") if (points[name] > 0).any()]
@@ -85,15 +84,11 @@ def _scale(axes: Axes, sizes: pd.Series[Any], values: pd.Series[Any], name: str)
         plain_decades(axes.xaxis)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if values.max() > _WIDE * values.min():
-        axes.set_yscale("log")
-        plain_decades(axes.yaxis)
-    else:
-        axes.set_ylim(0, 1.12 * float(values.max()))
+    log_if_wide(axes, values.to_numpy(float), _WIDE, room=1.12)
 
 
 def _longest(points: pd.DataFrame, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The lines of a panel, each with what tells it from the others."""
+    """The lines of a panel with their labels."""
     told = ["encoding_label", "solver_label", "lam_text", "beside"]
     words = {"lam_text": "λ = {}", "beside": "{:g} " + (FEATURES if name == ROWS else ROWS)}
     varying = [column for column in told if points[column].nunique() > 1]

@@ -1,7 +1,7 @@
 """Small charts drawn without matplotlib, for reports with hundreds of paths.
 
-A chart of matplotlib takes a third of a second, one of these a thousandth, and a few kilobytes of
-the page instead of a hundred.
+Matplotlib takes a third of a second and a hundred kilobytes a chart. These take a millisecond and a
+few kilobytes.
 """
 
 from __future__ import annotations
@@ -23,57 +23,35 @@ from pipelines.report.data.columns import Floats
 _WIDTH, _HEIGHT = 310, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 22, 30
 _LINE = 16
-
 _Scale: TypeAlias = Callable[[Floats], Floats]
-
 MOST_MARKS = 60
-"""Of so many points each has a mark; a line through more of them has none."""
+"""The points of a line are marked if there are at most this many."""
 
 
 class Line(NamedTuple):
-    """A line of a panel.
-
-    ``lams`` and ``values`` are its points; ``open`` says of each whether a proof is missing, if
-    anything can be proven.
-    """
+    """A line of a panel."""
 
     lams: Floats
     values: Floats
     colour: str
     name: str = ""
     dash: Dash = "solid"
-    open: NDArray[np.bool_] | None = None
+    open: NDArray[np.bool_] | None = None  # which points lack a proof; None for a heuristic
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A small chart over λ.
-
-    Parameters
-    ----------
-    title : str
-    lines : list of Line
-    percent : bool
-        Whether the values are shares.
-    marks : list of float
-        λ to mark.
-    """
+    """A small chart over λ."""
 
     title: str
     lines: list[Line]
-    percent: bool = False
-    marks: list[float] = field(default_factory=list)
+    percent: bool = False  # whether the values are shares
+    marks: list[float] = field(default_factory=list)  # λ to mark
 
 
 def thin(places: Floats, values: Floats, columns: int = _WIDTH) -> NDArray[np.int64]:
-    """Which points to draw: of those that share a column of pixels the first, the last, the lowest
-    and the highest. The line through them covers what the line through all would.
-
-    Parameters
-    ----------
-    places : array of float
-        Where points stand, in order.
-    """
+    """Which points to draw, given in order: the first, last, lowest and highest of each column of
+    pixels. The line through these covers the same pixels as the line through all points."""
     if len(places) <= 4 * columns:
         return np.arange(len(places))
     low, high = float(places.min()), float(places.max())
@@ -193,7 +171,7 @@ def _line(line: Line, across: _Scale, up: _Scale, base: int) -> str:
 
 
 def _stretches(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last place of each run of chosen ones."""
+    """The first and the last place of each run of chosen ones."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
@@ -208,7 +186,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def small_path_chart(path: LambdaPath, colour: str, label: str) -> str:
-    """A λ-path in short: objective and bound, accuracy, splits."""
+    """A small chart of a λ-path: objective and bound, quality, splits."""
     table = _as_points(path)
     lams = table["lam"].to_numpy(float)
     marks = [
@@ -248,7 +226,7 @@ def small_path_chart(path: LambdaPath, colour: str, label: str) -> str:
 
 
 def _as_points(path: LambdaPath) -> pd.DataFrame:
-    """The points of a path's lines; on an exact path both ends of each interval."""
+    """The points of a path's lines: on an exact path both ends of each interval."""
     table = path.table[path.table["runs"] > 0]
     if not path.exact_paths:
         return table
@@ -269,7 +247,7 @@ def _unproven(table: pd.DataFrame) -> NDArray[np.bool_] | None:
 def small_dataset_chart(
     paths: Sequence[LambdaPath], colours: dict[str, str], dashes: dict[str, Dash], label: str
 ) -> str:
-    """All encodings and solvers of a dataset in short."""
+    """A small chart of all encodings and solvers of a dataset."""
     tables = [_as_points(path) for path in paths]
     columns = metrics.quality_columns(tables[0])
     tested = any(table[columns.test].notna().any() for table in tables)

@@ -22,15 +22,14 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from pipelines.report.data.columns import Floats
+
 # Okabe and Ito's colours, told apart by colour-blind people; the yellow is darkened for lines.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A6D00", "#56B4E9", "#5B3A8C", "#444444",
 )  # fmt: skip
-
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-
 Dash: TypeAlias = str | tuple[int, tuple[float, ...]]
-
 DASHES: tuple[Dash, ...] = (
     "solid",
     (0, (5, 2)),
@@ -40,15 +39,12 @@ DASHES: tuple[Dash, ...] = (
 )
 
 INK, FAINT, GRID, TEST, CHOSEN = "#1F2733", "#5A6472", "#E3E7EC", "#2B2F36", "#7A2E8E"
-
 PROVEN, OPEN, OPEN_LINE = "#E7F4EE", "#FFF7E8", "#F3DDB4"
 
 
 def solver_colours(solvers: Sequence[str]) -> dict[str, str]:
-    """A colour for each solver, by its place in the sweep; the first ones are always the same.
-
-    One that finds a path beside its runs at single λ has a darker tone of its colour there.
-    """
+    """A colour for each solver, by its place in the sweep; ``branches`` and ``cart`` always have
+    the same. Paths of a solver that also has runs at single λ are darker."""
     plain = {name: name.replace(", path)", ")").removesuffix(" (path)") for name in solvers}
     colours = _colours(list(dict.fromkeys(plain.values())))
     return {
@@ -71,7 +67,7 @@ def _colours(solvers: Sequence[str]) -> dict[str, str]:
             colours[solver] = usual[solver]
         else:
             number = len(colours) - sum(s in usual for s in colours)
-            # Of more solvers than colours the later ones have darker tones of the same.
+            # With more solvers than colours, the later ones have darker tones.
             tone = 0.72 ** (number // len(free))
             colours[solver] = _darker(free[number % len(free)], tone)
     return colours
@@ -123,8 +119,8 @@ PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.4g} %")
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The report's style, for the time of drawing only."""
-    # Names may hold letters that the font lacks: browsers find another font, a PNG shows boxes.
+    """The report's style while charts are drawn."""
+    # Names may have letters that the font lacks. Browsers use another font, a PNG shows boxes.
     fonts = logging.getLogger("matplotlib.font_manager")
     level = fonts.level
     with warnings.catch_warnings(), mpl.rc_context(_STYLE):
@@ -137,12 +133,12 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of a size in inches that pyplot does not know of."""
+    """A figure of a size in inches, unknown to pyplot."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def plain_decades(axis: Axis) -> None:
-    """Label a logarithmic axis in plain numbers, between powers of ten as well where few are."""
+    """Label a logarithmic axis in plain numbers, also between powers of ten if there are few."""
     low, high = axis.get_view_interval()
     few = np.log10(high / low) < 2.5
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
@@ -150,18 +146,22 @@ def plain_decades(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def log_if_wide(axes: Axes, values: Floats, factor: float = 8, room: float = 1.08) -> None:
+    """Make the vertical axis logarithmic if positive values span more than a factor; otherwise it
+    is linear from 0 to the largest value times ``room``."""
+    positive = values[values > 0]
+    if len(positive) and positive.max() / positive.min() > factor:
+        axes.set_yscale("log")
+        plain_decades(axes.yaxis)
+    elif len(positive):
+        axes.set_ylim(0, room * float(positive.max()))
+
+
 class LambdaAxis:
-    """Where each λ stands on a chart.
+    """The λ axis of a chart, given all its λ.
 
-    The axis is logarithmic where λ spans more than a factor of 8. λ = 0 then has a place of its
-    own at the left, behind a dotted line.
-
-    Parameters
-    ----------
-    lams : sequence of float
-        All λ of the chart.
-    log : bool
-        Whether it is logarithmic in any case; there are two λ above 0 then.
+    It is logarithmic if λ spans more than a factor of 8, or with ``log``, which needs two λ above
+    0. λ = 0 then has its own place at the left, behind a dotted line.
     """
 
     def __init__(self, lams: Sequence[float], *, log: bool = False) -> None:
@@ -210,7 +210,7 @@ class LambdaAxis:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten between two logarithms, or as many as make a good scale."""
+    """1, 2 and 5 times powers of ten between two logarithms; more or fewer for a readable axis."""
     powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
     found = []
     for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):

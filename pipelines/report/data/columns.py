@@ -15,7 +15,6 @@ from sweep.store.results import codes_of as codes_and_values
 from sweep.store.results import groups_of
 
 Ints = NDArray[np.int64]
-
 Floats = NDArray[np.float64]
 
 

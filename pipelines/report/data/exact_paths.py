@@ -26,7 +26,6 @@ from sweep.spec.lambda_axis import shown
 from sweep.spec.task_options import asks_path
 
 Row: TypeAlias = dict[str, Any]
-
 COLUMNS = ("path", "path_points", "proof")
 """Columns of path cells: null in all other rows."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -122,12 +121,6 @@ def plural(number: int, noun: str) -> str:
 def mean_plural(number: float, noun: str) -> str:
     """A mean of whole numbers with its noun: ``1 split``, ``1.5 splits``."""
     return f"{mean_count(number)} {nouns(number, noun)}"
-
-
-def listed(words: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    items = list(words)
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def exact(value: Any) -> str:

@@ -58,18 +58,8 @@ def label_solvers(
     for _, options, limits in triples:
         kept = {k: v for k, v in _options(limits).items() if planned or k not in BUDGETS}
         settings.append({**_options(options), **kept})
-    unique = list(
-        {(t[0], json.dumps(s, sort_keys=True)): s for t, s in zip(triples, settings, strict=True)}
-        .items()
-    )  # fmt: skip
-    words = _telling([str(key[0]) for key, _ in unique], [s for _, s in unique])
-    by_setting = {key: word for (key, _), word in zip(unique, words, strict=True)}
-    return {
-        (triple[0], triple[1], triple[2]): by_setting[
-            triple[0], json.dumps(setting, sort_keys=True)
-        ]
-        for triple, setting in zip(triples, settings, strict=True)
-    }
+    words = _telling([str(solver) for solver, _, _ in triples], settings)
+    return {(a, b, c): word for (a, b, c), word in zip(triples, words, strict=True)}
 
 
 def label_rows(

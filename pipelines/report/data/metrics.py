@@ -18,7 +18,6 @@ from pipelines.report.data.columns import Floats, floats
 from solver.features.number_format import share, significant
 
 REGRESSION = "regression"
-
 COLUMNS = ("train_accuracy", "test_accuracy", "train_r2", "test_r2", "train_rmse", "test_rmse")
 TEST_COLUMNS = ("test_accuracy", "test_r2", "test_rmse")
 

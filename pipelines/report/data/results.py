@@ -62,11 +62,6 @@ class Results:
         """Number of rows without one."""
         return len(self.rows) - self.n_ok
 
-    @property
-    def failed(self) -> pd.DataFrame:
-        """The rows without a tree."""
-        return self.rows[~self.rows["ok"]]
-
     @cached_property
     def at_grid(self) -> pd.DataFrame:
         """The rows for comparisons at equal λ: those of path cells at the λ of the others."""

@@ -1,4 +1,4 @@
-"""The page of ablations: for each problem the option sets of a solver beside the first one."""
+"""The page of ablations: for each problem the option sets of a solver, compared with the first."""
 
 from __future__ import annotations
 
@@ -19,19 +19,12 @@ from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
 
 PAGE = "ablations.html"
-
 MOST_SHOWN = 20
-"""So many cells are on the page; the table has all."""
-
-_WORDS = {
-    "trees_evaluated": "trees evaluated",
-    "iterations": "iterations",
-    "nodes": "nodes",
-}
+"""The largest number of cells on the page; the table has all."""
 
 
 def ablation_sections(ablations: Ablations, figures: Figures) -> list[dict[str, Any]]:
-    """What the page shows of each cell: of very many those that took longest, in their order."""
+    """What the page shows of each cell; of too many those that took longest."""
     cells = ablations.cells
     longest = sorted(cells, key=_cost, reverse=True)[:MOST_SHOWN]
     return [_section(i, cell, figures) for i, cell in enumerate(c for c in cells if c in longest)]
@@ -54,18 +47,18 @@ def _section(number: int, cell: Ablation, figures: Figures) -> dict[str, Any]:
 def _group(cell: Ablation, kind: str, name: str, figures: Figures) -> dict[str, Any]:
     """A table of option sets that differ from the first in one thing, and its charts."""
     sets = cell.of_kind(kind)
-    # A search that counts trees tells its work by these, any other by its passes.
+    # The work of a search is the number of trees if it counts these, otherwise its iterations.
     work = "iterations"
     if any(math.isfinite(own.measures["trees_evaluated"]) for own in sets):
         work = "trees_evaluated"
     to_best = ("seconds_to_optimum", "trees_to_optimum")
     words = (cell.dataset, cell.encoding, cell.lam_text, cell.solver, kind)
-    measures = [("seconds", "time"), (work, _WORDS[work])]
-    bars = ratio_chart(sets, measures)
+    work_words = work.replace("_", " ")
+    bars = ratio_chart(sets, [("seconds", "time"), (work, work_words)])
     label = f"{name}: {_title(kind)}"
     return {
         "title": _title(kind),
-        "work": _WORDS[work],
+        "work": work_words,
         "reached": [any(math.isfinite(own.measures[key]) for own in sets) for key in to_best],
         "rows": [_row(own, sets[0], work) for own in sets],
         "chart": None if bars is None else figures.chart(bars, label, "ablation", *words),
@@ -117,7 +110,7 @@ def _status(own: OptionSet) -> str:
 def _executions(
     sets: Sequence[OptionSet], label: str, words: tuple[str, ...], figures: Figures
 ) -> dict[str, Any]:
-    """The traces on top of each other, and what the bounds pruned."""
+    """The traces in one chart, and what the bounds pruned."""
     runs = {own.variant.label: own.execution for own in sets if own.execution is not None}
     if not runs:
         return {"trace": None, "pruned": None, "left_out": 0}
@@ -130,7 +123,7 @@ def _executions(
 
 
 def pruned_table(runs: dict[str, Execution]) -> dict[str, Any] | None:
-    """What each bound pruned in each run, and the sum; None if no run says so."""
+    """What each bound pruned in each run, and the sum; None if unknown."""
     bounds = list(dict.fromkeys(name for run in runs.values() for name in run.pruned))
     if not bounds:
         return None

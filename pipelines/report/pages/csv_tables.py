@@ -26,6 +26,11 @@ MOST_TREES = 20_000
 MOST_WORDS = 1000
 """The largest number of λ of a tree that are named."""
 
+_CHOSEN_COLUMNS = [
+    "lam_text", "lam_start_exact", "lam_end_exact", "test_accuracy", "test_r2", "test_rmse",
+    "test_error", "leaves", "splits",
+]  # fmt: skip
+
 _TREE_COLUMNS = [
     "dataset", "encoding", "solver", "lams", "chosen", "fold", "found_in", "proven", "errors",
     "total_weight", *COLUMNS, "splits", "leaves", "depth", "rules", "tree",
@@ -113,17 +118,7 @@ def choice_table(
         }
         for name, key in (("minimum", path.minimum), ("one_se", path.one_se)):
             point = None if key is None else path.point(key)
-            for column in (
-                "lam_text",
-                "lam_start_exact",
-                "lam_end_exact",
-                "test_accuracy",
-                "test_r2",
-                "test_rmse",
-                "test_error",
-                "leaves",
-                "splits",
-            ):
+            for column in _CHOSEN_COLUMNS:
                 record[f"{name}_{column}"] = None if point is None else point[column]
         own = taken.get(id(path))
         record["answer"] = own is not None
@@ -186,4 +181,4 @@ def failure_table(results: Results) -> pd.DataFrame:
         "key", "dataset", "encoding_label", "solver_label", "lam_exact", "lam_text", "repeat",
         "fold", "status", "attempt", "error",
     ]  # fmt: skip
-    return results.sort(results.failed)[columns].rename(columns=LABELS)
+    return results.sort(results.rows[~results.rows["ok"]])[columns].rename(columns=LABELS)

@@ -21,7 +21,7 @@ from pipelines.report.charts.ablations import trace_chart
 from pipelines.report.charts.lambda_paths import dataset_chart, exact_chart, path_chart
 from pipelines.report.charts.report_files import Figures
 from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
-from pipelines.report.charts.style import encoding_dashes
+from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results
@@ -36,24 +36,24 @@ from sweep.datasets.reference import DatasetRef
 from sweep.spec.task_options import own_options
 
 MOST_ROWS = 30
-"""So many λ of a path are in the page's table; files have all."""
+"""The largest number of λ of a path in the page's table; the files have all."""
 
 MOST_TREES, MOST_TREES_EACH = 60, 12
-"""So many trees of a path are in the page; in a large report the second."""
+"""The largest number of trees of a path in the page, and in a large report."""
 
 _ABOUT = ["n_rows", "n_classes", "task", "n_features", "encoding_label"]
 
 
 def recommendation_card(
-    recommendation: Recommendation, report: ReportData, figures: Figures
+    own: Recommendation, report: ReportData, figures: Figures
 ) -> dict[str, Any]:
     """The recommendation for a dataset, with its tree."""
-    path, point, tree = recommendation.path, recommendation.point, recommendation.tree
+    path, point, tree = own.path, own.point, own.tree
     shown: dict[str, Any] = {
-        "dataset": recommendation.dataset,
-        "headline": recommendation.headline,
-        "reasons": recommendation.reasons,
-        "warnings": recommendation.warnings,
+        "dataset": own.dataset,
+        "headline": own.headline,
+        "reasons": own.reasons,
+        "warnings": own.warnings,
         "encoding": None if path is None else path.encoding,
         "solver": None if path is None else path.solver,
         "point": None if point is None else point.to_dict(),
@@ -62,14 +62,14 @@ def recommendation_card(
         # The trees to choose from, if no λ is recommended.
         "menu": [],
     }
-    if path is not None and (point is None or recommendation.menu):
+    if path is not None and (point is None or own.menu):
         shown["menu"] = [tree_card(tree, path, figures, False) for tree in path.trees]
     if path is not None and point is not None and tree is not None:
         shown["tree"] = tree_card(tree, path, figures)
         shown["tree_words"] = _agreement(tree)
-        row = _row_of(report.results, path, recommendation.key)
-        reference = report.references.get(recommendation.dataset)
         if tree.fold is not None:
+            row = _row_of(report.results, path, own.key)
+            reference = report.references.get(own.dataset)
             shown["command"] = train_command(row, reference, _lam_to_train_at(point))
     return shown
 
@@ -109,7 +109,6 @@ def dataset_section(
     report: ReportData,
     ranking: pd.DataFrame,
     figures: Figures,
-    colours: dict[str, str],
 ) -> dict[str, Any]:
     """The section of a dataset, given its :func:`recommendation_card` and what
     :func:`pipelines.report.analysis.comparison.rank` gives by dataset, encoding and solver."""
@@ -120,7 +119,7 @@ def dataset_section(
     several = any((path.table["runs"] > 0).sum() > 1 for path in drawn)
     chart = None
     if several and len(drawn) > 1:
-        label = f"{name}: all encodings and solvers"
+        label, colours = f"{name}: all encodings and solvers", solver_colours(results.solvers)
         if report.is_large or any(map(_is_long, drawn)):
             dashes = encoding_dashes(results.encodings)
             svg = small_dataset_chart(drawn, colours, dashes, label)
@@ -143,7 +142,7 @@ def dataset_section(
         "comparison": cut.to_dict("records"),
         "families": family_sections(name, report, figures),
         "comparison_lams": (cut["lam_key"].nunique() if len(cut) else 0, of),
-        "paths": [_path_section(path, recommendation, report, figures, colours) for path in paths],
+        "paths": [_path_section(path, recommendation, report, figures) for path in paths],
     }
 
 
@@ -196,9 +195,8 @@ def _is_long(path: LambdaPath) -> bool:
     return len(path.table) > MOST_POINTS
 
 
-def _path_chart(
-    path: LambdaPath, report: ReportData, figures: Figures, colours: dict[str, str]
-) -> Markup | None:
+def _path_chart(path: LambdaPath, report: ReportData, figures: Figures) -> Markup | None:
+    colours = solver_colours(report.results.solvers)
     label = f"λ-path of {path.dataset}, {path.encoding}, {path.solver}"
     words = ("path", path.dataset, path.encoding, path.solver)
     if (path.table["runs"] > 0).sum() < (1 if path.exact_paths else 2):
@@ -220,7 +218,6 @@ def _path_section(
     recommendation: dict[str, Any],
     report: ReportData,
     figures: Figures,
-    colours: dict[str, str],
 ) -> dict[str, Any]:
     taken = recommendation["encoding"] == path.encoding and recommendation["solver"] == path.solver
     most = MOST_TREES_EACH if report.is_large else MOST_TREES
@@ -232,23 +229,20 @@ def _path_section(
         for key, trees in path.fold_trees.items()
         if trees[0].of[0] > 1 and drawn
     ]  # fmt: skip
-    cards = (
-        [] if path.exact_paths else [tree_card(t, path, figures, drawn) for t in path.trees[:most]]
-    )
+    trees = () if path.exact_paths else path.trees[:most]
     return {
         "encoding": path.encoding,
         "solver": path.solver,
         "taken": taken,
         "exact": exact_section(path, figures, most, drawn) if path.exact_paths else None,
-        "chart": _path_chart(path, report, figures, colours),
+        "chart": _path_chart(path, report, figures),
         "execution": execution_section(path, report, figures),
         "thinned": len(path.table) if _is_long(path) else 0,
         "table": table.to_dict("records"),
         "lams": (len(table), of),
         "spread": bool(path.table["test_spread"].notna().any()),
-        "trees": cards,
+        "trees": [tree_card(tree, path, figures, drawn) for tree in trees],
         "more_trees": max(len(path.trees) - most, 0),
-        "drawn": drawn,
         "fold_trees": folds,
     }
 

@@ -1,4 +1,4 @@
-"""What the page shows of an exact λ-path: its breakpoints, its trees, and what validation picks."""
+"""The section of an exact λ-path: its breakpoints, its trees and what validation picks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pipelines.report.pages.tree_cards import gallery
 
 
 def exact_section(path: LambdaPath, figures: Figures, most: int, drawn: bool) -> dict[str, Any]:
-    """The parts of an exact path's section, from large λ to small, with so many trees at most."""
+    """The parts of an exact path's section, from large λ to small, with at most ``most`` trees."""
     return {
         "summary": _summary(path),
         "certificates": _certificates(path),
         "validation": _validation(path),
-        # Breakpoints of regression are fractions of a hundred digits; the files have them.
+        # In regression breakpoints are fractions of a hundred digits: only files have them.
         "shows_fractions": not is_regression(path.table),
         "steps": [_step(row) for row in path.table.to_dict("records")],
         "gallery": gallery(path, path.trees[:most], figures, drawn),
@@ -29,7 +29,7 @@ def exact_section(path: LambdaPath, figures: Figures, most: int, drawn: bool) ->
 
 
 def _summary(path: LambdaPath) -> str:
-    """How long the path is, what is proven and what it cost."""
+    """The length of the path, what is proven, and the search time."""
     table = path.table
     intervals, paths = len(table), len(path.exact_paths)
     proven = int((table["optimal"] == table["runs"]).sum())
@@ -54,7 +54,7 @@ def _summary(path: LambdaPath) -> str:
 
 
 def _certificates(path: LambdaPath) -> str:
-    """Whether others can check what is proven, and how; empty if they cannot."""
+    """How to check what is proven; empty without certificates."""
     files = sum(isinstance(one.row["proof"], str) for one in path.exact_paths)
     if not files:
         return ""
@@ -101,7 +101,7 @@ def _held_out(point: Any) -> str:
 
 
 def _loss_words(point: Any, loss: float) -> str:
-    """A loss on held-out rows, given minus a score: a share of rows, or an RMSE."""
+    """A loss on held-out rows, given as minus a score: a share of rows, or an RMSE."""
     if point["task"] == REGRESSION:
         return f"RMSE {rmse(math.sqrt(loss))}"
     return formats.percent(1 + loss)

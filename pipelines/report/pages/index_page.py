@@ -1,4 +1,4 @@
-"""The pages of a report: what they show, part by part, as plain data for their templates."""
+"""The pages of a report: writes all of them, and has the parts of the first page."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ INDEX = "index.html"
 
 
 def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
-    """Write the page, or those of a large report: one for each dataset beside it."""
+    """Write the page, in a large report also one for each dataset, and the page of ablations."""
     results = report.results
     environment = _environment()
     shared = _shared(report) | {"generated": generated}
-    colours = shared["colours"]
+
     by_dataset = rank(results, report.excess, ["dataset", "encoding_label", "solver_label"])
-    # Drawn first, so that the trees of the answers are in the page whatever its size.
+    # Drawn first, so that the recommended trees are in the page whatever its size.
     recommendations = [] if report.is_large else [
         recommendation_card(own, report, figures) for own in report.recommendations
     ]  # fmt: skip
@@ -48,39 +48,35 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
             figures.turn_page("../")
             recommendations.append(recommendation_card(report.recommendations[i], report, figures))
         recommendations[i]["link"] = link
-        section = dataset_section(name, recommendations[i], report, by_dataset, figures, colours)
+        section = dataset_section(name, recommendations[i], report, by_dataset, figures)
         section |= {"id": f"dataset-{i + 1}", "link": link}
         contents.append({"name": name, "link": link})
         if report.is_large:
             html = environment.get_template("datasetpage.html.j2").render(
-                shared
-                | {
-                    "d": section,
-                    "recommendations": report.recommendations,
-                    "datasets": results.datasets,
-                }
+                shared,
+                d=section,
+                recommendations=report.recommendations,
+                datasets=results.datasets,
             )
             figures.folder.write(page, html)
-            # What is drawn is in its own page; the index shows the figures.
+            # The pictures are in the dataset's own page.
             recommendations[i] |= {"tree": None, "menu": []}
         else:
             shown.append(section)
     figures.turn_page("")
-    page_data = _page(report, figures, colours) | {
-        "recommendations": recommendations,
-        "datasets": shown,
-        "contents": contents,
-    }
-    html = environment.get_template("page.html.j2").render(shared | page_data)
+    html = environment.get_template("page.html.j2").render(
+        shared | _page(report, figures),
+        recommendations=recommendations,
+        datasets=shown,
+        contents=contents,
+    )
     figures.folder.write(INDEX, html)
     if report.ablations.cells:
         html = environment.get_template("ablations.html.j2").render(
-            shared
-            | {
-                "sections": ablation_sections(report.ablations, figures),
-                "of": report.ablations.of,
-                "worked_out": len(report.ablations.cells),
-            }
+            shared,
+            sections=ablation_sections(report.ablations, figures),
+            of=report.ablations.of,
+            worked_out=len(report.ablations.cells),
         )
         figures.folder.write(ABLATIONS, html)
 
@@ -104,7 +100,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _shared(report: ReportData) -> dict[str, Any]:
-    """What every page is told."""
+    """The data of every page."""
     style = files("pipelines.report").joinpath("templates/style.css").read_text(encoding="utf-8")
     return {
         "title": report.results.name,
@@ -118,8 +114,8 @@ def _shared(report: ReportData) -> dict[str, Any]:
     }
 
 
-def _page(report: ReportData, figures: Figures, colours: dict[str, str]) -> dict[str, Any]:
-    """What the first page shows but for the datasets."""
+def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
+    """The data of the first page, except the datasets."""
     results = report.results
     ranking = rank(results, report.excess, ["encoding_label", "solver_label"])
     return {
@@ -128,10 +124,10 @@ def _page(report: ReportData, figures: Figures, colours: dict[str, str]) -> dict
         "planned": results.planned,
         "unplanned": results.unplanned,
         "ranking": ranking.to_dict("records"),
-        "profile": _profile(report, figures, colours),
+        "profile": _profile(report, figures),
         "ablations": ABLATIONS if report.ablations.cells else None,
-        "families": _families(report),
-        "scalings": _scalings(report, figures, colours),
+        "families": [found.dataset for found in report.families],
+        "scalings": _scalings(report, figures),
         "disagreements": report.disagreements.to_dict("records"),
         "failures": failure_groups(results.rows),
         "missing": _missing(results),
@@ -152,9 +148,8 @@ def status_words(point: dict[str, Any]) -> str:
     parts = str(point["status"]).split(", ")
     if len(parts) == 1:
         return parts[0].rsplit(" ", 1)[0].replace("_", " ")
-    return ", ".join(
-        f"{count} {name}".replace("_", " ") for name, count in (p.rsplit(" ", 1) for p in parts)
-    )
+    pairs = (part.rsplit(" ", 1) for part in parts)
+    return ", ".join(f"{count} {name}".replace("_", " ") for name, count in pairs)
 
 
 def _counts(results: Results) -> list[dict[str, Any]]:
@@ -180,20 +175,18 @@ def _verdicts(published: pd.DataFrame | None) -> str:
     return ", ".join(f"{counts[name]} {name}" for name in order if name in counts)
 
 
-def _profile(report: ReportData, figures: Figures, colours: dict[str, str]) -> Markup | None:
-    times = proof_times(report.results)
+def _profile(report: ReportData, figures: Figures) -> Markup | None:
     if report.excess.empty:
         return None
-    figure = profile_chart(times, report.excess, colours, report.results.encodings)
+    results, colours = report.results, solver_colours(report.results.solvers)
+    figure = profile_chart(proof_times(results), report.excess, colours, results.encodings)
     return figures.chart(figure, "Performance profile: time to proof, and distance to the best",
                        "performance profile")  # fmt: skip
 
 
-def _scalings(
-    report: ReportData, figures: Figures, colours: dict[str, str]
-) -> list[dict[str, Any]]:
+def _scalings(report: ReportData, figures: Figures) -> list[dict[str, Any]]:
     """A chart for each table that the sweep has in several sizes."""
-    shown = []
+    shown, colours = [], solver_colours(report.results.solvers)
     for scaling in report.scalings:
         figure = scaling_chart(scaling, colours, report.results.encodings)
         label = f"{scaling.name}: search time against its size"
@@ -202,13 +195,8 @@ def _scalings(
     return shown
 
 
-def _families(report: ReportData) -> list[str]:
-    """The datasets whose trees have rules of several families."""
-    return list(dict.fromkeys(found.dataset for found in report.families))
-
-
 def _missing(results: Results) -> list[dict[str, Any]]:
-    """One entry a dataset, encoding and solver; of its λ a few are named."""
+    """One entry a dataset, encoding and solver, with its λ."""
     by = ["dataset", "encoding_label", "solver_label"]
     missing = results.sort(results.missing)
     cell = groups(missing, by)
@@ -225,7 +213,7 @@ def _missing(results: Results) -> list[dict[str, Any]]:
 
 
 def _impossible(results: Results) -> list[dict[str, Any]]:
-    """One entry a reason: it is the same for many datasets."""
+    """One entry a reason, which may be the same for many datasets."""
     groups: dict[str, dict[str, Any]] = {}
     for row in results.impossible.to_dict("records"):
         reason = str(row["reason"]).removeprefix(f"dataset '{row['dataset']}': ")
@@ -240,7 +228,7 @@ def describe_sweep(results: Results) -> list[tuple[str, str]]:
     rows = results.rows
     if rows.empty:
         return [("Datasets", ", ".join(results.datasets) or formats.NONE)]
-    facts = [
+    return [
         ("Datasets", _dataset_words(results)),
         ("Encodings", ", ".join(results.encodings)),
         ("λ", _lambda_words(results)),
@@ -250,7 +238,6 @@ def describe_sweep(results: Results) -> list[tuple[str, str]]:
         ("Run", _run(rows)),
         ("Versions", _versions(rows)),
     ]
-    return facts
 
 
 def _dataset_words(results: Results) -> str:
@@ -314,8 +301,6 @@ def _validation(text: str) -> str:
 
 def _limits(text: str) -> str:
     data = json.loads(text)
-    if not data:
-        return "none"
     words: dict[str, Callable[[Any], str]] = {
         "seconds": lambda value: f"{value:g} s",
         "bytes": formats.size,

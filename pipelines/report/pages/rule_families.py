@@ -1,4 +1,4 @@
-"""What the page shows of the rule families of a dataset."""
+"""The section of the rule families of a dataset."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from solver.features.number_format import in_full
 from solver.trees.tree_view import shorten
 
 MOST_LINES = 40
-"""So many sizes are in the page's table; a file has all."""
+"""The largest number of sizes in the page's table; the file has all."""
 
 MOST_DRAWN = 12
-"""So many datasets of a large report have their regions drawn."""
+"""The largest number of datasets with drawn regions in a large report."""
 
 _MOST_HELD = 6
 
@@ -76,7 +76,7 @@ def _about(found: FamilySet) -> str:
 
 
 def _held(plane: Plane) -> str:
-    """What the other columns are held at; empty without others."""
+    """The fixed values of the other columns; empty without others."""
     if not plane.held:
         return ""
     shown = [*plane.held.items()][:_MOST_HELD]

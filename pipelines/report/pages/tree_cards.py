@@ -1,4 +1,4 @@
-"""A tree of a path as the page shows it."""
+"""The trees of a path as the page shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solver.trees.export import export_text
 
 
 def lam_label(tree: PathTree) -> str:
-    """Where a tree is best: ``λ = 0.1 to 0.02``, ``λ = 0.25 or more``."""
+    """The λ at which a tree is best: ``λ = 0.1 to 0.02``, ``λ = 0.25 or more``."""
     lams = tree.lams
     if tree.start is not None:
         return f"λ = {formats.interval(tree.start, tree.end)}"
@@ -27,7 +27,7 @@ def lam_label(tree: PathTree) -> str:
 
 
 def _quality(tree: PathTree) -> str:
-    """What the tree is worth: ``97.1 % right in training, 95.0 % held-out``."""
+    """The quality of a tree: ``97.1 % right in training, 95.0 % held-out``."""
     q = tree.quality
     if q["task"] == REGRESSION:
         tested = "" if q["test_rmse"] is None else f"; R² {r2(q['test_r2'])}, "
@@ -40,7 +40,7 @@ def _quality(tree: PathTree) -> str:
 def tree_card(
     tree: PathTree, path: LambdaPath, figures: Figures, drawn: bool = True
 ) -> dict[str, Any]:
-    """The picture of a tree if it is to be drawn, its rules, and what is known of it."""
+    """The picture of a tree if it is to be drawn, its rules and its figures."""
     size = (
         f"{formats.plural(tree.tree.splits, 'split')}, "
         f"{formats.plural(tree.tree.leaves, 'leaf')}, "
@@ -70,13 +70,13 @@ def tree_card(
 
 
 _MOST_CHANGES = 6
-"""So many changed splits are named for each tree; the pictures have all."""
+"""The largest number of changed splits that are named for each tree."""
 
 
 def gallery(
     path: LambdaPath, trees: Sequence[PathTree], figures: Figures, drawn: bool = True
 ) -> list[dict[str, Any]]:
-    """The trees from large λ to small, each with what it asks that the one before did not."""
+    """The trees from large λ to small, each with the changes from the one before."""
     cards = []
     for i, tree in enumerate(trees):
         card = tree_card(tree, path, figures, drawn)
@@ -86,7 +86,7 @@ def gallery(
 
 
 def change_words(change: Change) -> dict[str, Any]:
-    """A change as lines of a sign, a question and a place, and in short."""
+    """A change as lines of sign, test and place, and in short."""
     lines = [
         {"sign": sign, "asks": split.asks, "place": split.place}
         for sign, splits in (("−", change.removed), ("+", change.added), ("↷", change.moved))

@@ -166,14 +166,14 @@ def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) 
     assert trees.loc[trees["dataset"] == "pay", "train_rmse"].notna().all()
 
 
-def test_small_charts_and_the_summary(results: Results, store: Path) -> None:
+def test_small_charts_and_the_summary(results: Results) -> None:
     paths = [p for p in make_paths(results) if p.dataset == "pay"]
     assert "R²" in small_path_chart(paths[0], "#000", "a path")
     colours = dict.fromkeys(results.solvers, "#000")
     drawn = small_dataset_chart(paths, colours, dict.fromkeys(results.encodings, "solid"), "pay")
     assert "Held-out R² (mean over folds)" in drawn
     console = Console(width=200, file=io.StringIO())
-    print_summary(store, console)
+    print_summary(gather(results), console)
     shown = console.file.getvalue()
     assert "test quality" in shown
     assert "RMSE" in shown

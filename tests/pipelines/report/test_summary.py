@@ -6,14 +6,15 @@ import io
 
 from rich.console import Console
 
-from pipelines.report.data.results import label_results
+from pipelines.report.data.results import Results, label_results
 from pipelines.report.summary import print_summary
+from pipelines.report.write import gather
 from tests.pipelines.report.frames import as_frame, as_plan, failed, refused, run_row, sweep_rows
 
 
-def printed(source: object, width: int = 100) -> str:
+def printed(results: Results, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    print_summary(source, console)  # type: ignore[arg-type]
+    print_summary(gather(results), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -29,8 +30,8 @@ def test_it_has_the_counts_the_answers_and_the_comparison() -> None:
     assert "error, 1 run: Boom: no luck" in text
 
 
-def test_it_takes_rows_and_says_where_lambda_is_open() -> None:
-    text = printed(as_frame(sweep_rows()))
+def test_without_a_plan_it_says_where_lambda_is_open() -> None:
+    text = printed(label_results(as_frame(sweep_rows()), None))
     assert "open" in text
     assert "not run yet" not in text
 
@@ -39,10 +40,10 @@ def test_contradictions_are_told_and_names_are_no_markup() -> None:
     row = run_row(dataset="[bold]x[/bold]", lam="0.05")
     liar = row | {"solver": "liar", "key": "l", "objective_exact": "9/10",
                   "lower_bound_exact": "9/10"}  # fmt: skip
-    text = printed(as_frame([row, liar]))
+    text = printed(label_results(as_frame([row, liar]), None))
     assert "cannot all be true" in text
     assert "[bold]x[/bold]" in text
 
 
 def test_nothing_has_been_run() -> None:
-    assert printed(as_frame([])).strip() == "sweep: 0 done"
+    assert printed(label_results(as_frame([]), None)).strip() == "sweep: 0 done"

@@ -193,10 +193,8 @@ def test_with_folds_a_path_of_the_whole_table_gives_the_trees() -> None:
     assert [tree.tree.splits for tree in path.trees] == [s["splits"] for s in whole["path"]][::-1]
 
 
-def test_stores_of_version_1_have_no_path_cells() -> None:
-    rows = as_frame(sweep_rows())
-    old = rows.drop(columns=["path", "path_points", "proof", "proof_bytes", "proof_seconds"])
-    found = label_results(old, None)
+def test_runs_at_single_lambda_have_no_exact_path() -> None:
+    found = label_results(as_frame(sweep_rows()), None)
     assert not found.rows["exact"].any()
     assert at_grid(found.rows, found.missing) is found.rows
     assert not any(path.exact_paths for path in make_paths(found))

@@ -50,7 +50,6 @@ def test_sizes_counts_and_lists() -> None:
     assert formats.mean_count(3.25) == "3.2"
     assert formats.plural(1, "class") == "1 class"
     assert formats.plural(2, "class") == "2 classes"
-    assert formats.listed(["a", "b", "c"]) == "a, b and c"
 
 
 @pytest.mark.parametrize(
