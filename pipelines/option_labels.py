@@ -43,7 +43,7 @@ def telling_options(
         shown = [k for k in differing if json.dumps(own.get(k)) != json.dumps(usual.get(k))]
     if differing and not shown:
         return ["defaults", *asked]
-    return [*(f"{key}={_word(own.get(key))}" for key in shown), *asked]
+    return [*(f"{key}={option_text(own.get(key))}" for key in shown), *asked]
 
 
 def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -64,5 +64,6 @@ def _defaults(name: str) -> dict[str, Any]:
     return {}
 
 
-def _word(value: Any) -> str:
+def option_text(value: Any) -> str:
+    """An option's value in a label: ``none``, ``0.5``, ``entropy``."""
     return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')

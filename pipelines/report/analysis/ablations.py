@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pipelines.option_labels import option_text
 from pipelines.report.data.columns import firsts, floats, groups
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
@@ -59,7 +60,7 @@ def _difference(first: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(f"{'with' if value else 'no'} {name}")
         else:
-            words.append(f"{name}: {_word(value)}")
+            words.append(f"{name}: {option_text(value)}")
     return words
 
 
@@ -69,10 +70,6 @@ def _keys(first: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
 
 def _differs(first: Mapping[str, Any], own: Mapping[str, Any], key: str) -> bool:
     return json.dumps(first.get(key)) != json.dumps(own.get(key))
-
-
-def _word(value: Any) -> str:
-    return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')
 
 
 MEASURES = ("seconds", "objective", "lower_bound", "evaluated", "queue", "trees", "leaves")

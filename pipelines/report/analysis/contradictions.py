@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -52,7 +53,7 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
 
     A path cell is compared at each of its breakpoints and proven lower bounds.
     """
-    found: list[dict[str, Any]] = []
+    found: list[tuple[Any, ...]] = []
     rows = rows if rows["exact"].any() else rows[_USED]
     rows = at_breakpoints(rows)
     rows = rows.loc[rows["ok"], _USED]
@@ -61,18 +62,17 @@ def find_disagreements(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[numbers | rows["problem"].isin(_suspects(rows[~numbers])).to_numpy(bool)]
     for _, group in rows.groupby("problem", sort=False):
         first = group.iloc[0]
-        about = {
-            "dataset": first["dataset"],
-            "encoding": first["encoding_label"],
-            "fold": None if pd.isna(first["fold"]) else int(first["fold"]),
-        }
-        claims = [_claim({str(k): v for k, v in row.items()}) for row in group.to_dict("records")]
-        for entry in (*_own(claims), *_two_optima(claims), *_claims_below_bounds(claims)):
-            found.append(about | entry)
+        cell = first["dataset"], first["encoding_label"]
+        fold = None if pd.isna(first["fold"]) else int(first["fold"])
+        claims = [_claim(row) for row in group.to_dict("records")]
+        for kind, lam, claim, against, difference in (
+            *_own(claims), *_two_optima(claims), *_claims_below_bounds(claims)
+        ):  # fmt: skip
+            found.append((*cell, lam, fold, kind, claim, against, str(difference)))
     return pd.DataFrame(found, columns=COLUMNS)
 
 
-def _claim(row: dict[str, Any]) -> _Claim:
+def _claim(row: dict[Any, Any]) -> _Claim:
     bound = row["lower_bound_exact"]
     if row["task"] == REGRESSION:
         # The tree's errors are checked before a row is stored, and by ``treesweep verify``.
@@ -93,55 +93,41 @@ def _claim(row: dict[str, Any]) -> _Claim:
     )
 
 
-def _entry(kind: str, lam: str, claim: str, against: str, difference: Fraction) -> dict[str, Any]:
-    entry = {"kind": kind, "lam": lam, "claim": claim, "against": against}
-    return entry | {"difference": str(difference)}
+_Entry: TypeAlias = tuple[str, str, str, str, Fraction]
+"""Kind, λ, claim, what it is against, and the difference."""
 
 
 def _shown(value: Fraction) -> str:
     return f"{value} ≈ {float(value):.6g}" if value.denominator > 1 else str(value)
 
 
-def _own(claims: list[_Claim]) -> list[dict[str, Any]]:
-    found = []
+def _own(claims: list[_Claim]) -> Iterator[_Entry]:
+    kind = "own figures"
     for c in claims:
         scored = c.loss + c.lam * c.splits
         if scored != c.objective:
             says = f"{c.who}: objective {_shown(c.objective)}"
             truth = f"its errors and splits give {_shown(scored)}"
-            found.append(_entry("own figures", c.lam_text, says, truth, c.objective - scored))
+            yield kind, c.lam_text, says, truth, c.objective - scored
         if c.bound is None:
             if c.optimal:
-                says = f"{c.who}: optimal"
-                found.append(_entry("own figures", c.lam_text, says, "no bound", Fraction(0)))
+                yield kind, c.lam_text, f"{c.who}: optimal", "no bound", Fraction(0)
         elif c.bound > c.objective or (c.optimal and c.objective - c.bound > c.tolerance):
             says = f"{c.who}: {'optimal at' if c.optimal else 'objective'} {_shown(c.objective)}"
             own = f"its own lower bound {_shown(c.bound)}"
-            found.append(_entry("own figures", c.lam_text, says, own, c.objective - c.bound))
-    return found
+            yield kind, c.lam_text, says, own, c.objective - c.bound
 
 
-def _two_optima(claims: list[_Claim]) -> list[dict[str, Any]]:
-    found = []
+def _two_optima(claims: list[_Claim]) -> Iterator[_Entry]:
     first: dict[Fraction, _Claim] = {}
     for c in claims:
-        if not c.optimal:
-            continue
-        other = first.setdefault(c.lam, c)
+        other = first.setdefault(c.lam, c) if c.optimal else c
         if abs(other.objective - c.objective) > c.tolerance:
-            found.append(
-                _entry(
-                    "two optima",
-                    c.lam_text,
-                    f"{c.who}: optimal at {_shown(c.objective)}",
-                    f"{other.who}: optimal at {_shown(other.objective)}",
-                    c.objective - other.objective,
-                )
-            )
-    return found
+            says, against = (f"{one.who}: optimal at {_shown(one.objective)}" for one in (c, other))
+            yield "two optima", c.lam_text, says, against, c.objective - other.objective
 
 
-def _claims_below_bounds(claims: list[_Claim]) -> list[dict[str, Any]]:
+def _claims_below_bounds(claims: list[_Claim]) -> Iterator[_Entry]:
     """Trees that are better than a bound. Equal trees are compared once."""
     trees: dict[tuple[Fraction, int], _Claim] = {}
     for c in claims:
@@ -151,26 +137,17 @@ def _claims_below_bounds(claims: list[_Claim]) -> list[dict[str, Any]]:
         held = bounds.get(c.lam)
         if c.bound is not None and (held is None or c.bound > (held.bound or 0)):
             bounds[c.lam] = c
-    found = []
     for lam, holder in bounds.items():
         assert holder.bound is not None
         for (loss, splits), c in trees.items():
             value = loss + lam * splits
-            same_run = c is holder
             # Reported as "two optima" already.
             reported = c.lam == lam and c.optimal and holder.optimal
-            if value < holder.bound - c.tolerance and not same_run and not reported:
-                found.append(
-                    _entry(
-                        "below a proven bound",
-                        holder.lam_text,
-                        f"{c.who}: a tree of objective {_shown(value)}"
-                        + ("" if c.lam == lam else f" (found at λ = {c.lam_text})"),
-                        f"{holder.who}: lower bound {_shown(holder.bound)}",
-                        value - holder.bound,
-                    )
-                )
-    return found
+            if value < holder.bound - c.tolerance and c is not holder and not reported:
+                says = f"{c.who}: a tree of objective {_shown(value)}"
+                says += "" if c.lam == lam else f" (found at λ = {c.lam_text})"
+                against = f"{holder.who}: lower bound {_shown(holder.bound)}"
+                yield "below a proven bound", holder.lam_text, says, against, value - holder.bound
 
 
 _NEAR = 1e-9

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +47,15 @@ class LambdaPath:
     whole: ExactPath | None = None  # with folds: the path of the whole table, if there is one
 
     @property
+    def names(self) -> dict[str, str]:
+        """Its dataset, encoding and solver."""
+        return {"dataset": self.dataset, "encoding": self.encoding, "solver": self.solver}
+
+    def rows_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Its rows in a table of runs."""
+        return rows_of_cell(frame, self.dataset, self.encoding, self.solver)
+
+    @property
     def proves(self) -> bool:
         """Whether an exact path's solver proves anything."""
         return any(one.bounds is not None for one in self.exact_paths)
@@ -75,16 +85,12 @@ def make_paths(results: Results) -> list[LambdaPath]:
     places = {name: i for i, name in enumerate(_cells(plain))}
     along = trees_along(plain)
     found = []
-    for dataset in results.datasets:
-        for encoding in results.encodings:
-            for solver in results.solvers:
-                cell = (dataset, encoding, solver)
-                if cell in stepped:
-                    found.append(stepped[cell])
-                elif cell in places:
-                    number = places[cell]
-                    table = grid.of_cell(grids[cell]) if cell in grids else None
-                    found.append(_path(plain, number, along[number], table))
+    for cell in product(results.datasets, results.encodings, results.solvers):
+        if cell in stepped:
+            found.append(stepped[cell])
+        elif cell in places:
+            table = grid.of_cell(grids[cell]) if cell in grids else None
+            found.append(_path(plain, places[cell], along[places[cell]], table))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,10 @@ def find_families(
     used = rows.loc[chosen, _USED].reset_index(drop=True)
     used = used.assign(**_families(used))
     found = []
-    for dataset in results.datasets:
-        for encoding in results.encodings:
-            own = used[(used["dataset"] == dataset) & (used["encoding_label"] == encoding)]
-            if len(own) and (own["given"].any() or own["rules"].nunique() > 1):
-                found.append(_family_set(own, dataset, encoding, references.get(dataset), load))
+    for dataset, encoding in product(results.datasets, results.encodings):
+        own = used[(used["dataset"] == dataset) & (used["encoding_label"] == encoding)]
+        if len(own) and (own["given"].any() or own["rules"].nunique() > 1):
+            found.append(_family_set(own, dataset, encoding, references.get(dataset), load))
     return found
 
 

@@ -106,10 +106,10 @@ class ExactPath:
         """The step whose tree is best at a λ from λ_min on."""
         return next(step for step in reversed(self.steps) if step.start <= lam)
 
-    def objective_at(self, lam: Fraction, step: PathStep | None = None) -> Fraction:
-        """The best objective known at a λ, or that of a given step."""
-        taken = step or self.step_at(lam)
-        return objective(taken.errors, taken.splits, self.total_weight, lam)
+    def objective_at(self, lam: Fraction) -> Fraction:
+        """The best objective known at a λ."""
+        step = self.step_at(lam)
+        return objective(step.errors, step.splits, self.total_weight, lam)
 
     def bound_at(self, lam: Fraction) -> Fraction | None:
         """The lower bound at a λ."""

@@ -75,9 +75,7 @@ def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
                 start, end = facts.pop("start"), facts.pop("end")
                 records.append(
                     {
-                        "dataset": path.dataset,
-                        "encoding": path.encoding,
-                        "solver": path.solver,
+                        **path.names,
                         "repeat": one.row["repeat"],
                         "fold": one.fold,
                         "lam": float(start),
@@ -104,18 +102,10 @@ def choice_table(
     recommendations: Sequence[Recommendation], paths: Sequence[LambdaPath]
 ) -> pd.DataFrame:
     """For each path what validation picks, and whether it is recommended for its dataset."""
-    taken = {
-        id(recommendation.path): recommendation
-        for recommendation in recommendations
-        if recommendation.path is not None
-    }
+    taken = {id(own.path): own for own in recommendations if own.path is not None}
     records = []
     for path in paths:
-        record: dict[str, object] = {
-            "dataset": path.dataset,
-            "encoding": path.encoding,
-            "solver": path.solver,
-        }
+        record: dict[str, object] = {**path.names}
         for name, key in (("minimum", path.minimum), ("one_se", path.one_se)):
             point = None if key is None else path.point(key)
             for column in _CHOSEN_COLUMNS:
@@ -150,9 +140,7 @@ def _in_short(words: Sequence[str]) -> str:
 
 def _tree_record(path: LambdaPath, tree: PathTree, chosen: str) -> dict[str, object]:
     return {
-        "dataset": path.dataset,
-        "encoding": path.encoding,
-        "solver": path.solver,
+        **path.names,
         "lams": _in_short(tree.lams),
         "chosen": chosen,
         "fold": tree.fold,

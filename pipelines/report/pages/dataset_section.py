@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pipelines.report.analysis.ablations import execution_of, extra_of
 from pipelines.report.analysis.comparison import encoding_facts
-from pipelines.report.analysis.lambda_paths import LambdaPath, rows_of_cell
+from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
@@ -85,7 +85,7 @@ def _lam_to_train_at(point: pd.Series[Any]) -> str:
 def _row_of(results: Results, path: LambdaPath, key: str | None) -> dict[str, Any]:
     if path.exact_paths:
         return path.exact_paths[0].row
-    rows = rows_of_cell(results.by_lambda, path.dataset, path.encoding, path.solver)
+    rows = path.rows_in(results.by_lambda)
     row = rows[rows["ok"] & (rows["lam_key"] == key)].iloc[0]
     return {str(name): value for name, value in row.items()}
 
@@ -165,16 +165,13 @@ def _about(rows: pd.DataFrame) -> str:
 
 def _configurations(
     ranking: pd.DataFrame, paths: Sequence[LambdaPath], name: str
-) -> list[dict[str, Any]]:
-    own = ranking[ranking["dataset"] == name]
+) -> list[dict[Hashable, Any]]:
+    records = ranking[ranking["dataset"] == name].to_dict("records")
     by_cell = {(path.encoding, path.solver): path for path in paths}
-    records = []
-    for row in own.to_dict("records"):
-        path = by_cell[row["encoding"], row["solver"]]
-        record = {str(key): value for key, value in row.items()}
+    for record in records:
+        path = by_cell[record["encoding"], record["solver"]]
         for label, key in (("minimum", path.minimum), ("one_se", path.one_se)):
             record[label] = None if key is None else path.point(key).to_dict()
-        records.append(record)
     return records
 
 
@@ -186,8 +183,7 @@ def _thin(table: pd.DataFrame, most: int = MOST_ROWS) -> tuple[pd.DataFrame, int
     if len(keys) > most:
         chosen = set(table.loc[table["chosen"] != "", "lam_key"]) if "chosen" in table else set()
         steps = {keys[round(i * (len(keys) - 1) / (most - 1))] for i in range(most)}
-        kept = table["lam_key"].isin(steps | chosen)
-        return table[kept].sort_values("lam", ascending=False, kind="stable"), len(keys)
+        table = table[table["lam_key"].isin(steps | chosen)]
     return table.sort_values("lam", ascending=False, kind="stable"), len(keys)
 
 
@@ -255,7 +251,7 @@ def execution_section(
     rows = report.results.by_lambda
     if report.is_large or not rows["extra"].notna().any():
         return None
-    own = rows_of_cell(rows[rows["extra"].notna()], path.dataset, path.encoding, path.solver)
+    own = path.rows_in(rows[rows["extra"].notna()])
     for _, row in own.sort_values("seconds", ascending=False, kind="stable").iterrows():
         found = execution_of(extra_of(row["extra"]), row["status"] == Status.OPTIMAL.value)
         if found is None:
