@@ -103,7 +103,7 @@ def test_path_shows_rmse_along_lambda(wages: Path) -> None:
     ]
     assert rows[0][2:5] == ["3", "4", "2"]
     assert [row[-1] for row in rows[:3]] == ["yes"] * 3
-    assert "but for the rounding of floats" in shown
+    assert "up to the rounding of floats" in shown
     data = json.loads(run(*given, "--json").stdout)
     assert [step["splits"] for step in data["steps"]] == [3, 1, 0]
     assert data["steps"][-1]["errors"] == pytest.approx(data["leaf_errors"])

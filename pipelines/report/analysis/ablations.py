@@ -283,8 +283,7 @@ def ratio(own: OptionSet, first: OptionSet, measure: str) -> tuple[str, float]:
 
 def ablation_table(ablations: Sequence[Ablation]) -> pd.DataFrame:
     """One row an option set, for a file."""
-    records = [record for ablation in ablations for record in _records(ablation)]
-    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+    return pd.DataFrame([record for ablation in ablations for record in _records(ablation)])
 
 
 def _records(ablation: Ablation) -> Iterator[dict[str, Any]]:

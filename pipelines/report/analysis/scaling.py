@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.report.data.results import Results
+from pipelines.report.data.results import LABELS, Results
 from solver.solution import Status
 from sweep.datasets.reference import DatasetRef
 
@@ -100,12 +100,12 @@ def _first(reference: DatasetRef, references: Mapping[str, DatasetRef]) -> int |
 
 
 def _lines(
-    cells: pd.DataFrame, axis: str, beside: pd.Series[Any], varied: pd.Series[Any]
+    cells: pd.DataFrame, axis: str, fixed: pd.Series[Any], varied: pd.Series[Any]
 ) -> pd.DataFrame:
     """The points of lines along which one size varies and the other does not."""
     other = FEATURES if axis == ROWS else ROWS
-    table = cells.assign(_beside=beside, _varied=varied)
-    sizes = table.groupby([*_LINE, "_beside"], sort=False)["_varied"].transform("nunique")
+    table = cells.assign(_fixed=fixed, _varied=varied)
+    sizes = table.groupby([*_LINE, "_fixed"], sort=False)["_varied"].transform("nunique")
     table = table[sizes > 1]
     table = table.assign(axis=axis, size=table[axis], beside=table[other])
     kept = ["axis", "beside", *_LINE, "dataset", "size", *_MEASURES, "proven"]
@@ -117,6 +117,5 @@ def scaling_table(scalings: Sequence[Scaling]) -> pd.DataFrame:
     if not scalings:
         return pd.DataFrame({"table": []})
     tables = [one.points.assign(table=one.name) for one in scalings]
-    names = {"encoding_label": "encoding", "solver_label": "solver"}
-    whole = pd.concat(tables, ignore_index=True).drop(columns="lam_key").rename(columns=names)
+    whole = pd.concat(tables, ignore_index=True).drop(columns="lam_key").rename(columns=LABELS)
     return whole[["table", *(column for column in whole if column != "table")]]

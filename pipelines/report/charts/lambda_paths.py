@@ -348,7 +348,9 @@ def path_chart(path: LambdaPath, colour: str) -> Figure:
     draw = (_grid_objective, _grid_accuracy, _grid_size, _grid_seconds)
     for axes, panel in zip(panels.flat, draw, strict=True):
         panel(axes, table, axis, colour)
-        _mark_grid_choice(axes, path, axis)
+        for _, key, dash in _choices(path):
+            x = axis.place([path.point(key)["lam"]])[0]
+            axes.axvline(x, color=CHOSEN, linewidth=1.2, linestyle=dash, zorder=1)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="best", handlelength=1.6, labelspacing=0.25)
     for axes in panels.flat:
@@ -437,12 +439,6 @@ def _grid_seconds(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str
     axes.set_title(f"Search time (seconds{mean})")
     _series(axes, table, axis, "seconds", colour)
     log_if_wide(axes, table["seconds"].to_numpy(float))
-
-
-def _mark_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:
-    for _, key, dash in _choices(path):
-        x = axis.place([path.point(key)["lam"]])[0]
-        axes.axvline(x, color=CHOSEN, linewidth=1.2, linestyle=dash, zorder=1)
 
 
 def _name_grid_choice(axes: Axes, path: LambdaPath, axis: LambdaAxis) -> None:

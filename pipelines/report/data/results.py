@@ -110,13 +110,7 @@ class Results:
 
 
 def load_results(store: str | Path) -> Results:
-    """Read a sweep's folder, finished or not.
-
-    Raises
-    ------
-    InputError
-        If it is no sweep's folder, has no plan yet, or a file in it is damaged.
-    """
+    """Read a sweep's folder; errors as :func:`sweep.store.results.read_results`."""
     name = read_manifest(open_folder(store))["sweep"]
     plan = read_plan_columns(store)
     return label_results(read_rows(store), plan, name)

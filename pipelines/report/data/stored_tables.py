@@ -20,7 +20,7 @@ _UNIQUE = (
 """Texts that rarely repeat."""
 
 _LONG = ("tree", "extra")
-"""Texts that are packed as well, see :mod:`pipelines.report.data.stored_tables`."""
+"""Texts that are also compressed."""
 
 _READ = [name for name in SCHEMA.names if name != "trace"]
 
@@ -75,8 +75,8 @@ def compress_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     chunks = []
     for chunk in column.chunks:
         encoded = chunk.dictionary_encode()
-        packed = [zlib.compress(text.encode(), 1) for text in encoded.dictionary.to_pylist()]
-        values = pa.array(packed, pa.binary())
+        compressed = [zlib.compress(text.encode(), 1) for text in encoded.dictionary.to_pylist()]
+        values = pa.array(compressed, pa.binary())
         chunks.append(pa.DictionaryArray.from_arrays(encoded.indices, values))
     return pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.binary()))
 

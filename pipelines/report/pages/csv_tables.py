@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +13,6 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data.columns import as_texts
-from pipelines.report.data.exact_paths import ExactPath
 from pipelines.report.data.metrics import COLUMNS
 from pipelines.report.data.results import LABELS, Results
 from solver.trees.export import export_text
@@ -68,7 +66,8 @@ def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
     records = []
     for path in paths:
         for one in (*path.exact_paths, *([path.whole] if path.whole else [])):
-            for i, step in enumerate(one.steps):
+            for step in one.steps:
+                row = one.row_at(step.start)
                 facts = step._asdict()
                 facts.pop("test_loss")
                 tree = facts.pop("tree")
@@ -84,18 +83,12 @@ def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
                         "lam_end_exact": None if end is None else str(end),
                         **facts,
                         "total_weight": one.total_weight,
-                        **_quality(one, i),
+                        **{name: row[name] for name in ("errors", "loss", *COLUMNS)},
                         "rules": export_text(Tree.from_json(tree)),
                         "tree": tree,
                     }
                 )
-    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
-
-
-def _quality(one: ExactPath, step: int) -> dict[str, Any]:
-    """The quality of a step's tree."""
-    row = one.row_at(one.steps[step].start)
-    return {name: row[name] for name in ("errors", "loss", *COLUMNS)}
+    return pd.DataFrame(records or {"dataset": []})
 
 
 def choice_table(
@@ -115,7 +108,7 @@ def choice_table(
         record["answer_lam"] = own.point["lam_text"] if own and own.point is not None else None
         record["answer_text"] = own.headline if own else None
         records.append(record)
-    return pd.DataFrame(records) if records else pd.DataFrame({"dataset": []})
+    return pd.DataFrame(records or {"dataset": []})
 
 
 def tree_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:

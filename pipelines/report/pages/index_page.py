@@ -52,7 +52,7 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
         section |= {"id": f"dataset-{i + 1}", "link": link}
         contents.append({"name": name, "link": link})
         if report.is_large:
-            html = environment.get_template("datasetpage.html.j2").render(
+            html = environment.get_template("dataset_page.html.j2").render(
                 shared,
                 d=section,
                 recommendations=report.recommendations,
@@ -64,7 +64,7 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
         else:
             shown.append(section)
     figures.turn_page("")
-    html = environment.get_template("page.html.j2").render(
+    html = environment.get_template("index_page.html.j2").render(
         shared | _page(report, figures),
         recommendations=recommendations,
         datasets=shown,

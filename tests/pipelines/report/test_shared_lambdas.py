@@ -1,4 +1,4 @@
-"""λ that are two in one fold and one in another: 21 rows in 2 folds, and 1/n beside 0.1."""
+"""λ that are two in one fold and one in another: 21 rows in 2 folds, and 1/n next to 0.1."""
 
 from __future__ import annotations
 

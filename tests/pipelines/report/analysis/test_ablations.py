@@ -1,4 +1,4 @@
-"""Option sets beside each other: their figures, their page, and the traces of their searches."""
+"""Option sets compared: their figures, their page, and the traces of their searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of option sets beside the first one."""
+"""Names of option sets that differ from the first one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solvers report beside their trees."""
+"""What solvers report in addition to their trees."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pipelines.report.analysis.ablations import count_of, extra_of, number, prun
 from pipelines.report.data.stored_tables import compress_column
 
 
-def test_it_is_read_packed_or_not() -> None:
+def test_it_is_read_compressed_or_not() -> None:
     text = json.dumps({"trees_evaluated": 7})
-    packed = compress_column(pa.chunked_array([[text, None]])).to_pandas()
-    assert extra_of(text) == extra_of(packed[0]) == {"trees_evaluated": 7}
-    assert extra_of(packed[1]) == {}
+    compressed = compress_column(pa.chunked_array([[text, None]])).to_pandas()
+    assert extra_of(text) == extra_of(compressed[0]) == {"trees_evaluated": 7}
+    assert extra_of(compressed[1]) == {}
 
 
 @pytest.mark.parametrize("value", [None, math.nan, "", "{", "[1]", "3"])

@@ -141,10 +141,10 @@ def test_looking_at_suspects_only_finds_all_contradictions(lies: list[int]) -> N
     pd.testing.assert_frame_equal(found, everywhere)
 
 
-def test_packed_texts_come_back() -> None:
+def test_compressed_texts_come_back() -> None:
     column = pa.chunked_array([["a tree", None, "a tree"], ["än other"]])
-    packed = compress_column(column)
-    assert len(packed.chunk(0).dictionary) == 1
-    back = [None if v is None else decompress(v) for v in packed.to_pylist()]
+    compressed = compress_column(column)
+    assert len(compressed.chunk(0).dictionary) == 1
+    back = [None if v is None else decompress(v) for v in compressed.to_pylist()]
     assert back == column.to_pylist()
     assert decompress("as it is") == "as it is"
