@@ -1,4 +1,4 @@
-"""The report of a sweep: one HTML page that stands alone, with charts and tables as files.
+"""The report of a sweep: one self-contained HTML page, with charts and tables as files.
 
 Here: ``write_report`` and the report in the terminal.
 Not here: the rows themselves (``sweep.store``).

@@ -1,5 +1,5 @@
-"""What the rows of a sweep say: λ-paths, comparisons, recommendations, contradictions.
+"""The analysis of a sweep: λ-paths, comparisons, recommendations, contradictions.
 
-Here: figures and sentences, as plain data.
-Not here: how they are drawn (``charts``) and laid out (``pages``).
+Here: numbers and sentences, as plain data.
+Not here: drawing them (``charts``) and putting them on pages (``pages``).
 """

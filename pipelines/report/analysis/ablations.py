@@ -77,7 +77,7 @@ MEASURES = ("seconds", "objective", "lower_bound", "evaluated", "queue", "trees"
 
 
 def extra_of(value: Any) -> dict[str, Any]:
-    """The entries of a stored column ``extra``; all are optional, and others are left out."""
+    """The entries of a stored column ``extra``; none if it is missing or cannot be read."""
     if not isinstance(value, (str, bytes)):
         return {}
     try:

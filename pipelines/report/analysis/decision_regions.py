@@ -205,7 +205,7 @@ def _span(values: NDArray[np.float64]) -> Span:
 
 
 def _span_of_trees(trees: Sequence[FamilyTree], column: str) -> Span | None:
-    """The range of a column as far as the trees tell: twice that of their cuts."""
+    """The range of a column, estimated from the trees: twice that of their cuts."""
     tests = [test for shown in trees for test in shown.tree.tests.values()]
     cuts = [t.threshold for t in tests if isinstance(t, ThresholdTest) and t.column == column]
     if not cuts:

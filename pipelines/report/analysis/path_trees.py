@@ -231,7 +231,7 @@ class Split(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it stands: ``at the root``, ``where odor = foul and age > 30``."""
+        """Its place in the tree: ``at the root``, ``where odor = foul and age > 30``."""
         if not self.conditions:
             return "at the root"
         shown = self.conditions[-_MOST_CONDITIONS:]

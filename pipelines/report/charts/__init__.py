@@ -1,5 +1,5 @@
 """The charts of a report, and the files that they are written to.
 
 Here: matplotlib figures and SVG.
-Not here: what they show (``pipelines.report.analysis``).
+Not here: computing what they show (``pipelines.report.analysis``).
 """

@@ -84,7 +84,7 @@ def _bars(axes: Axes, found: Sequence[tuple[str, float]], colour: str) -> None:
 
 
 MOST_RUNS = 12
-"""More lines could not be told apart."""
+"""More lines could not be distinguished."""
 
 _MORE_COLOURS = ("#B8860B", "#9AA4B0", "#7F3B08", "#00441B")
 

@@ -324,7 +324,7 @@ def _name_choices(axes: Axes, path: LambdaPath, drawn: Sequence[Span], axis: Lam
 
 
 def _name(axes: Axes, text: str, at: tuple[float, float], offset: int, **look: Any) -> None:
-    """Names a choice at a λ and a height (as a share of the panel), so many points to the right."""
+    """Names a choice at a λ and a height (a share of the panel), ``offset`` points to the right."""
     axes.annotate(
         text,
         at,

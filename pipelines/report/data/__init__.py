@@ -1,5 +1,5 @@
-"""What a report is made from: rows, plan and names, by column.
+"""The data of a report: the rows and the plan of a sweep, by column.
 
-Here: reading a store for a report, numbers as text, cross-validation over exact λ-paths.
-Not here: what follows from the rows (``pipelines.report.analysis``).
+Here: reading a store, labels, numbers as texts, exact λ-paths of runs and their cross-validation.
+Not here: comparisons and recommendations (``pipelines.report.analysis``).
 """

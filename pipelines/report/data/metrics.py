@@ -74,7 +74,7 @@ def open_gap(gap: Floats, rows: pd.DataFrame) -> Floats:
 
 
 def slack(score: Any) -> float:
-    """By how much scores may differ from rounding alone."""
+    """The largest difference of scores that rounding may cause."""
     return 1e-12 * float(np.max(np.abs(np.asarray(score, np.float64)), initial=0.0))
 
 
@@ -113,7 +113,7 @@ def train_words(point: Any) -> str:
 
 
 def train_sentence(point: Any) -> str:
-    """What a tree gets right of its training rows, without a stop."""
+    """The quality on training rows as a sentence without its full stop."""
     if point["task"] == REGRESSION:
         return (
             f"It explains {formats.percent(point['train_r2'])} of the variance of the training "

@@ -1,5 +1,5 @@
-"""The pages of a report as plain data for their templates, and its tables as CSV.
+"""The pages of a report as plain data for their templates, and its tables.
 
-Here: what stands where.
-Not here: the templates themselves (``pipelines/report/templates``).
+Here: which text, table and chart is on which page.
+Not here: the HTML templates (``pipelines/report/templates``).
 """
