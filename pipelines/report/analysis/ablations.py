@@ -213,7 +213,9 @@ def _ablation(cell: Any, group: pd.DataFrame, rank: Mapping[str, int]) -> Ablati
     dataset, encoding, _, solver = (str(part) for part in cell)
     labels = sorted(group["solver_label"].unique(), key=lambda label: rank[str(label)])
     runs = {label: group[group["solver_label"] == label] for label in labels}
-    settings = [_settings(runs[label].iloc[0]) for label in labels]
+    firsts_of = [runs[label].iloc[0] for label in labels]
+    # No limit has the name of an option.
+    settings = [json.loads(r["limits"]) | json.loads(r["solver_options"]) for r in firsts_of]
     variants = [describe_first_variant(solver, settings[0])]
     variants += [describe_variant(settings[0], own) for own in settings[1:]]
     sets = [
@@ -224,11 +226,6 @@ def _ablation(cell: Any, group: pd.DataFrame, rank: Mapping[str, int]) -> Ablati
     return Ablation(
         dataset, encoding, float(first["lam"]), str(first["lam_text"]), solver, tuple(sets)
     )
-
-
-def _settings(row: pd.Series[Any]) -> dict[str, Any]:
-    """The options of a run with its limits; a limit has no option's name."""
-    return {**json.loads(row["limits"]), **json.loads(row["solver_options"])}
 
 
 def _option_set(variant: Variant, solver: str, rows: pd.DataFrame) -> OptionSet:
@@ -243,14 +240,12 @@ def _option_set(variant: Variant, solver: str, rows: pd.DataFrame) -> OptionSet:
     def of_extras(name: str) -> float:
         return median([count_of(extra, name) for extra in extras])
 
-    measures = {name: median(good[name]) for name in ("seconds", "iterations", "nodes")}
-    measures["peak_bytes"] = median(good["peak_bytes"])
+    costs = ("seconds", "iterations", "nodes", "peak_bytes")
+    measures = {name: median(good[name]) for name in costs}
     measures["trees_evaluated"] = of_extras("trees_evaluated")
-    for name, entry in (
-        ("seconds_to_optimum", "seconds_to_optimum"),
-        ("trees_to_optimum", "trees_evaluated_to_optimum"),
-    ):
-        measures[name] = of_extras(entry) if proven else math.nan
+    seconds, trees = of_extras("seconds_to_optimum"), of_extras("trees_evaluated_to_optimum")
+    measures["seconds_to_optimum"] = seconds if proven else math.nan
+    measures["trees_to_optimum"] = trees if proven else math.nan
     executions = (execution_of(extra, proven) for extra in extras)
     return OptionSet(
         variant=variant,

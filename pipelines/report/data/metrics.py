@@ -100,9 +100,12 @@ def test_words(point: Any) -> str:
     """Quality on held-out rows with its standard error: ``93.1 % ± 0.4``, ``RMSE 9.1 ± 0.3, …``"""
     if point["task"] == REGRESSION:
         return f"RMSE {rmse(point['test_rmse'])}{rmse_error(point)}, R² {r2(point['test_r2'])}"
-    error = point["test_error"]
-    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
-    return formats.percent(point["test_accuracy"]) + spread
+    return formats.percent(point["test_accuracy"]) + spread_words(point["test_error"])
+
+
+def spread_words(error: Any) -> str:
+    """The standard error of a share: `` ± 0.4``; empty without one."""
+    return f" ± {formats.points(error)}" if formats.is_number(error) else ""
 
 
 def train_words(point: Any) -> str:

@@ -150,9 +150,8 @@ def label_results(
             copy=False,
         )
         tasks = of_tasks(tasks, wanted[known], name)
-    everything = tasks if plan is None else plan
     solvers = label_solvers(tasks, missing, plan is not None)
-    encodings = label_encodings(everything)
+    encodings = label_encodings(tasks if plan is None else plan)
     tasks, missing = (label_rows(part, encodings, solvers) for part in (tasks, missing))
     pairs = zip(impossible["encoding"], impossible["encoding_options"], strict=True)
     impossible = impossible.assign(
@@ -172,9 +171,9 @@ def label_results(
         impossible=impossible.reset_index(drop=True),
         planned=plan is not None,
         unplanned=unplanned,
-        datasets=_names(_all(parts, "dataset"), orders[0]),
-        encodings=_names(_all(parts, "encoding_label"), orders[1]),
-        solvers=_names(_all(parts, "solver_label"), orders[2]),
+        datasets=_names(parts, "dataset", orders[0]),
+        encodings=_names(parts, "encoding_label", orders[1]),
+        solvers=_names(parts, "solver_label", orders[2]),
     )
 
 
@@ -197,13 +196,11 @@ def _column(values: pd.Series[Any]) -> pa.ChunkedArray:
     return whole.cast(pa.int64() if pa.types.is_integer(found.type) else pa.string())
 
 
-def _all(parts: list[pd.DataFrame], column: str) -> pd.Series[Any]:
-    distinct = [part[column].drop_duplicates().astype(object) for part in parts]
-    return pd.concat(distinct, ignore_index=True)
-
-
-def _names(values: pd.Series[Any], catalogue: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Each name once: as they come, or in the order of a catalogue and then of the alphabet."""
+def _names(
+    parts: list[pd.DataFrame], column: str, catalogue: Mapping[str, Any] | None
+) -> tuple[str, ...]:
+    """The distinct names in order, or in the order of a catalogue and then of the alphabet."""
+    values = pd.concat([part[column].drop_duplicates().astype(object) for part in parts])
     names = [str(name) for name in dict.fromkeys(values.dropna())]
     if catalogue is None:
         return tuple(names)

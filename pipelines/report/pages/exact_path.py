@@ -9,7 +9,14 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import splits_words
 from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
-from pipelines.report.data.metrics import REGRESSION, is_regression, r2, rmse, test_words
+from pipelines.report.data.metrics import (
+    REGRESSION,
+    is_regression,
+    r2,
+    rmse,
+    spread_words,
+    test_words,
+)
 from pipelines.report.pages.tree_cards import gallery
 
 
@@ -95,9 +102,7 @@ def _held_out(point: Any) -> str:
     """The loss on held-out rows with its standard error."""
     if point["task"] == REGRESSION:
         return test_words(point)
-    error = point["test_error"]
-    spread = f" ± {formats.points(error)}" if formats.is_number(error) else ""
-    return f"{_loss_words(point, -point['test_score'])}{spread}"
+    return _loss_words(point, -point["test_score"]) + spread_words(point["test_error"])
 
 
 def _loss_words(point: Any, loss: float) -> str:

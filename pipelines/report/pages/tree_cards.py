@@ -30,11 +30,11 @@ def _quality(tree: PathTree) -> str:
     """The quality of a tree: ``97.1 % right in training, 95.0 % held-out``."""
     q = tree.quality
     if q["task"] == REGRESSION:
-        tested = "" if q["test_rmse"] is None else f"; R² {r2(q['test_r2'])}, "
-        tested += "" if q["test_rmse"] is None else f"RMSE {rmse(q['test_rmse'])} held-out"
-        return f"R² {r2(q['train_r2'])}, RMSE {rmse(q['train_rmse'])} in training{tested}"
-    tested = "" if q["test_accuracy"] is None else f", {formats.percent(q['test_accuracy'])}"
-    return f"{train_words(q)} right in training{tested}{' held-out' if tested else ''}"
+        trained = f"R² {r2(q['train_r2'])}, RMSE {rmse(q['train_rmse'])} in training"
+        tested = f"; R² {r2(q['test_r2'])}, RMSE {rmse(q['test_rmse'])} held-out"
+        return trained + ("" if q["test_rmse"] is None else tested)
+    tested = f", {formats.percent(q['test_accuracy'])} held-out"
+    return f"{train_words(q)} right in training{'' if q['test_accuracy'] is None else tested}"
 
 
 def tree_card(
