@@ -150,7 +150,7 @@ def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) 
     assert "On the held-out rows it has RMSE" in html
     assert "of the held-out rows right" in html
     assert "--task regression" in html
-    assert "in exact arithmetic; of regression no more than the rounding of its sums" in html
+    assert "in exact arithmetic; in regression no more than the rounding of sums" in html
     assert "R²" in html
     for bad in ("nan", ">None<", "0 errors", "NaN"):
         assert bad not in html.replace("nanosecond", "")
