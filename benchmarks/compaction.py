@@ -23,8 +23,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweep.filesystem import Place, open_folder
 from sweep.rows.schema import SCHEMA
-from sweep.storage import Place, open_folder
 from sweep.store import checksummed_parquet
 from sweep.store.part_files import Parts
 

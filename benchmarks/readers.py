@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
 from solver.errors import InputError
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 
 _CLI = "from pipelines.cli import main; main()"
 _RESULTS = (

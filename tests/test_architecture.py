@@ -32,7 +32,7 @@ LAYERS = (
     "solver.catalogue",
     "solver.estimators",
     "solver",
-    "sweep.storage sweep.datasets",
+    "sweep.filesystem sweep.datasets",
     "sweep.spec",
     "sweep.plan",
     "sweep.events",

@@ -25,10 +25,10 @@ from solver.errors import InputError
 from solver.trees.tree import Tree
 from sweep.clusters import Local, load_cluster, open_cluster
 from sweep.datasets import load_dataset
-from sweep.datasets.packing import unpack
+from sweep.datasets.arrow_serialization import unpack
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import load_spec
-from sweep.store.state_file import check_state, read_state, write_state
+from sweep.store.search_state_file import check_state, read_state, write_state
 
 ROOT = Path(__file__).parent.parent
 

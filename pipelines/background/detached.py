@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solver.errors import InputError
-from sweep.storage import is_remote, open_folder
+from sweep.filesystem import is_remote, open_folder
 from sweep.store.lease import claims, is_live, read_life
 from sweep.store.process_identity import began
 

@@ -19,7 +19,7 @@ from distributed import Client, Worker
 from pipelines.background.detached import find_driver, last_line, log_for, start_driver
 from solver.errors import InputError, one_line
 from sweep.datasets import cache_directory
-from sweep.storage import open_folder
+from sweep.filesystem import open_folder
 
 _POLL = 0.5
 

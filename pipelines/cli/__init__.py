@@ -5,12 +5,14 @@ Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pip
 """
 
 from pipelines.cli.app import treesweep
-from pipelines.cli.catalogues import datasets, encodings, solvers, warmup
 from pipelines.cli.cluster import cluster
-from pipelines.cli.drivers import stop, submit
-from pipelines.cli.paths import path
-from pipelines.cli.single import predict, solve
+from pipelines.cli.lists import datasets, encodings, solvers
+from pipelines.cli.path import path
+from pipelines.cli.predict import predict
+from pipelines.cli.solve import solve
+from pipelines.cli.submit import stop, submit
 from pipelines.cli.sweeps import report, resume, run, status, verify
+from pipelines.cli.warmup import warmup
 
 __all__ = ["main", "treesweep"]
 

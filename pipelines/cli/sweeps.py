@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sweep.events import Outcome
     from sweep.plan.plan import Block, Plan
     from sweep.spec.spec import Choice
-    from sweep.store.status import SweepStatus
+    from sweep.store.sweep_status import SweepStatus
 
 _FOLDER = click.Path(path_type=Path)
 _cluster = click.option(
@@ -83,7 +83,7 @@ def resume(folder: str, cluster: Path | None) -> int:
 @click.option("--follow", is_flag=True, help="Show the progress until no driver is at work.")
 def status(folder: str, as_json: bool, follow: bool) -> None:
     """Say how far a sweep is, whether it runs or not."""
-    from sweep.store.status import sweep_status
+    from sweep.store.sweep_status import sweep_status
 
     if follow:
         from pipelines.progress.follow import follow_sweep

@@ -7,7 +7,7 @@ import time
 
 from pipelines.progress.display import make_display
 from sweep.events import Progress
-from sweep.storage import Place, open_folder
+from sweep.filesystem import Place, open_folder
 from sweep.store.lease import is_live, read_life
 from sweep.store.store import read_manifest
 

@@ -23,8 +23,8 @@ from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages
 from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
-from sweep.datasets.reference import DatasetRef
-from sweep.storage import Place, is_remote
+from sweep.datasets.dataset_reference import DatasetRef
+from sweep.filesystem import Place, is_remote
 from sweep.store.store import stored_sweep
 
 

@@ -71,7 +71,7 @@ class Request:
     state: Path | None = None
 
 
-class Answer(NamedTuple):
+class SolvedTable(NamedTuple):
     """What came of a request.
 
     Parameters
@@ -89,7 +89,7 @@ def solve_request(
     request: Request,
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
-) -> Answer:
+) -> SolvedTable:
     """Load, encode and solve. What does not need the data is checked before they are read.
 
     Parameters
@@ -116,16 +116,16 @@ def solve_request(
     problem = problem.fitted(lam, limits.splits)
     if request.state is None:
         monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
-        return Answer(problem, solver.solve(problem, lam, limits, monitor=monitor))
+        return SolvedTable(problem, solver.solve(problem, lam, limits, monitor=monitor))
     kept = StateFile(request.state, search_identity(problem, lam, solver, limits))
     tree, monitor = kept.tree(), kept.monitor(stop, follow)
     found = solver.solve(
         problem, lam, limits, initial_tree=tree, monitor=monitor, state=kept.take_state()
     )
-    return Answer(problem, kept.end(found), kept.complaint)
+    return SolvedTable(problem, kept.end(found), kept.complaint)
 
 
-class PathAnswer(NamedTuple):
+class TablePath(NamedTuple):
     """What came of a request for a path."""
 
     problem: Problem
@@ -136,14 +136,14 @@ def find_path_request(
     request: Request,
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
-) -> PathAnswer:
+) -> TablePath:
     """Load, encode and find the λ-path; parameters and errors as :func:`solve_request`."""
     limits, solver = _check(request)
     problem = make_problem(request)
     lam_min = read_lambda(request.lam, problem.n_rows)
     problem = problem.fitted(lam_min, limits.splits)
     monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
-    return PathAnswer(problem, find_path(problem, lam_min, solver.series(problem), limits, monitor))
+    return TablePath(problem, find_path(problem, lam_min, solver.series(problem), limits, monitor))
 
 
 def _check(request: Request) -> tuple[Limits, Solver]:

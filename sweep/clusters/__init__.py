@@ -9,7 +9,7 @@ Not here: who is given which task (``sweep.graph``).
 
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
-from sweep.clusters.load import check_cluster, load_cluster, open_cluster, reach_cluster
+from sweep.clusters.connection import check_cluster, load_cluster, open_cluster, reach_cluster
 from sweep.clusters.local import Local, cores
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from solver.trees.tree import TaskType
-from sweep.datasets.rules import CAR, NURSERY, car_rule, nursery_rule
+from sweep.datasets.car_and_nursery import CAR, NURSERY, car_rule, nursery_rule
 
 TARGET = "target"
 

@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError, one_line
-from sweep.datasets.textual import parse_text
+from sweep.datasets.csv_parser import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _WHOLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}

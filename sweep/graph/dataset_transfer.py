@@ -24,7 +24,7 @@ from distributed.comm.addressing import get_address_host
 
 from solver.errors import InputError, one_line
 from sweep.datasets import DatasetRef, load_dataset
-from sweep.datasets.packing import pack
+from sweep.datasets.arrow_serialization import pack
 from sweep.worker import dataset_cache
 from sweep.worker.transfer_files import CHUNK
 

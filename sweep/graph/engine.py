@@ -18,6 +18,7 @@ from sweep.clusters.liveness import ClusterWatch
 from sweep.clusters.main_guard import leave_if_imported
 from sweep.clusters.worker_admission import Hosts
 from sweep.events import Listener, Outcome, Progress, Silent
+from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
 from sweep.graph.dispatch import Dispatcher
 from sweep.graph.interrupt import Interrupts
@@ -27,7 +28,6 @@ from sweep.plan.plan import Plan, make_plan
 from sweep.rows.optimality_gaps import largest_gap
 from sweep.rows.rows import Finished, checkpoint_of
 from sweep.spec.spec import SweepFile
-from sweep.storage import Place, is_remote, open_folder
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.store import Store

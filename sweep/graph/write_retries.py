@@ -9,8 +9,8 @@ from pathlib import Path
 
 from solver.features.number_format import count
 from solver.shards import Shard
+from sweep.filesystem import StorageError
 from sweep.rows.rows import Checkpoint, Finished
-from sweep.storage import StorageError
 from sweep.store.store import Store
 
 PAUSE = 3.0

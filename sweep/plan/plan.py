@@ -26,7 +26,7 @@ from solver.limits import Limits
 from solver.shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
-from sweep.datasets.reference import DatasetRef, parse_reference
+from sweep.datasets.dataset_reference import DatasetRef, parse_reference
 from sweep.plan.task_keys import KeyMaker, canonical
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam

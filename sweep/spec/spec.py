@@ -25,7 +25,7 @@ from solver.features.number_format import count
 from solver.features.unicode import check_storable
 from solver.limits import Limits
 from solver.shards import Shard
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.task_options import LAM, PATH, PROOF, with_asks
 from sweep.spec.yaml_reader import (

@@ -23,8 +23,8 @@ from solver.path.path import Path as LamPath
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.verify.certificate import Certificate, Claim
+from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
-from sweep.storage import Folder
 from sweep.store import checksummed_parquet
 
 FOLDER = "proofs"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from solver.errors import InputError, one_line
-from sweep.storage import Folder
+from sweep.filesystem import Folder
 
 _MAGIC = b"PAR1"
 _TAIL = 8
@@ -52,7 +52,7 @@ def to_bytes(table: pa.Table) -> bytes:
 def created(folder: Folder, name: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     """Write a large file bit by bit. It is there when the context is left without an error.
 
-    Errors are those of :meth:`sweep.storage.Folder.write`.
+    Errors are those of :meth:`sweep.filesystem.Folder.write`.
     """
     with folder.create(name) as path:
         with _writer(path, schema) as out:
@@ -159,5 +159,5 @@ def read_table(
 
 
 def write_table(folder: Folder, name: str, table: pa.Table) -> None:
-    """Write a file with its checksum; errors as :meth:`sweep.storage.Folder.write`."""
+    """Write a file with its checksum; errors as :meth:`sweep.filesystem.Folder.write`."""
     folder.write(name, to_bytes(table))

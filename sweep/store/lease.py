@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from solver.errors import InputError
-from sweep.storage import Folder, StorageError
+from sweep.filesystem import Folder, StorageError
 from sweep.store.process_identity import began, machine
 
 FOLDER = ".drivers"

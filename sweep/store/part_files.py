@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.errors import InputError
+from sweep.filesystem import Entry, Folder, Place, is_remote, open_folder
 from sweep.rows.schema import SCHEMA, VERSION
-from sweep.storage import Entry, Folder, Place, is_remote, open_folder
 from sweep.store import checksummed_parquet
 
 LARGE = 50_000

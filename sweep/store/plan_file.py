@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.plan import Block, Plan
 from sweep.plan.task_keys import canonical
-from sweep.storage import Folder, Place, open_folder
 from sweep.store import checksummed_parquet
 from sweep.store.lease import is_live
 from sweep.store.row_precedence import TASK_COLUMNS

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from sweep.filesystem import Place, open_folder
 from sweep.rows.schema import SCHEMA
-from sweep.storage import Place, open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.store.row_precedence import RUN_COLUMNS, of_tasks, rows_of_tasks

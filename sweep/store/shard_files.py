@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from solver.errors import InputError
 from solver.shards import Shard
+from sweep.filesystem import Folder, StorageError
 from sweep.rows.schema import SCHEMA
-from sweep.storage import Folder, StorageError
 from sweep.store import checksummed_parquet
 
 FOLDER = "shards"

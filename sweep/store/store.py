@@ -20,20 +20,20 @@ import pyarrow as pa
 from solver.errors import InputError
 from solver.shards import Shard
 from solver.solution import Status
+from sweep.filesystem import Folder, Place, StorageError, open_folder
 from sweep.plan.plan import Block
 from sweep.plan.task_keys import canonical
 from sweep.rows.rows import Checkpoint, Finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import SweepFile, parse_spec
-from sweep.storage import Folder, Place, StorageError, open_folder
 from sweep.store import certificates as proofs
-from sweep.store import checksummed_parquet, run_index, shard_files, states
+from sweep.store import checksummed_parquet, run_index, search_states, shard_files
 from sweep.store.lease import FOLDER as LEASES
 from sweep.store.lease import Lease, LostLeaseError, is_live
 from sweep.store.part_files import DAMAGED, GRACE, Parts
 from sweep.store.run_index import Index
+from sweep.store.search_states import Held, States
 from sweep.store.shard_files import KeptShards
-from sweep.store.states import Held, States
 
 FORMAT = "treesweep-store"
 VERSION = 1
@@ -291,7 +291,7 @@ class Store:
         return key in self.answers
 
     def save_state(self, key: str, path: Path, iterations: int) -> str | None:
-        """Keep a state that has been fetched, see :meth:`sweep.store.states.States.incoming`.
+        """Keep a state that has been fetched, see :meth:`States.incoming`.
 
         Returns
         -------
@@ -303,12 +303,13 @@ class Store:
         if not self._may_go_on(key):
             path.unlink(missing_ok=True)
         elif self._is_ended(key) and (
-            self.states.size_of(self._is_ended) + path.stat().st_size > states.KEPT
+            self.states.size_of(self._is_ended) + path.stat().st_size > search_states.KEPT
         ):
             path.unlink(missing_ok=True)
             why = (
-                f"the states of ended runs take {states.KEPT / 2**30:.0f} GiB; no more are kept, "
-                f"delete what you do not need from {self.folder.where(states.FOLDER)}"
+                f"the states of ended runs take {search_states.KEPT / 2**30:.0f} GiB; no more "
+                "are kept, delete what you do not need from "
+                f"{self.folder.where(search_states.FOLDER)}"
             )
         elif self.states.adopt(key, path, iterations):
             self._drop_origin(key)
@@ -403,7 +404,7 @@ def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None])
 
 
 _OWN = {
-    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, states.FOLDER, shard_files.FOLDER, DAMAGED,
+    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, search_states.FOLDER, shard_files.FOLDER, DAMAGED,
     LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", "report",
 }  # fmt: skip
 """What a sweep's folder may hold beside its manifest."""

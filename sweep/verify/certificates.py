@@ -16,9 +16,9 @@ from solver.path.envelope import Envelope, Point
 from solver.problem.problem import Problem
 from solver.solution import Status
 from solver.verify.checker import Refused, check
+from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
 from sweep.spec.task_options import asks_proof
-from sweep.storage import Folder
 from sweep.store.certificates import read_certificate, relative_path
 from sweep.verify.raw_data import FoldKey, Tables
 

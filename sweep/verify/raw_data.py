@@ -18,8 +18,8 @@ from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 from solver.verify.scorer import score_rows
 from sweep.datasets import Dataset, load_dataset
+from sweep.filesystem import Folder
 from sweep.spec import folds
-from sweep.storage import Folder
 from sweep.store.store import stored_sweep
 from sweep.worker.encode import encode
 

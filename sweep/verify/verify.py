@@ -18,17 +18,17 @@ from solver.errors import InputError
 from solver.features.number_format import count
 from solver.solution import Status
 from solver.trees.tree import Tree
+from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
 from sweep.rows.metrics import rmse
 from sweep.rows.rows import Checkpoint
 from sweep.spec.task_options import shown_lam
-from sweep.storage import Folder, Place, open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks
-from sweep.store.state_file import check_state
-from sweep.store.states import state_name, state_sizes
+from sweep.store.search_state_file import check_state
+from sweep.store.search_states import state_name, state_sizes
 from sweep.store.store import read_manifest
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.paths import check_path_columns, check_stored_path, path_claims

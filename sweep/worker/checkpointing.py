@@ -16,7 +16,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.solution import Solution, Status
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
-from sweep.store.state_file import State, TooLargeError, read_state, size_of, write_state
+from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
 from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
 from sweep.worker.run_settings import Run
 from sweep.worker.transfer_files import SHELF

@@ -20,7 +20,7 @@ from distributed import Worker
 
 from solver.errors import InputError
 from sweep.datasets import Dataset, DatasetRef, cache_directory, load_dataset
-from sweep.datasets.packing import unpack
+from sweep.datasets.arrow_serialization import unpack
 from sweep.worker.process import is_stopped
 
 KEPT_DAYS = 30.0

@@ -31,7 +31,7 @@ from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from solver.verify.scorer import score
 from sweep import datasets
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
 from sweep.rows import rows
 from sweep.rows.metrics import held_out_quality

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import bigstore, readers
 from sweep.store.results import read_results
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 SMALL = bigstore.Shape(2, 60, ("onehot",), "[branches, cart]", 2, folds=2)

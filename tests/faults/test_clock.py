@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from tests.faults.driving import STEPS, Drive, alike
 
 pytestmark = pytest.mark.faults

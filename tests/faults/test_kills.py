@@ -12,7 +12,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from tests.faults.driving import (
     LONG,
     STEPS,

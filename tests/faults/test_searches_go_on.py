@@ -20,8 +20,8 @@ from solver.lambda_series import Series
 from solver.path.path_search import find_path
 from sweep.datasets import load_dataset
 from sweep.store.results import read_results
-from sweep.store.state_file import read_about
-from sweep.store.status import sweep_status
+from sweep.store.search_state_file import read_about
+from sweep.store.sweep_status import sweep_status
 from tests.faults.driving import (
     TOGETHER,
     Drive,

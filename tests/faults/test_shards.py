@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from tests.faults.driving import Drive, wait_until
 
 pytestmark = pytest.mark.faults

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from sweep.storage import open_folder
+from sweep.filesystem import open_folder
 from sweep.store.part_files import Parts
 from sweep.store.results import read_results
 from tests.pipelines.commands import refused, run

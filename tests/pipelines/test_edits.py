@@ -24,8 +24,8 @@ from sweep.store import part_files
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.results import read_results
-from sweep.store.status import sweep_status
 from sweep.store.store import Store
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from sweep.worker import tasks
 from sweep.worker.run_settings import Run
@@ -79,7 +79,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is synced, and old generations of rows go at once: nobody else reads them."""
-    monkeypatch.setattr("sweep.storage.disk._sync", lambda path: None)
+    monkeypatch.setattr("sweep.filesystem.disk._sync", lambda path: None)
     monkeypatch.setattr(part_files, "GRACE", 0.0)
     monkeypatch.setattr(stores, "GRACE", 0.0)
 

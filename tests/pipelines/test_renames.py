@@ -15,8 +15,8 @@ from sweep.graph.engine import run_sweep
 from sweep.rows.rows import Checkpoint
 from sweep.spec.spec import parse_spec
 from sweep.store.results import read_results
-from sweep.store.status import sweep_status
 from sweep.store.store import create, stored_sweep
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from tests.sweep.rowmaker import run_here
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import solver
-from pipelines.cli.single import _proof, _quality
+from pipelines.cli.solve import _proof, _quality
 from pipelines.progress.display import describe
 from pipelines.report.data import formats
 from sweep.events import Progress

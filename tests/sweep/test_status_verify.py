@@ -1,4 +1,4 @@
-"""Tests of sweep/store/status.py and sweep/verify/verify.py."""
+"""Tests of sweep/store/sweep_status.py and sweep/verify/verify.py."""
 # ruff: noqa: E501  a message is easier to read on one line
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 Row = dict[str, Any]

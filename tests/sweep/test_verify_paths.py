@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sweep.filesystem import open_folder
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
-from sweep.storage import open_folder
 from sweep.store import checksummed_parquet
 from sweep.store.certificates import read_certificate, relative_path
 from sweep.verify.verify import Verification, verify_sweep

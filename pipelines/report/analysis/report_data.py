@@ -12,7 +12,7 @@ from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
 from pipelines.report.data.results import Results
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 
 MOST_CHARTS = 60
 """A report of more charts is large: it has a page for each dataset, small charts and few trees."""

@@ -21,7 +21,7 @@ from solver.features.number_format import count
 from solver.solution import Status
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec import folds
 from sweep.spec.task_options import own_options
 

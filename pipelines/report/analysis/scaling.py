@@ -10,7 +10,7 @@ import pandas as pd
 
 from pipelines.report.data.results import LABELS, Results
 from solver.solution import Status
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 
 ROWS, FEATURES = "rows", "features"
 _LINE = ["encoding_label", "solver_label", "lam_key", "lam_text", "lam"]

@@ -20,7 +20,7 @@ from pipelines.report.data.labels import at_each_name, label_encodings, label_ro
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
-from sweep.storage import open_folder
+from sweep.filesystem import open_folder
 from sweep.store.row_precedence import RUN_COLUMNS, of_tasks, rows_of_tasks
 from sweep.store.store import read_manifest
 

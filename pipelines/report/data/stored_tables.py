@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 
 from sweep.rows.schema import SCHEMA
-from sweep.storage import Place, open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables
 from sweep.store.store import read_manifest

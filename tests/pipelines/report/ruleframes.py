@@ -13,7 +13,7 @@ from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape, Tree
 from sweep.datasets import Dataset, load_dataset
-from sweep.datasets.reference import DatasetRef, parse_reference
+from sweep.datasets.dataset_reference import DatasetRef, parse_reference
 from sweep.spec import folds
 from sweep.worker.encode import encode
 from tests.pipelines.report.frames import run_row

@@ -29,7 +29,7 @@ from sweep.datasets import parse_reference
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.results import read_results
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from tests.sweep import rowmaker
 
 SPEC = """

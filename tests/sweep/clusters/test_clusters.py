@@ -12,7 +12,7 @@ import pytest
 
 from solver.errors import InputError
 from sweep.clusters import Address, Local, cores, load_cluster, local, open_cluster
-from sweep.clusters.load import KINDS
+from sweep.clusters.connection import KINDS
 from sweep.clusters.tls import make_certificates
 
 ROOT = Path(__file__).parents[3]

@@ -20,7 +20,7 @@ from distributed.comm.addressing import get_address_host
 
 from solver.errors import InputError
 from sweep.datasets import DatasetRef, load_dataset
-from sweep.datasets.packing import pack
+from sweep.datasets.arrow_serialization import pack
 from sweep.events import Silent
 from sweep.graph import dataset_transfer
 from sweep.graph.dataset_transfer import Shipper

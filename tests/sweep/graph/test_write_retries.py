@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from sweep.filesystem import StorageError
 from sweep.graph import write_retries
 from sweep.graph.write_retries import Patience
 from sweep.rows.rows import Checkpoint, as_finished
-from sweep.storage import StorageError
 from sweep.store import store as stores
 from sweep.store.results import read_results
 
@@ -114,7 +114,7 @@ def test_whoever_has_had_enough_is_told_what_is_lost(
         for number in range(3):
             desk.add(number)
         with monkeypatch.context() as patch:
-            patch.setattr("sweep.storage.disk._sync", full)
+            patch.setattr("sweep.filesystem.disk._sync", full)
             assert not desk.patience.finish(lambda: len(asked) > 5 or asked.append(True) or False)
         assert store.n_waiting == 0
         assert desk.told[-1].startswith("3 finished tasks are not stored: No space left on device;")

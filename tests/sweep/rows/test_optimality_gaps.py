@@ -18,7 +18,7 @@ from sweep.rows.rows import Checkpoint
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 
 
 def hard_problem() -> solver.Problem:

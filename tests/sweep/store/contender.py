@@ -14,7 +14,7 @@ import sys
 import time
 
 from solver.errors import InputError
-from sweep.storage import Folder, open_folder
+from sweep.filesystem import Folder, open_folder
 from sweep.store import lease
 
 

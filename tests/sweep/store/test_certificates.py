@@ -14,7 +14,7 @@ import solver
 from solver.branches import Branches
 from solver.errors import InputError
 from solver.verify.certificate import Certificate, Claim
-from sweep.storage import open_folder
+from sweep.filesystem import open_folder
 from sweep.store import certificates, checksummed_parquet
 
 LAM = Fraction(1, 50)

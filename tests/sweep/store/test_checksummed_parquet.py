@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.storage import Folder, open_folder
+from sweep.filesystem import Folder, open_folder
 from sweep.store import checksummed_parquet
 
 TABLE = pa.table({"n": list(range(100)), "text": [f"row {n}" for n in range(100)]})

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from solver.errors import InputError
-from sweep.storage import Folder, open_folder
+from sweep.filesystem import Folder, open_folder
 from sweep.store import lease
 from sweep.store.lease import Lease, claims, is_live, read_life
 from sweep.store.process_identity import began, machine

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from solver.shards import Shard
+from sweep.filesystem import Folder, open_folder
 from sweep.rows.rows import Finished, as_finished
-from sweep.storage import Folder, open_folder
 from sweep.store import store as stores
 from sweep.store.shard_files import FOLDER, KeptShards
 

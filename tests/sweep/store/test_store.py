@@ -29,7 +29,7 @@ from sweep.store import part_files as parts
 from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
 from sweep.store.results import read_results
-from sweep.store.status import sweep_status
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 Rows = list[dict[str, Any]]
@@ -388,7 +388,7 @@ def test_a_full_disk_is_told_and_loses_no_row(
 
     store.add(as_finished([small_rows[0]]))
     with monkeypatch.context() as patch:
-        patch.setattr("sweep.storage.disk._sync", full)
+        patch.setattr("sweep.filesystem.disk._sync", full)
         with pytest.raises(InputError, match=r"cannot write .*No space left on device; make room"):
             store.flush()
     store.flush()
@@ -427,7 +427,7 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
             raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sweep.storage.disk._sync", full)
+        patch.setattr("sweep.filesystem.disk._sync", full)
         with pytest.raises(InputError, match=r"No space left on device; make room"):
             store.flush()
     assert len(read_results(store.folder)) == 0

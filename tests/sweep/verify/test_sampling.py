@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweep.storage import open_folder
+from sweep.filesystem import open_folder
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks
 from sweep.verify import sampling

@@ -21,7 +21,7 @@ from solver.shards import Shard
 from solver.solution import Solution, Status
 from sweep.graph.state_transfer import Courier, Parcel
 from sweep.rows.rows import Cell, Checkpoint
-from sweep.store.state_file import read_state, write_state
+from sweep.store.search_state_file import read_state, write_state
 from sweep.worker import checkpointing, transfer_files
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.process import give_up

@@ -23,7 +23,7 @@ from sweep.plan.plan import make_plan
 from sweep.rows import rows, schema
 from sweep.rows.rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
-from sweep.store.state_file import write_state
+from sweep.store.search_state_file import write_state
 from sweep.worker import checkpointing, process, tasks
 from sweep.worker.run_settings import Run
 from sweep.worker.transfer_files import Shelf

@@ -9,7 +9,7 @@ import pytest
 from pipelines.report.analysis.rule_families import FamilySet, family_table, find_families
 from pipelines.report.data.results import label_results
 from solver.errors import InputError
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 from tests.pipelines.report.frames import as_frame, run_row
 from tests.pipelines.report.ruleframes import dataset, reference, rule_row, rule_rows
 

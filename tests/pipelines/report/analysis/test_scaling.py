@@ -12,7 +12,7 @@ from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.style import solver_colours, style
 from pipelines.report.data.results import Results, label_results
 from pipelines.report.write import gather, write_report_data
-from sweep.datasets.reference import DatasetRef, parse_reference
+from sweep.datasets.dataset_reference import DatasetRef, parse_reference
 from tests.pipelines.report.frames import as_frame, failed, run_row
 
 

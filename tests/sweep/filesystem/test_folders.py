@@ -1,4 +1,4 @@
-"""Tests of sweep/storage/: one contract, kept by every storage."""
+"""Tests of sweep/filesystem/: one contract, kept by every storage."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from solver.errors import InputError
-from sweep.storage import DiskFolder, Folder, UnwritableError, open_folder
-from sweep.storage.base import Entry
+from sweep.filesystem import DiskFolder, Folder, UnwritableError, open_folder
+from sweep.filesystem.base import Entry
 
 
 @pytest.fixture(params=["disk", "s3"])
@@ -29,7 +29,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
 
 
 class TestContract:
-    """What :class:`sweep.storage.Folder` promises."""
+    """What :class:`sweep.filesystem.Folder` promises."""
 
     def test_what_is_written_can_be_read(self, folder: Folder) -> None:
         for content in (b"first", b"", b"x" * 3_000_000):

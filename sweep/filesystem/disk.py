@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from solver.errors import InputError
-from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
+from sweep.filesystem.base import Entry, Folder, StorageError, UnwritableError
 
 
 class DiskFolder(Folder):

@@ -1,4 +1,4 @@
-"""Tests of sweep/datasets/packing.py."""
+"""Tests of sweep/datasets/arrow_serialization.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from solver.errors import InputError
 from solver.features.columns import ColumnSpec, infer_columns
 from solver.problem.problem import Problem
 from sweep.datasets import BUILTINS, Dataset, load_dataset
-from sweep.datasets.packing import pack, unpack
+from sweep.datasets.arrow_serialization import pack, unpack
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 FLOAT = st.floats(allow_infinity=False, width=64)

@@ -7,25 +7,25 @@ from itertools import product
 import pytest
 
 from solver.errors import InputError
-from sweep.datasets import rules
+from sweep.datasets import car_and_nursery
 
 
 @pytest.mark.parametrize(
     "table, entries",
     [
-        (rules.PRICE, 16),
-        (rules.COMFORT, 36),
-        (rules.TECH, 9),
-        (rules.CAR_CLASS, 16),
-        (rules.EMPLOY, 15),
-        (rules.STRUCTURE, 16),
-        (rules.STRUCT_FINAN, 18),
-        (rules.SOC_HEALTH, 9),
-        (rules.NURSERY_CLASS, 36),
+        (car_and_nursery.PRICE, 16),
+        (car_and_nursery.COMFORT, 36),
+        (car_and_nursery.TECH, 9),
+        (car_and_nursery.CAR_CLASS, 16),
+        (car_and_nursery.EMPLOY, 15),
+        (car_and_nursery.STRUCTURE, 16),
+        (car_and_nursery.STRUCT_FINAN, 18),
+        (car_and_nursery.SOC_HEALTH, 9),
+        (car_and_nursery.NURSERY_CLASS, 36),
     ],
 )
 def test_entries(table, entries):
-    read = rules.read_table(table)
+    read = car_and_nursery.read_table(table)
     assert len(read) == entries
     # A table is complete: every combination of the values of its arguments is there.
     arguments = [sorted(set(values)) for values in zip(*read, strict=True)]
@@ -33,7 +33,7 @@ def test_entries(table, entries):
 
 
 def test_rules_by_example():
-    car, nursery = rules.car_rule(), rules.nursery_rule()
+    car, nursery = car_and_nursery.car_rule(), car_and_nursery.nursery_rule()
     assert car("low", "low", "4", "4", "big", "high") == "vgood"
     assert car("low", "low", "4", "2", "big", "high") == "unacc"
     assert car("vhigh", "high", "4", "4", "big", "high") == "unacc"
@@ -44,4 +44,4 @@ def test_rules_by_example():
 
 def test_a_ragged_table_is_refused():
     with pytest.raises(InputError, match="the line 'x : 1' does not fit"):
-        rules.read_table("a b\nx : 1")
+        car_and_nursery.read_table("a b\nx : 1")

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.solution import Status
+from sweep.filesystem import Folder, Place, open_folder
 from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap, row_gap
-from sweep.storage import Folder, Place, open_folder
 from sweep.store.lease import is_live, read_life
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables, planned_tasks
 from sweep.store.row_precedence import rows_of_keys, rows_of_tasks
+from sweep.store.search_states import state_sizes
 from sweep.store.shard_files import kept_shards
-from sweep.store.states import state_sizes
 from sweep.store.store import CHECKPOINTS, read_checkpoint, read_manifest
 
 

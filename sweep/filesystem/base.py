@@ -53,7 +53,7 @@ class Folder(ABC):
     Attributes
     ----------
     place : str
-        What :func:`sweep.storage.open_folder` makes the same folder of.
+        What :func:`sweep.filesystem.open_folder` makes the same folder of.
     """
 
     place: str

@@ -38,8 +38,8 @@ def submit(spec: Path, out: str | None, cluster: Path | None, on_cluster: bool) 
     worker shares, or s3://.
     """
     from sweep.clusters import load_cluster
+    from sweep.filesystem import is_remote
     from sweep.spec.spec import load_spec
-    from sweep.storage import is_remote
 
     sweep = load_spec(spec)
     folder = f"results/{sweep.spec.name}" if out is None else out

@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from solver.errors import InputError, one_line
-from sweep.storage import DiskFolder
+from sweep.filesystem import DiskFolder
 
 State = Mapping[str, NDArray[Any]]
 

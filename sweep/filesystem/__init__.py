@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from solver.features.unicode import check_storable
-from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
-from sweep.storage.disk import DiskFolder
+from sweep.filesystem.base import Entry, Folder, StorageError, UnwritableError
+from sweep.filesystem.disk import DiskFolder
 
 __all__ = [
     "DiskFolder",
@@ -50,7 +50,7 @@ def open_folder(place: Place | Folder) -> Folder:
         return place
     check_storable(str(place if is_remote(place) else Path(place).absolute()), "the folder")
     if is_remote(place):
-        from sweep.storage.objects import ObjectFolder
+        from sweep.filesystem.s3 import ObjectFolder
 
         return ObjectFolder(str(place))
     return DiskFolder(Path(place))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.features.columns import ColumnSpec, infer_columns
-from sweep.datasets.textual import parse_text
+from sweep.datasets.csv_parser import parse_text
 
 
 def column(*fields: str) -> pd.Series[Any]:

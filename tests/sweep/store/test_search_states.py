@@ -1,4 +1,4 @@
-"""Tests of sweep/store/states.py and of what a store makes of the states of searches."""
+"""Tests of sweep/store/search_states.py and of what a store makes of the states of searches."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from sweep.plan.plan import Task, make_plan
 from sweep.plan.task_keys import canonical, extends, question_limits
 from sweep.rows.rows import Checkpoint, as_finished
-from sweep.store import states
+from sweep.store import search_states
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.state_file import read_state, write_state
-from sweep.store.status import sweep_status
+from sweep.store.search_state_file import read_state, write_state
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 
 SPEC = """
@@ -62,7 +62,7 @@ class Desk:
         found = store.state(block, str(task.lam.exact), task.key, self.identity(limits))
         if found is None:
             return None
-        path = self.folder / states.state_name(found.key)
+        path = self.folder / search_states.state_name(found.key)
         with found.open() as file:
             assert file.read() == path.read_bytes()
         at = int(read_state(path, self.identity())[0]["at"][0])
@@ -113,9 +113,9 @@ def test_what_a_killed_driver_has_left_of_a_finished_task_is_removed(desk: Desk)
     with desk.open() as store:
         desk.bring(store, 3)
         key = desk.task()[1].key
-        content = store.folder.read(states.state_name(key))
+        content = store.folder.read(search_states.state_name(key))
         desk.end(store, "optimal")
-        store.folder.write(states.state_name(key), content)
+        store.folder.write(search_states.state_name(key), content)
     with desk.open() as store:
         assert not store.folder.names("states")
         assert desk.held(store) is None
@@ -148,7 +148,7 @@ def test_a_state_that_turned_out_to_be_of_no_use_goes(desk: Desk) -> None:
 def test_a_damaged_state_is_told_and_goes(desk: Desk) -> None:
     with desk.open() as store:
         desk.bring(store, 3)
-        path = desk.folder / states.state_name(desk.task()[1].key)
+        path = desk.folder / search_states.state_name(desk.task()[1].key)
         path.write_bytes(path.read_bytes()[:-9])
         assert desk.held(store) is None
         (note,) = store.states.notes()
@@ -160,7 +160,7 @@ def test_a_damaged_state_is_told_and_goes(desk: Desk) -> None:
 def test_states_of_ended_runs_have_a_limit_together(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(states, "KEPT", 100)
+    monkeypatch.setattr(search_states, "KEPT", 100)
     with desk.open() as store:
         assert desk.bring(store, 3) is None
         desk.end(store, "time_limit")
@@ -185,7 +185,7 @@ def test_status_counts_states_and_verify_reads_them(desk: Desk) -> None:
         other = "f" * 64
         desk.bring(store, 3, other)
         status = sweep_status(desk.folder)
-        path = desk.folder / states.state_name(other)
+        path = desk.folder / search_states.state_name(other)
         assert (status.states, status.state_bytes) == (1, path.stat().st_size)
         assert verify_sweep(desk.folder).findings == []
         path.write_bytes(path.read_bytes()[:-9])

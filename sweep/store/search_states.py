@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from solver.errors import InputError
+from sweep.filesystem import Folder, StorageError
 from sweep.rows.rows import Checkpoint
-from sweep.storage import Folder, StorageError
-from sweep.store.state_file import check_identity, read_about
+from sweep.store.search_state_file import check_identity, read_about
 
 FOLDER = "states"
 _SUFFIX = ".npz"

@@ -1,8 +1,7 @@
-"""The commands on a single problem: solve it, and predict with its tree."""
+"""The command ``treesweep solve``: the best tree for one table and one λ."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,7 @@ from pipelines.cli.problem_options import (
     make_request,
     problem_options,
     remedies_as_options,
-    remedies_of_predict,
     rounding_of,
-    separator_option,
     show_effort,
     show_limits,
     show_problem,
@@ -135,53 +132,3 @@ def _proof(solution: Solution, within: str) -> str:
         return f"optimal: no tree{within} has a smaller objective (gap 0)"
     bound, gap = at_most(solution.lower_bound, 6), at_least(solution.gap, 3)
     return f"{solution.status}: no tree{within} has an objective below {bound} (gap {gap})"
-
-
-@click.command()
-@click.argument("tree", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json")
-@click.argument("data")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write here (CSV, or Parquet if it ends in .parquet) instead of to stdout.",
-)  # fmt: skip
-@click.option("--proba", is_flag=True, help="Add the frequency of each class.")
-@separator_option
-def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str | None) -> None:
-    """Predict the rows of a table with a stored tree, as CSV.
-
-    TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
-    if it has the target, the accuracy goes to stderr, or R² and RMSE.
-    """
-    from pipelines.tables.predict import (
-        check_writable,
-        load_tree,
-        measure_accuracy,
-        measure_fit,
-        predict_table,
-        write_table,
-    )
-    from pipelines.tables.solve import read_frame
-    from solver.features.number_format import share, significant
-
-    model = load_tree(tree)
-    if out is not None:
-        check_writable(out)
-    frame = read_frame(data, separator, model)
-    with remedies_of_predict():
-        table = predict_table(model, frame, proba=proba)
-        fits = measure_fit(model, frame, table)
-        accuracy = None if model.outputs else measure_accuracy(model, frame, table)
-    if out is not None:
-        write_table(table, out)
-    else:
-        table.to_csv(sys.stdout, index=False)
-    for fit in fits:
-        r2 = "not defined" if fit.r2 is None else share(fit.r2)
-        rows = f"{count(fit.known, 'row')} of column {fit.column!r}"
-        click.echo(f"R² {r2}, RMSE {significant(fit.rmse)}: {rows}", err=True)
-    if accuracy is not None and accuracy.known:
-        right, known, foreign = accuracy
-        rows = f"{right} of {count(known, 'row')} as in column {model.target!r}"
-        if foreign:
-            rows += f", {count(foreign, 'row')} with a label that is no class of the tree"
-        click.echo(f"accuracy {share(right / known)}: {rows}", err=True)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from solver.errors import InputError, one_line
-from sweep.storage.base import Entry, Folder, StorageError, UnwritableError
+from sweep.filesystem.base import Entry, Folder, StorageError, UnwritableError
 
 _PIECE = 8 * 2**20
 _TRIES = 4

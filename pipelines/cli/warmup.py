@@ -1,0 +1,35 @@
+"""The command ``treesweep warmup``: compile the kernels of solvers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import click
+
+
+@click.command()
+@click.argument("solvers", nargs=-1, metavar="[SOLVER]...")
+def warmup(solvers: tuple[str, ...]) -> None:
+    """Compile the kernels of some solvers, or of all, now, so that no sweep waits."""
+    from solver import SOLVERS, get_solver
+
+    began = time.perf_counter()
+    names = [get_solver(name).name for name in solvers] or list(SOLVERS)
+    # The kernels of each solver have a cache of their own, so that a core each can compile them.
+    n_processes = min(len(names), os.cpu_count() or 1)
+    with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as pool:
+        for name, seconds in zip(names, pool.map(_warm_up, names), strict=True):
+            click.echo(f"{name}: ready in {seconds:.1f} s")
+    click.echo(f"Ready after {time.perf_counter() - began:.1f} s.")
+
+
+def _warm_up(name: str) -> float:
+    """Compile the kernels of a solver; the seconds that it took."""
+    from solver import SOLVERS
+
+    start = time.perf_counter()
+    SOLVERS[name].warm_up()
+    return time.perf_counter() - start
