@@ -36,7 +36,6 @@ class Progress:
         Seconds to the end if the rate stays; None if not known yet.
     worst_gap : float or None
         Largest gap among this run's rows and running searches.
-    workers : int
     memory : int
         Bytes that the workers use.
     shards_done, shards : int
@@ -75,8 +74,6 @@ class Outcome:
         Of these, errors and kills.
     impossible : int
         Cells that cannot be run.
-    interrupted : bool
-    seconds : float
     """
 
     total: int

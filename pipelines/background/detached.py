@@ -26,7 +26,6 @@ class Driver:
 
     Parameters
     ----------
-    pid : int
     name : str
         Which process it is, and where.
     began : str, optional
@@ -104,15 +103,8 @@ def _environment() -> dict[str, str]:
 def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patience: float) -> bool:
     """Wait until a driver is at work on its folder, or has ended.
 
-    Returns
-    -------
-    bool
-        Whether it is at work, or still getting ready when the patience is over.
-
-    Raises
-    ------
-    InputError
-        If it has ended, and not because the sweep has.
+    Returns whether it is at work, or still getting ready when the patience is over. Raises
+    InputError if it has ended, and not because the sweep has.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -140,15 +132,8 @@ def last_line(log: Path) -> str:
 def stop_driver(place: str) -> Driver:
     """Ask the driver of a folder to end, as Ctrl-C does.
 
-    Returns
-    -------
-    Driver
-        Which was asked.
-
-    Raises
-    ------
-    InputError
-        If no driver is at work, or it is another machine's or another user's.
+    Returns which was asked. Raises InputError if no driver is at work, or it is another machine's
+    or another user's.
     """
     driver = find_driver(place)
     if driver is None:

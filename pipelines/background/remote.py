@@ -35,8 +35,6 @@ class Launched:
     ----------
     address : str
         The worker's.
-    host : str
-    pid : int
     log : str
         Where it writes, on its machine.
     """
@@ -50,20 +48,16 @@ class Launched:
 def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launched:
     """Have a worker start the driver of a sweep's folder.
 
+    Raises InputError if there is no worker, or the folder or a file cannot be reached from there.
+
     Parameters
     ----------
-    client : Client
     place : str
         The folder, which must hold the sweep and be within reach of the worker.
     name : str
         The sweep's.
     files : sequence of str
         Datasets that the driver must find.
-
-    Raises
-    ------
-    InputError
-        If there is no worker, or the folder or a file cannot be reached from there.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
@@ -135,10 +129,7 @@ def look_here(pid: int, log: str) -> tuple[int | None, str]:
 def _cluster_file(worker: Worker) -> Path:
     """A ``cluster.yaml`` that leads to the worker's own scheduler, with the worker's own files.
 
-    Raises
-    ------
-    InputError
-        If the worker's certificates are not in files.
+    Raises InputError if the worker's certificates are not in files.
     """
     config: dict[str, Any] = {"kind": "address", "address": worker.scheduler.address}
     if config["address"].startswith("tls://"):

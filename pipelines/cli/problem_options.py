@@ -246,10 +246,7 @@ def read_kinds(texts: Sequence[str], option: str) -> dict[str, str]:
 def read_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """``KEY=VALUE`` texts as a dictionary: a value may have an ``=``, a key has none.
 
-    Raises
-    ------
-    click.BadParameter
-        If a text has no ``=``, or a key comes twice.
+    Raises click.BadParameter if a text has no ``=``, or a key comes twice.
     """
     return _read(texts, option, str.partition, "KEY=VALUE")
 
@@ -276,10 +273,7 @@ def read_options(texts: Sequence[str], option: str) -> dict[str, Any]:
 def read_size(text: str | None, option: str) -> int | None:
     """An amount of memory in bytes, from a number or a text such as ``4GiB``.
 
-    Raises
-    ------
-    click.BadParameter
-        If it is neither.
+    Raises click.BadParameter if it is neither.
     """
     if text is None:
         return None

@@ -17,10 +17,7 @@ _INTERVAL = 1.0
 def follow_sweep(place: Place) -> None:
     """Show on stderr what the driver of a folder says of itself, until none is at work.
 
-    Raises
-    ------
-    InputError
-        If it is no sweep's folder.
+    Raises InputError if it is no sweep's folder.
     """
     folder = open_folder(place)
     with make_display(read_manifest(folder)["sweep"], sys.stderr) as display:

@@ -24,6 +24,12 @@ def is_accuracies(table: pd.DataFrame) -> bool:
 def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Table 6 of the Quant-BnB paper with our results beside it.
 
+    Returns one row for each dataset and depth. ``our_percent`` is that of the best tree on all cuts
+    (encodings ``continuous`` and ``thresholds``), ``mdlp_percent`` on the cuts of MDLP,
+    ``cart_percent`` that of CART on all cuts. ``verdict`` is ``same`` (proven, and equal to the
+    last printed digit), ``better``, ``no worse`` (equal, but not proven), ``worse``, or ``not
+    run``. Raises InputError if the table cannot be used.
+
     Parameters
     ----------
     table : DataFrame
@@ -31,20 +37,6 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
     results : DataFrame
         From :func:`sweep.store.results.read_results`. Runs count that trained on all rows, or on
         those that the dataset calls its training rows, within this depth.
-
-    Returns
-    -------
-    DataFrame
-        One row for each dataset and depth. ``our_percent`` is that of the best tree on all cuts
-        (encodings ``continuous`` and ``thresholds``), ``mdlp_percent`` on the cuts of MDLP,
-        ``cart_percent`` that of CART on all cuts. ``verdict`` is ``same`` (proven, and equal to
-        the last printed digit), ``better``, ``no worse`` (equal, but not proven), ``worse``, or
-        ``not run``.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be used.
     """
     if "dataset" not in table.columns:
         raise InputError("the published table has no column 'dataset'")

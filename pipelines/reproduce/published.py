@@ -27,10 +27,7 @@ _NEEDED = ["dataset", "encoding", "lambda", "h_lambda", "iterations", "seconds",
 def read_published(path: str | Path) -> pd.DataFrame:
     """Read a published table; numbers stay text, as every digit counts.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read or lacks a column.
+    Raises InputError if it cannot be read or lacks a column.
     """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -48,12 +45,8 @@ def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
     """A published table with our results beside it: of the BRANCHES or of the Quant-BnB paper.
 
     See :func:`reproduce_branches` and :func:`pipelines.reproduce.accuracies.compare_accuracies`;
-    the columns of the table say which of the two it is.
-
-    Raises
-    ------
-    InputError
-        If the published table cannot be used.
+    the columns of the table say which of the two it is. Raises InputError if the published table
+    cannot be used.
     """
     table = read_published(published_csv)
     if is_accuracies(table):
@@ -64,7 +57,11 @@ def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
 def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
     """The table of the BRANCHES paper with our results beside it.
 
-    Only here objectives are printed as the paper does: H_λ = 1 − objective, maximised.
+    Only here objectives are printed as the paper does: H_λ = 1 − objective, maximised. Returns one
+    row a published one. ``verdict`` is ``same`` (proven, and equal to the last printed digit),
+    ``better``, ``no worse`` (not proven by one of the two, and not below), ``worse``, or ``not
+    run``. ``speed_up`` is given where ours is proven; where the published run hit its limit it is a
+    lower bound. Raises InputError if the published table cannot be used.
 
     Parameters
     ----------
@@ -74,19 +71,6 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
     published_csv : str or Path
         Columns ``dataset``, ``encoding`` (``o``, ``full``, ``f``, ``l`` or one of our names),
         ``lambda``, ``h_lambda``, ``iterations``, ``seconds``, ``proven_optimal``.
-
-    Returns
-    -------
-    DataFrame
-        One row a published one. ``verdict`` is ``same`` (proven, and equal to the last printed
-        digit), ``better``, ``no worse`` (not proven by one of the two, and not below), ``worse``,
-        or ``not run``. ``speed_up`` is given where ours is proven; where the published run hit its
-        limit it is a lower bound.
-
-    Raises
-    ------
-    InputError
-        If the published table cannot be used.
     """
     table = read_published(published_csv)
     ours = results[

@@ -21,10 +21,7 @@ _OURS = re.compile(r"path\.json|\d+-splits?\.json")
 def check_folder(folder: Folder) -> None:
     """Refuse a folder that a path cannot be written to, before any work is done for it.
 
-    Raises
-    ------
-    InputError
-        If it cannot be made or written to, or holds anything but an earlier path.
+    Raises InputError if it cannot be made or written to, or holds anything but an earlier path.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"cannot write the path to {folder}: it is a file; name a folder")
@@ -52,7 +49,6 @@ def save_path(path: Path, folder: Folder, about: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    path : Path
     folder : pathlib.Path
         See :func:`check_folder`. It is made if need be.
     about : mapping

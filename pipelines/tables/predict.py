@@ -24,7 +24,6 @@ class Accuracy(NamedTuple):
 
     Parameters
     ----------
-    right : int
     known : int
         Rows with a label.
     foreign : int
@@ -56,10 +55,7 @@ class Fit(NamedTuple):
 def load_tree(path: Path) -> Tree:
     """Read a tree from what ``solve --save`` or ``solve --json`` wrote.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, is no tree, or is damaged.
+    Raises InputError if the file is missing, is no tree, or is damaged.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -102,10 +98,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Refuse a file that cannot be written, before any work is done for it.
 
-    Raises
-    ------
-    InputError
-        If its folder is missing or read-only, or it is a folder itself.
+    Raises InputError if its folder is missing or read-only, or it is a folder itself.
     """
     folder = path.parent
     if not folder.is_dir():
@@ -130,22 +123,16 @@ def _replacing(path: Path) -> Iterator[Path]:
 def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd.DataFrame:
     """The predicted label of each row, in the order of the rows, or its number.
 
-    With several outputs there is a column ``prediction(name)`` for each.
+    With several outputs there is a column ``prediction(name)`` for each. Raises InputError if a
+    column that the tree reads is missing or cannot be read, or regression is asked for frequencies.
 
     Parameters
     ----------
-    tree : Tree
     frame : pandas.DataFrame
         Raw rows with at least the columns that the tree reads.
     proba : bool
         Add a column ``p(label)`` a class: its frequency among the training rows that end where
         the row does.
-
-    Raises
-    ------
-    InputError
-        If a column that the tree reads is missing or cannot be read, or regression is asked for
-        frequencies.
     """
     if proba and tree.outputs:
         raise InputError("the tree predicts numbers, which have no frequencies; leave out --proba")
@@ -163,10 +150,7 @@ def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd
 def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fit]:
     """Compare predicted numbers with those targets that the table has.
 
-    Raises
-    ------
-    InputError
-        If a target holds no numbers.
+    Raises InputError if a target holds no numbers.
     """
     fits = []
     for position, name in enumerate(tree.outputs):
@@ -185,10 +169,7 @@ def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fi
 def measure_accuracy(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> Accuracy | None:
     """Compare predictions with the target; None if the table has no target.
 
-    Raises
-    ------
-    InputError
-        If the target cannot be read.
+    Raises InputError if the target cannot be read.
     """
     if tree.target not in frame.columns:
         return None

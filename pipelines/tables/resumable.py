@@ -57,17 +57,14 @@ def _digest(problem: Problem) -> str:
 class StateFile:
     """The file of a search.
 
+    Raises InputError if the file is damaged, or the state of another search.
+
     Parameters
     ----------
     path : Path
         It is read if it is there.
     identity : dict
         From :func:`search_identity`.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or the state of another search.
     """
 
     def __init__(self, path: Path, identity: dict[str, str]) -> None:
@@ -117,10 +114,7 @@ class StateFile:
     def end(self, solution: Solution) -> Solution:
         """Write the state of a search without a proof, remove that of one with a proof.
 
-        Returns
-        -------
-        Solution
-            With what earlier calls have spent and proved added to it.
+        Returns with what earlier calls have spent and proved added to it.
         """
         last = self._last
         whole = resumed(solution, self._checkpoint, from_state=True)

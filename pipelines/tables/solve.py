@@ -92,18 +92,14 @@ def solve_request(
 ) -> SolvedTable:
     """Load, encode and solve. What does not need the data is checked before they are read.
 
+    Raises InputError if anything in the request is wrong or does not fit.
+
     Parameters
     ----------
-    request : Request
     stop : callable
         Asked during the search; when it returns True the search ends with what it has.
     follow : callable, optional
         Told twice a second how far the search is.
-
-    Raises
-    ------
-    InputError
-        If anything in the request is wrong or does not fit.
     """
     limits, solver = _check(request)
     if request.state is not None and not solver.resumes:
@@ -210,6 +206,8 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
 def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
     """A table for a tree to predict on; it need not have a target.
 
+    Raises InputError if there is no such table or it cannot be read.
+
     Parameters
     ----------
     data : str
@@ -218,11 +216,6 @@ def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
         What parts the fields of a text file.
     tree : Tree
         It knows how its columns are read, so that those of a text file are left as text.
-
-    Raises
-    ------
-    InputError
-        If there is no such table or it cannot be read.
     """
     reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
     if reference.path is not None:

@@ -43,11 +43,7 @@ class Cluster(Strict, ABC):
         """Start or reach the cluster. The stack ends what was started.
 
         Dask's settings are already in place in this process. Workers may connect after the return.
-
-        Raises
-        ------
-        InputError
-            If it cannot be started or reached.
+        Raises InputError if it cannot be started or reached.
         """
 
     @abstractmethod
@@ -57,14 +53,13 @@ class Cluster(Strict, ABC):
     def reach(self) -> None:
         """Check whatever can be checked without starting anything.
 
-        Raises
-        ------
-        InputError
-            If the cluster could not be opened.
+        Raises InputError if the cluster could not be opened.
         """
 
     def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Replace lost workers, if nothing else does. The driver calls this every few seconds.
+
+        Returns messages for the user. Raises InputError if no worker can be started.
 
         Parameters
         ----------
@@ -74,16 +69,6 @@ class Cluster(Strict, ABC):
             How many workers are connected.
         tasks : int
             How many tasks are left, including running ones.
-
-        Returns
-        -------
-        list of str
-            Messages for the user.
-
-        Raises
-        ------
-        InputError
-            If no worker can be started.
         """
         return []
 
@@ -106,10 +91,7 @@ class Cluster(Strict, ABC):
 def needs(package: str, extra: str) -> Iterator[None]:
     """Wrap the import of a package that only one kind of cluster needs.
 
-    Raises
-    ------
-    InputError
-        If the package is not installed. The message has the command that installs it.
+    Raises InputError if the package is not installed. The message has the command that installs it.
     """
     try:
         yield

@@ -41,7 +41,6 @@ class CheckedHost:
 
     Parameters
     ----------
-    host : str
     workers : int
         How many of its workers have connected.
     memory : int
@@ -79,15 +78,12 @@ def load_cluster(path: str | Path) -> Cluster:
 def open_cluster(config: Cluster | None = None) -> Iterator[Client]:
     """Start or reach a cluster. At the end disconnect, and close what was started here.
 
+    Raises InputError if it cannot be started or reached.
+
     Parameters
     ----------
     config : Cluster, optional
         By default this machine, with one worker for each core.
-
-    Raises
-    ------
-    InputError
-        If it cannot be started or reached.
     """
     config = config or Local()
     with ExitStack() as stack:
@@ -99,10 +95,7 @@ def open_cluster(config: Cluster | None = None) -> Iterator[Client]:
 def reach_cluster(config: Cluster) -> None:
     """Check whatever can be checked without starting anything.
 
-    Raises
-    ------
-    InputError
-        If the cluster could not be opened.
+    Raises InputError if the cluster could not be opened.
     """
     with dask.config.set(config.settings()), _quiet():
         config.reach()
@@ -111,16 +104,9 @@ def reach_cluster(config: Cluster) -> None:
 def check_cluster(config: Cluster) -> list[CheckedHost]:
     """Open a cluster, list its workers by machine, and close it.
 
-    Returns
-    -------
-    list of CheckedHost
-        Machines with at least one worker. The list is complete when no worker has connected for
-        3 seconds.
-
-    Raises
-    ------
-    InputError
-        If the cluster cannot be opened, has no workers, or a worker cannot run treesweep.
+    Returns machines with at least one worker. The list is complete when no worker has connected for
+    3 seconds. Raises InputError if the cluster cannot be opened, has no workers, or a worker cannot
+    run treesweep.
     """
     with open_cluster(config) as client:
         deadline = time.monotonic() + config.worker_timeout

@@ -19,8 +19,6 @@ class ClusterWatch:
 
     Parameters
     ----------
-    client : Client
-    config : Cluster
     listener : Listener
         Gets a message when there is no worker.
     """
@@ -34,17 +32,14 @@ class ClusterWatch:
     def check(self, workers: int, tasks: int) -> None:
         """Replace lost workers; raise an error if there has been none for too long.
 
+        Raises InputError if the scheduler is lost, or there has been no worker for too long.
+
         Parameters
         ----------
         workers : int
             How many workers are connected.
         tasks : int
             How many tasks are left, including running ones.
-
-        Raises
-        ------
-        InputError
-            If the scheduler is lost, or there has been no worker for too long.
         """
         # When Dask reconnects, the futures of the old connection are lost.
         is_same = self._client.scheduler_comm is self._connection

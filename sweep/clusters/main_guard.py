@@ -27,10 +27,7 @@ _VISITS = "TREESWEEP_VISITS"
 def check_main() -> None:
     """Refuse to start workers where they could not run.
 
-    Raises
-    ------
-    InputError
-        In a daemonic process, or in a program that workers cannot import.
+    Raises InputError in a daemonic process, or in a program that workers cannot import.
     """
     if multiprocessing.current_process().daemon:
         name = multiprocessing.current_process().name
@@ -49,12 +46,8 @@ def check_main() -> None:
 def leave_if_imported() -> None:
     """End a worker process that runs a sweep because its program has no ``__main__`` guard.
 
-    The driver that started the worker reports the error.
-
-    Raises
-    ------
-    InputError
-        If the process was not started by a driver of treesweep.
+    The driver that started the worker reports the error. Raises InputError if the process was not
+    started by a driver of treesweep.
     """
     if not getattr(multiprocessing.current_process(), "_inheriting", False):
         return

@@ -29,10 +29,7 @@ _ADDRESS = "tls://SCHEDULER:PORT"
 def ask(*command: str) -> str:
     """Run a command of SLURM and return its output.
 
-    Raises
-    ------
-    InputError
-        If the command is missing or fails.
+    Raises InputError if the command is missing or fails.
     """
     try:
         done = subprocess.run(
@@ -107,10 +104,7 @@ class JobsCluster(SLURMCluster):
     def adjust(self, tasks: int) -> list[str]:
         """Replace and cancel jobs in the background. Return messages about earlier calls.
 
-        Raises
-        ------
-        InputError
-            If three jobs in a row end before a worker of theirs has connected.
+        Raises InputError if three jobs in a row end before a worker of theirs has connected.
         """
         if self._error is not None:
             raise self._error

@@ -78,10 +78,7 @@ class Node(ProcessInterface, ABC):
     async def start(self) -> None:
         """Log in, start the program, and wait until it is ready.
 
-        Raises
-        ------
-        InputError
-            With the host and what went wrong there.
+        Raises InputError with the host and what went wrong there.
         """
         try:
             await asyncio.wait_for(self._start(), self._program.start_timeout)
@@ -296,13 +293,7 @@ class SshCluster(SpecCluster):
 
 
 async def connect(host: str, login: Mapping[str, Any]) -> Any:
-    """Log in to a host.
-
-    Raises
-    ------
-    InputError
-        With the host and the remedy.
-    """
+    """Log in to a host. Raises InputError with the host and the remedy."""
     try:
         return await asyncssh.connect(host, **login, **_OPTIONS)
     except asyncssh.HostKeyNotVerifiable as error:

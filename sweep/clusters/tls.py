@@ -56,6 +56,8 @@ def make_certificates(
     """Write ``ca.pem``, ``node.pem``, ``client.pem`` and the key of each to a new folder.
 
     The folder has mode 700, the keys have mode 600. The folder appears complete or not at all.
+    Raises InputError if the folder is not empty, a host's name is invalid, or the CA cannot be
+    used.
 
     Parameters
     ----------
@@ -68,11 +70,6 @@ def make_certificates(
     authority : Path, optional
         The folder of an existing CA: ``ca.pem`` and ``ca.key``. By default a new CA is made, and
         its key is written to ``folder``.
-
-    Raises
-    ------
-    InputError
-        If the folder is not empty, a host's name is invalid, or the CA cannot be used.
     """
     if not 1 <= days <= MOST_DAYS:
         raise InputError(f"certificates hold from 1 to {MOST_DAYS} days, not {days}")
@@ -137,10 +134,7 @@ def security_in_memory() -> Security:
 def read_authority(folder: Path, now: dt.datetime) -> Pair:
     """Read the CA of a folder.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, has expired, or its certificate and key do not match.
+    Raises InputError if it cannot be read, has expired, or its certificate and key do not match.
     """
     try:
         certificate = x509.load_pem_x509_certificate((folder / f"{CA}.pem").read_bytes())

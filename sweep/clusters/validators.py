@@ -86,10 +86,7 @@ def exposed(path: str | Path) -> str | None:
 def private_key(value: str) -> str:
     """Check that only its owner can read a key file, as ``ssh`` does.
 
-    Raises
-    ------
-    PydanticCustomError
-        If the file cannot be read, or others can read it.
+    Raises PydanticCustomError if the file cannot be read, or others can read it.
     """
     path = Path(value).expanduser()
     try:

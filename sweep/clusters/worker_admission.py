@@ -83,11 +83,8 @@ class Hosts:
     def ready(self) -> set[str]:
         """The addresses of the workers that may get tasks.
 
-        Raises
-        ------
-        InputError
-            If a worker that is connected at the start cannot run treesweep or has other versions,
-            or if a machine cannot be warmed up.
+        Raises InputError if a worker that is connected at the start cannot run treesweep or has
+        other versions, or if a machine cannot be warmed up.
         """
         if self.are_here:
             return set(self._workers)
@@ -163,12 +160,8 @@ class Hosts:
 def check_workers(client: Client) -> None:
     """Compare the versions of all connected workers with ours, before the sweep starts.
 
-    A worker that is too busy to answer is asked again when the sweep runs.
-
-    Raises
-    ------
-    InputError
-        If a worker cannot run treesweep or has other versions.
+    A worker that is too busy to answer is asked again when the sweep runs. Raises InputError if a
+    worker cannot run treesweep or has other versions.
     """
     name = f"ready-{uuid.uuid4().hex}"
     answers = {

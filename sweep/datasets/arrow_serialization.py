@@ -32,10 +32,7 @@ _NULLABLE = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "Float64"}
 def pack(dataset: Dataset, path: Path) -> None:
     """Write a dataset as a compressed Arrow file.
 
-    Raises
-    ------
-    InputError
-        If a column holds values for which the file has no words.
+    Raises InputError if a column holds values for which the file has no words.
     """
     names = list(dataset.frame.columns)
     try:
@@ -61,18 +58,13 @@ def pack(dataset: Dataset, path: Path) -> None:
 def unpack(path: Path, name: str) -> Dataset:
     """Read what :func:`pack` wrote; the digest is that of what was read.
 
+    Raises FileNotFoundError if it is not there. Raises InputError if the file is damaged or another
+    one.
+
     Parameters
     ----------
-    path : Path
     name : str
         What the dataset is to be called.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there.
-    InputError
-        If the file is damaged or another one.
     """
     try:
         with pa.OSFile(str(path)) as source:

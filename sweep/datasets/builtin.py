@@ -30,7 +30,6 @@ class Builtin:
 
     Parameters
     ----------
-    name : str
     rows, features, classes : int
         Of regression there are no classes.
     source : str

@@ -130,10 +130,7 @@ bad  poor : spec_prior  spec_prior  not_recom
 def read_table(text: str) -> dict[tuple[str, ...], str]:
     """The result for each combination of arguments.
 
-    Raises
-    ------
-    InputError
-        If a line has too few or too many results.
+    Raises InputError if a line has too few or too many results.
     """
     head, *lines = text.strip().splitlines()
     table = {}

@@ -164,17 +164,14 @@ def unknown_name(name: str) -> str:
 def parse_reference(value: str | Path | Mapping[str, Any] | DatasetRef, **more: Any) -> DatasetRef:
     """Read a reference.
 
+    Raises InputError if there is no such dataset, or a field is unknown or wrong.
+
     Parameters
     ----------
     value : str, Path, mapping or DatasetRef
         A name, a file's path, or a mapping with the fields of :class:`DatasetRef`.
     **more
         Further fields, e.g. ``target="class"``.
-
-    Raises
-    ------
-    InputError
-        If there is no such dataset, or a field is unknown or wrong.
     """
     if isinstance(value, DatasetRef):
         fields: Mapping[str, Any] = value.model_dump(exclude_defaults=True)

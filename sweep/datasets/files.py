@@ -46,6 +46,8 @@ def read_file(
 ) -> pd.DataFrame:
     """Read a table; its format follows from the file's ending.
 
+    Raises InputError if the ending is not known, there is no such file, or it cannot be read.
+
     Parameters
     ----------
     path : Path
@@ -57,11 +59,6 @@ def read_file(
         The columns of a text file that are left as they are written, because somebody knows how to
         read them, and of each the values that are known: ``NA`` among them is no missing field. By
         default none: each is text, numbers or booleans, as its values suggest.
-
-    Raises
-    ------
-    InputError
-        If the ending is not known, there is no such file, or it cannot be read.
     """
     ending = ending_of(path)
     if ending not in READERS:

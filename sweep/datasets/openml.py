@@ -25,6 +25,9 @@ def cache_directory() -> Path:
 def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame, str]:
     """Fetch a table from OpenML or from the cache.
 
+    Raises InputError if it is not in the cache and OpenML cannot be reached, OpenML does not know
+    it, or it has no single target and none is given.
+
     Parameters
     ----------
     reference : str
@@ -36,12 +39,6 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
     -------
     frame : pandas.DataFrame
     target : str
-
-    Raises
-    ------
-    InputError
-        If it is not in the cache and OpenML cannot be reached, OpenML does not know it, or it
-        has no single target and none is given.
     """
     name, at, version = reference.removeprefix(PREFIX).partition("@")
     which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}

@@ -31,7 +31,6 @@ class Dataset:
 
     Parameters
     ----------
-    name : str
     frame : pandas.DataFrame
         Features and target; dropped columns are gone.
     targets : tuple of str
@@ -40,7 +39,6 @@ class Dataset:
         Overrides of how columns are read, for :meth:`solver.problem.problem.Problem.from_table`.
     digest : str
         SHA-256 of the content, see :func:`table_digest`.
-    task : {"classification", "regression"}
     test : tuple or None
         A column that is no feature, and its value on test rows.
     """
@@ -65,11 +63,8 @@ class Dataset:
     ) -> Dataset:
         """Check a table and drop what is to be dropped.
 
-        Raises
-        ------
-        InputError
-            If the table has no rows, no target, no feature or two columns of one name, or an
-            override names no column or kind.
+        Raises InputError if the table has no rows, no target, no feature or two columns of one
+        name, or an override names no column or kind.
         """
         frame = text_names(frame)
         where = f"dataset {name!r}"
@@ -124,10 +119,7 @@ class Dataset:
     def test_rows(self) -> NDArray[np.bool_] | None:
         """The rows that the table itself calls test rows; None if it does not say.
 
-        Raises
-        ------
-        InputError
-            If all rows are, or none.
+        Raises InputError if all rows are, or none.
         """
         if self.test is None:
             return None
@@ -150,6 +142,9 @@ class Dataset:
     ) -> Dataset:
         """The same table with some of its features, and each row more than once.
 
+        Raises InputError if there is no such column, there are not so many, or the table becomes
+        too large.
+
         Parameters
         ----------
         features : sequence of str, optional
@@ -158,11 +153,6 @@ class Dataset:
             Of these only so many.
         replicate : int
             Copies of the table, one after the other.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, there are not so many, or the table becomes too large.
         """
         where = f"dataset {self.name!r}"
         there = list(self.features.columns)
@@ -196,10 +186,7 @@ class Dataset:
     def labels(self) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """The sorted labels and the label of each row; of regression none, and zeros.
 
-        Raises
-        ------
-        InputError
-            If the targets cannot be used.
+        Raises InputError if the targets cannot be used.
         """
         if self.task == "regression":
             return (), np.zeros(len(self.numbers), np.int64)
@@ -225,12 +212,8 @@ def table_digest(
     format and compression, the width of numbers, and whether text is stored as text or as pandas
     categories do not matter; nor does it matter whether whole numbers are stored as integers or as
     floats, or dates in UTC or in another zone. Where two formats give different values (dates are
-    text in CSV), the digests differ.
-
-    Raises
-    ------
-    InputError
-        If a column holds values that no test can read.
+    text in CSV), the digests differ. Raises InputError if a column holds values that no test can
+    read.
     """
     content = hashlib.sha256()
 

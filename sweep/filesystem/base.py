@@ -19,7 +19,6 @@ class StorageError(InputError):
     ----------
     what : str
         What cannot be done, and where.
-    why : str
     remedy : str
         What a person can do about it.
     """
@@ -78,13 +77,7 @@ class Folder(ABC):
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """A file's content.
-
-        Raises
-        ------
-        FileNotFoundError
-            If it is not there.
-        """
+        """A file's content. Raises FileNotFoundError if it is not there."""
 
     @abstractmethod
     def open(self, name: str) -> pa.NativeFile:

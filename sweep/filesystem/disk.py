@@ -21,10 +21,6 @@ class DiskFolder(Folder):
 
     Files are written beside and renamed. Needed of the file system are renaming in one step and
     links to folders; a file system of a network will do.
-
-    Parameters
-    ----------
-    root : Path
     """
 
     def __init__(self, root: Path) -> None:

@@ -33,19 +33,15 @@ _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 class ObjectFolder(Folder):
     """The objects under a prefix.
 
-    Credentials, region and endpoint are those that every tool for S3 takes from the environment
-    or from ``~/.aws``: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``,
-    ``AWS_REGION``, ``AWS_ENDPOINT_URL``, …
+    Credentials, region and endpoint are those that every tool for S3 takes from the environment or
+    from ``~/.aws``: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``,
+    ``AWS_REGION``, ``AWS_ENDPOINT_URL``, … Raises InputError if the address names no bucket, or
+    holds what does not belong into one.
 
     Parameters
     ----------
     address : str
         ``s3://bucket/prefix``.
-
-    Raises
-    ------
-    InputError
-        If the address names no bucket, or holds what does not belong into one.
     """
 
     def __init__(self, address: str) -> None:

@@ -68,12 +68,8 @@ class Node:
     ----------
     number : int
         Position in the plan.
-    reference : DatasetRef
-    encoding : Choice
     validation : dict or None
         See :func:`sweep.spec.folds.describe`.
-    fold : Fold
-    info : NodeInfo
     n_features : int
         Encoded features, constant and duplicate ones included, when fitted on the whole table.
     """
@@ -154,11 +150,8 @@ class Plan:
 
     Parameters
     ----------
-    spec : Spec
-    nodes : list of Node
     blocks : list of Block
         In the order of the spec's axes.
-    impossible : list of Impossible
     """
 
     spec: Spec
@@ -278,12 +271,8 @@ class _Table:
 def make_plan(sweep: SweepFile) -> Plan:
     """Expand a sweep, and check all of it before anything runs.
 
-    Every dataset is loaded once and every encoding fitted on it once.
-
-    Raises
-    ------
-    InputError
-        If a dataset cannot be used, a limit is wrong, or no cell is possible.
+    Every dataset is loaded once and every encoding fitted on it once. Raises InputError if a
+    dataset cannot be used, a limit is wrong, or no cell is possible.
     """
     spec = sweep.spec
     solvers = spec.solver_choices()

@@ -39,10 +39,7 @@ def canonical(value: Any) -> str:
 def strict_json(value: Any) -> str:
     """As :func:`canonical`, for any reader of JSON: it has no NaN and no infinity.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the value is no plain data, or holds such a number.
+    Raises TypeError, ValueError if the value is no plain data, or holds such a number.
     """
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -32,7 +32,6 @@ def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) ->
     ----------
     predicted, truth : array
         Labels, shape (rows,); of regression numbers, shape (rows, outputs).
-    task : {"classification", "regression"}
     """
     if task == "classification":
         wrong = int((predicted != truth).sum())

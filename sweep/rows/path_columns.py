@@ -49,10 +49,8 @@ class Claimed(NamedTuple):
 def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
     """The steps and points of a stored row, for :func:`check_steps`.
 
-    Raises
-    ------
-    TypeError, ValueError or ZeroDivisionError
-        If they are not what :func:`path_columns` has written.
+    Raises TypeError, ValueError or ZeroDivisionError if they are not what :func:`path_columns` has
+    written.
     """
     claims = []
     for step in row["path"]:

@@ -112,11 +112,8 @@ class ResumedSeries(Series):
 
     Parameters
     ----------
-    problem : Problem
     solve : Solve
         The solver's own, see :meth:`solver.base.Solver.series`.
-    known : sequence of Solved
-    solver, version : str
 
     Attributes
     ----------

@@ -224,15 +224,13 @@ def solved(
 ) -> dict[str, Any]:
     """The row of a solution.
 
+    Raises TypeError, ValueError if what the solver reports beside is no plain data, or has a number
+    that is not finite.
+
     Parameters
     ----------
     tested : mapping
         From :func:`sweep.rows.metrics.held_out_quality`; empty without validation.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If what the solver reports beside is no plain data, or has a number that is not finite.
     """
     row = blank(info, cell, provenance)
     row.update(

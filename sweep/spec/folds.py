@@ -47,13 +47,7 @@ def describe(validation: Validation, seed: int) -> dict[str, Any] | None:
 
 
 def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
-    """The folds of a validation.
-
-    Raises
-    ------
-    InputError
-        If the table has too few rows for them.
-    """
+    """The folds of a validation. Raises InputError if the table has too few rows for them."""
     if isinstance(validation, NoValidation):
         return [Fold(r or None, None) for r in range(validation.repeats)]
     needed = validation.folds if isinstance(validation, KFold) else 2
@@ -72,10 +66,8 @@ def test_rows(
 ) -> NDArray[np.bool_]:
     """Which rows of a dataset a fold holds out for testing, see :func:`held_out`.
 
-    Raises
-    ------
-    InputError
-        If folds of regression are to be stratified, or the dataset does not say its test rows.
+    Raises InputError if folds of regression are to be stratified, or the dataset does not say its
+    test rows.
     """
     if described is not None and described["kind"] == "given":
         if dataset.test_rows is None:

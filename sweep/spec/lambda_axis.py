@@ -34,10 +34,6 @@ class Axis:
     """The λ of some tasks, in their order, and the same as columns. Not to be changed.
 
     A sweep of many tasks has few of them: folds, encodings and solvers share theirs.
-
-    Parameters
-    ----------
-    lams : sequence of Lam
     """
 
     def __init__(self, lams: Sequence[Lam]) -> None:
@@ -196,8 +192,6 @@ def expand(
 
     Parameters
     ----------
-    items : sequence of OneLambda, LambdaGrid or PerRow
-    n_train : int
     others : collection of int
         Numbers of training rows of the other folds. What is written twice counts once only if it
         is the same λ in all folds. In a fold where 1/n happens to be 0.1 one λ has both names.

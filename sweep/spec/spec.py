@@ -62,7 +62,6 @@ class Choice:
 
     Parameters
     ----------
-    name : str
     options : dict
         All options, defaults included, and what is asked of a solver beside, see
         :mod:`sweep.spec.task_options`.
@@ -522,7 +521,6 @@ class SweepFile:
 
     Parameters
     ----------
-    spec : Spec
     text : str
         The file, to be kept beside the results.
     base : Path

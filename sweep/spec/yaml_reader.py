@@ -57,7 +57,6 @@ class YamlFile:
 
     Parameters
     ----------
-    path : Path
     data : Any
         Dictionaries, lists, text, numbers, booleans and None.
     lines : dict
@@ -81,10 +80,7 @@ class YamlFile:
 def read_yaml(path: str | Path) -> YamlFile:
     """Read a file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, is not YAML, is empty, or has a key twice.
+    Raises InputError if it cannot be read, is not YAML, is empty, or has a key twice.
     """
     path = Path(path)
     check_storable(str(path), "the file name")
@@ -242,16 +238,13 @@ _Keys = Collection[tuple[str, ...]]
 def validate(model: type[ModelT], file: YamlFile, exact: _Keys = ()) -> ModelT:
     """Read a model from a file.
 
+    Raises InputError with the file, the line, the key, and what is allowed there.
+
     Parameters
     ----------
     exact : collection of tuple of str, optional
         Where numbers are read as they are written, however many digits they have: the model takes
         :class:`Unrounded` there. Each place is given by the keys from the top of the file.
-
-    Raises
-    ------
-    InputError
-        With the file, the line, the key, and what is allowed there.
     """
     if not isinstance(file.data, dict):
         raise file.error((), "expected 'key: value' lines")

@@ -72,10 +72,7 @@ def to_bytes(certificate: Certificate) -> bytes:
 def read_certificate(folder: Folder, name: str) -> tuple[Columns, dict[str, Any]]:
     """The columns and the meta of a stored certificate.
 
-    Raises
-    ------
-    InputError
-        If it is not there, is damaged, or is no certificate.
+    Raises InputError if it is not there, is damaged, or is no certificate.
     """
     path = folder.where(name)
     try:
@@ -117,9 +114,6 @@ def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
 def save_certificate(folder: Folder, key: str, content: bytes) -> None:
     """Put a certificate beside the rows; it is on the disk when this returns.
 
-    Raises
-    ------
-    UnwritableError
-        If there is no room for it.
+    Raises UnwritableError if there is no room for it.
     """
     folder.write(relative_path(key), content)

@@ -96,19 +96,13 @@ def check(content: memoryview) -> str | None:
 class Opened:
     """A file that has been read and checked.
 
+    Raises FileNotFoundError if it is not there. Raises DamagedError if it is not what was written;
+    also from the methods.
+
     Parameters
     ----------
-    folder : Folder
-    name : str
     remedy : str
         What its reader can do if it is damaged.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there.
-    DamagedError
-        If it is not what was written; also from the methods.
     """
 
     def __init__(self, folder: Folder, name: str, remedy: str) -> None:

@@ -118,10 +118,7 @@ class Lease:
     def acquire(self) -> None:
         """Take the lease.
 
-        Raises
-        ------
-        InputError
-            If another process has it, or takes it at the same time.
+        Raises InputError if another process has it, or takes it at the same time.
         """
         own = Claim(self.token, os.getpid(), socket.gethostname(), machine(), began(os.getpid()))
         try:
@@ -195,12 +192,7 @@ class Lease:
     def check(self) -> None:
         """Make sure that the lease is still there, before something is written.
 
-        Raises
-        ------
-        LostLeaseError
-            If it is not.
-        StorageError
-            If it cannot be told.
+        Raises LostLeaseError if it is not. Raises StorageError if it cannot be told.
         """
         if not self._has_claim:
             raise LostLeaseError(f"{self._loss()}; this one ends and writes nothing more")

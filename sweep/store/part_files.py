@@ -91,13 +91,7 @@ class Parts:
                 self._left.pop(other, None)
 
     def current(self) -> str:
-        """The name of the current generation.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
+        """The name of the current generation. Raises InputError if there is none."""
         found = self.folder.pointed(_ROWS)
         if found is None:
             raise InputError(
@@ -136,6 +130,8 @@ class Parts:
     ) -> pa.Table:
         """All rows, as one table.
 
+        Raises InputError naming the part, if one is damaged or of another version.
+
         Parameters
         ----------
         columns : sequence of str, optional
@@ -143,11 +139,6 @@ class Parts:
         each : callable, optional
             What is made of each part as it is read: all of them need not fit into memory as they
             are.
-
-        Raises
-        ------
-        InputError
-            Naming the part, if one is damaged or of another version.
         """
         for _ in range(_TRIES):
             generation = self.current()
@@ -199,14 +190,8 @@ class Parts:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """One part, or some of its columns.
 
-        Raises
-        ------
-        FileNotFoundError
-            If it is not there (any more).
-        DamagedError
-            If it is not what was written.
-        InputError
-            If it does not have the columns of a part.
+        Raises FileNotFoundError if it is not there (any more). Raises DamagedError if it is not
+        what was written. Raises InputError if it does not have the columns of a part.
         """
         remedy = f"'treesweep resume {self.folder}' sets it aside and computes again what it held"
         table = checksummed_parquet.Opened(self.folder, name, remedy).table(columns)
@@ -220,10 +205,7 @@ class Parts:
     def set_aside(self) -> list[checksummed_parquet.DamagedError]:
         """Move all damaged parts away, so that what they held is computed again.
 
-        Returns
-        -------
-        list of DamagedError
-            What is wrong with each, and where it is now.
+        Returns what is wrong with each, and where it is now.
         """
         found = []
         for name in self.names():

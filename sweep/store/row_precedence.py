@@ -57,7 +57,6 @@ def rows_of_keys(keys: pa.Array | pa.ChunkedArray, rows: pa.Table) -> NDArray[np
 
     Parameters
     ----------
-    keys : pyarrow.Array or ChunkedArray
     rows : pyarrow.Table
         With :data:`RUN_COLUMNS`.
     """
@@ -108,7 +107,6 @@ def called_today(rows: pa.Table, tasks: pa.Table) -> pa.Table:
 
     Parameters
     ----------
-    rows : pyarrow.Table
     tasks : pyarrow.Table
         With :data:`TASK_COLUMNS`.
     """

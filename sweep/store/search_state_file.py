@@ -83,9 +83,11 @@ def write_state(
 ) -> None:
     """Write a state, in place of what is there. Contiguous arrays are not copied.
 
+    Raises TooLargeError if it would be larger than ``most``; nothing is written then. Raises
+    InputError if the disk is full or the folder cannot be written to.
+
     Parameters
     ----------
-    path : Path
     state : mapping of str to array
         Of numbers or fixed-width text.
     identity : mapping of str to str
@@ -96,13 +98,6 @@ def write_state(
         Bytes that the file may have.
     durable : bool
         Whether it must survive a power cut once this returns.
-
-    Raises
-    ------
-    TooLargeError
-        If it would be larger than ``most``; nothing is written then.
-    InputError
-        If the disk is full or the folder cannot be written to.
     """
     about = {"version": VERSION, "identity": dict(identity), "reached": dict(reached or {})}
     limit = float("inf") if most is None else most
@@ -124,18 +119,13 @@ def write_state(
 def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
     """What a state file says of itself; its arrays are not read.
 
+    Raises FileNotFoundError if it is not there. Raises InputError if it is damaged, no state file,
+    or of another version.
+
     Parameters
     ----------
-    file : NativeFile or Path
     where : str, optional
         What it is called in messages.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there.
-    InputError
-        If it is damaged, no state file, or of another version.
     """
     with _opened(file, where or str(file)) as (_, about):
         return about
@@ -176,9 +166,11 @@ def _about(archive: ZipFile, where: str) -> About:
 def read_state(path: Path, identity: Mapping[str, str]) -> tuple[dict[str, NDArray[Any]], About]:
     """Read a state and check that it is whole and of this very search.
 
+    Raises FileNotFoundError if it is not there. Raises InputError if it is damaged, no state file,
+    of another version, or of another search.
+
     Parameters
     ----------
-    path : Path
     identity : mapping of str to str
         What the search is.
 
@@ -187,13 +179,6 @@ def read_state(path: Path, identity: Mapping[str, str]) -> tuple[dict[str, NDArr
     dict of str to array
         The arrays; they may be written to.
     About
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there.
-    InputError
-        If it is damaged, no state file, of another version, or of another search.
     """
     with _opened(path, str(path)) as (archive, about):
         check_identity(str(path), about, identity)
@@ -212,13 +197,7 @@ def _array(archive: ZipFile, name: str) -> NDArray[Any]:
 
 
 def check_identity(path: str, about: About, identity: Mapping[str, str]) -> None:
-    """Refuse the state of another search.
-
-    Raises
-    ------
-    InputError
-        Naming what differs.
-    """
+    """Refuse the state of another search. Raises InputError naming what differs."""
     for name in [*identity, *about.identity]:
         there, here = about.identity.get(name), identity.get(name)
         if there != here:

@@ -56,10 +56,7 @@ class KeptShards:
     def keep(self, key: str, shard: Shard, row: pa.RecordBatch) -> None:
         """Keep what a shard of a task has found; it is on the disk when this returns.
 
-        Raises
-        ------
-        StorageError
-            If it cannot be written now.
+        Raises StorageError if it cannot be written now.
         """
         checksummed_parquet.write_table(
             self._folder, _name(key, shard), pa.Table.from_batches([row])

@@ -71,17 +71,14 @@ _CHECKPOINT = pa.schema(
 class Store:
     """A sweep's folder, opened by its driver. Use it as a context manager.
 
+    Raises InputError if another driver is at work, or a part is of another version.
+
     Parameters
     ----------
     place : str, Path or Folder
         The folder; see :func:`create`.
     tell : callable
         Told what a person must hear: what was found damaged, what takes long.
-
-    Raises
-    ------
-    InputError
-        If another driver is at work, or a part is of another version.
     """
 
     def __init__(self, place: Place | Folder, tell: Callable[[str], None]) -> None:
@@ -171,10 +168,7 @@ class Store:
     def drop_waiting(self) -> int:
         """Give up the rows that are not written yet, so that they are computed again later.
 
-        Returns
-        -------
-        int
-            How many there were.
+        Returns how many there were.
         """
         number, self._buffer = self.n_waiting, []
         return number
@@ -188,12 +182,8 @@ class Store:
     def flush(self) -> None:
         """Write the buffered rows; they are on the disk when this returns.
 
-        Raises
-        ------
-        StorageError
-            If they cannot be written now. They stay in the buffer.
-        LostLeaseError
-            If another driver has taken over. Nothing is written then.
+        Raises StorageError if they cannot be written now. They stay in the buffer. Raises
+        LostLeaseError if another driver has taken over. Nothing is written then.
         """
         if self._buffer:
             self.lease.check()
@@ -293,10 +283,7 @@ class Store:
     def save_state(self, key: str, path: Path, iterations: int) -> str | None:
         """Keep a state that has been fetched, see :meth:`States.incoming`.
 
-        Returns
-        -------
-        str or None
-            Why it is not kept, if that is worth telling.
+        Returns why it is not kept, if that is worth telling.
         """
         self.lease.check()
         why = None
@@ -370,10 +357,8 @@ def read_checkpoint(
 def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None]) -> Store:
     """Make a sweep's folder, or open the folder of the same sweep.
 
-    Raises
-    ------
-    InputError
-        If the folder holds another sweep or something else, or another driver is at work on it.
+    Raises InputError if the folder holds another sweep or something else, or another driver is at
+    work on it.
     """
     root = open_folder(place)
     if root.exists(MANIFEST):
@@ -430,10 +415,7 @@ def _refuse_foreign(root: Folder) -> None:
 def read_manifest(place: Place | Folder) -> dict[str, Any]:
     """What a sweep's folder says of itself.
 
-    Raises
-    ------
-    InputError
-        If it is no sweep's folder, or one of another version.
+    Raises InputError if it is no sweep's folder, or one of another version.
     """
     root = open_folder(place)
     path = root.where(MANIFEST)

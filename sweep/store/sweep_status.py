@@ -32,7 +32,6 @@ class SweepStatus:
     ----------
     sweep : str
         Its name.
-    folder : str
     live : bool
         Whether a driver is at work.
     driver : str or None

@@ -61,12 +61,7 @@ def _is_key(key: str | None) -> bool:
 
 
 class Ticker:
-    """Signs of life, every :data:`EVERY` seconds.
-
-    Parameters
-    ----------
-    tell : callable
-    """
+    """Signs of life, every :data:`EVERY` seconds."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
