@@ -1,7 +1,6 @@
-"""Where a sweep's files are: a folder on a disk, or objects under a prefix of an S3 bucket.
+"""A sweep's files: in a folder on a disk, or as objects of an S3 bucket.
 
-Everything that reads or writes a sweep's files does so through a :class:`Folder`, so that it works
-the same wherever they are.
+All code reads and writes them through a :class:`Folder`.
 
 Here: reading, writing and listing files.
 Not here: what is in the files (``sweep.store``).
@@ -33,18 +32,10 @@ _SCHEME = "s3:/"
 
 
 def open_folder(place: Place | Folder) -> Folder:
-    """The folder at a place; it need not be there yet.
+    """The folder at a path or an ``s3://`` address, which need not exist.
 
-    Parameters
-    ----------
-    place : str, Path or Folder
-        A path, or ``s3://bucket/prefix``. A folder is given back as it is.
-
-    Raises
-    ------
-    InputError
-        If the address is not one of a bucket, or the bucket cannot be reached; or if the path is
-        not text in UTF-8.
+    Raises InputError if the address is invalid, the bucket cannot be reached, or the path is not
+    UTF-8 text.
     """
     if isinstance(place, Folder):
         return place
@@ -57,5 +48,5 @@ def open_folder(place: Place | Folder) -> Folder:
 
 
 def is_remote(place: Place) -> bool:
-    """Whether a place is an object store's; a path that it was made into is recognised, too."""
+    """Whether a place is on S3. ``Path("s3://…")``, which has a single slash, counts too."""
     return str(place).startswith(_SCHEME)

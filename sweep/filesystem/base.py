@@ -1,4 +1,4 @@
-"""What a folder of files promises, on whatever storage it is."""
+"""The contract of a folder of files, on any storage."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from solver.errors import InputError
 
 
 class StorageError(InputError):
-    """The storage does not do what is asked now; it may later.
+    """The storage cannot do now what it is asked. It may later.
 
     Parameters
     ----------
     what : str
         What cannot be done, and where.
     remedy : str
-        What a person can do about it.
+        What the user can do about it.
     """
 
     def __init__(self, what: str, why: str, remedy: str = "") -> None:
@@ -40,22 +40,18 @@ class Entry(NamedTuple):
 
 
 class Folder(ABC):
-    """Files by name, ``/`` between the parts of a name.
+    """Files by name, with ``/`` between the parts of a name.
 
-    A reader finds a file as it was or as it is, never half of it, whatever happens to whoever
-    writes. What was written is there for all who ask from then on. Nothing else is assumed: no
-    locks, no renaming, no writing only if something is there or not.
+    Writes are atomic: a reader sees the old file or the new one, even if the writer dies. Once a
+    write returns, everybody sees it. Nothing else is assumed: no locks, no renaming, no
+    conditional writes.
 
-    Every method raises :class:`StorageError` if the storage cannot be reached, and
-    those that write raise :class:`UnwritableError` if it does not take what it is given.
-
-    Attributes
-    ----------
-    place : str
-        What :func:`sweep.filesystem.open_folder` makes the same folder of.
+    Every method raises :class:`StorageError` if the storage cannot be reached. Methods that write
+    raise :class:`UnwritableError` if the storage refuses.
     """
 
     place: str
+    """The argument with which :func:`sweep.filesystem.open_folder` opens the same folder."""
 
     def __str__(self) -> str:
         return self.place
@@ -64,28 +60,28 @@ class Folder(ABC):
         return f"{type(self).__name__}({self.place!r})"
 
     def where(self, name: str) -> str:
-        """A file's place, for messages."""
+        """The full path of a file, for messages."""
         return f"{self.place.rstrip('/')}/{name}"
 
     @abstractmethod
     def make(self) -> None:
-        """Make the folder, if it is not there yet."""
+        """Create the folder if it does not exist."""
 
     @abstractmethod
     def is_there(self) -> bool:
-        """Whether the folder is there."""
+        """Whether the folder exists."""
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """A file's content. Raises FileNotFoundError if it is not there."""
+        """The content of a file. Raises FileNotFoundError if there is none."""
 
     @abstractmethod
     def open(self, name: str) -> pa.NativeFile:
-        """A file that is never replaced, to read from anywhere in it; errors as :meth:`read`."""
+        """Open a file that is never replaced, for random access. Raises as :meth:`read`."""
 
     @abstractmethod
     def size(self, name: str) -> int:
-        """A file's bytes; errors as :meth:`read`."""
+        """The size of a file in bytes. Raises as :meth:`read`."""
 
     @abstractmethod
     def exists(self, name: str) -> bool:
@@ -93,62 +89,51 @@ class Folder(ABC):
 
     @abstractmethod
     def names(self, under: str = "") -> list[Entry]:
-        """The files directly in a subfolder, by name; none if it is not there. What is being
-        written does not show."""
+        """The finished files directly in a subfolder, sorted; none if it is missing."""
 
     @abstractmethod
     def folders(self, under: str = "") -> list[str]:
-        """The names of the folders directly in a subfolder."""
+        """The folders directly in a subfolder, sorted."""
 
     @abstractmethod
     def write(self, name: str, data: bytes | pa.Buffer, durable: bool = True) -> None:
-        """Write a file, in place of what is there.
-
-        Parameters
-        ----------
-        durable : bool
-            Whether it must survive a power cut once this returns.
-        """
+        """Write or replace a file. If ``durable``, it survives a power cut once this returns."""
 
     @abstractmethod
     def create(self, name: str, durable: bool = True) -> AbstractContextManager[Path]:
-        """A local path to write a large file to; it is stored when the context is left without an
-        error, in place of what is there."""
+        """A local path for a large file, which is stored when the context ends without error."""
 
     @abstractmethod
     def stage(self, name: str) -> Path:
-        """A local path for what is written bit by bit, and may be :meth:`adopt`-ed as a file of
-        this name or beside it."""
+        """A local path for a file that is written bit by bit, until :meth:`adopt` stores it."""
 
     @abstractmethod
     def adopt(self, path: Path, name: str) -> None:
-        """Store what is at a local path, which is gone then."""
+        """Move a local file into the folder."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
 
     @abstractmethod
     def remove_folder(self, name: str) -> None:
-        """Remove a subfolder and all in it, if it is there; as far as possible."""
+        """Remove a subfolder with its content, as far as possible."""
 
     @abstractmethod
     def remove_leftovers(self, under: str = "") -> None:
-        """Remove what a crash has left half written in a subfolder."""
+        """Remove the unfinished files of a crash from a subfolder."""
 
     @abstractmethod
     def copy(self, old: str, new: str) -> None:
-        """Store a file under a second name as well, which takes no second copy where it can be
-        avoided; errors as :meth:`read`."""
+        """Give a file a second name, by a link where that is possible. Raises as :meth:`read`."""
 
     @abstractmethod
     def point(self, name: str, target: str) -> None:
-        """Let a name stand for a subfolder, from one moment to the next.
+        """Make a name point to a subfolder, atomically.
 
-        If there is a subfolder of that very name, what is in it is moved to the new one.
+        If there is a real subfolder of that name, its content moves to the new one.
         """
 
     @abstractmethod
     def pointed(self, name: str) -> str | None:
-        """The subfolder that a name stands for, which may be one of that very name; None if it is
-        not there."""
+        """The subfolder that a name points to, or a real one of that name; None without either."""

@@ -1,4 +1,4 @@
-"""Files on a disk, a local one or a shared one."""
+"""Files on a local or shared disk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sweep.filesystem.base import Entry, Folder, StorageError, UnwritableError
 
 
 class DiskFolder(Folder):
-    """A folder of a file system.
+    """A folder of a file system, local or of a network.
 
-    Files are written beside and renamed. Needed of the file system are renaming in one step and
-    links to folders; a file system of a network will do.
+    A file is written under a temporary name and renamed. The file system must rename atomically
+    and support symbolic links to folders.
     """
 
     def __init__(self, root: Path) -> None:
@@ -28,7 +28,6 @@ class DiskFolder(Folder):
         self.place = str(root)
 
     def make(self) -> None:
-        """As :meth:`Folder.make`."""
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"{self.root} is a file; choose another folder with --out")
         try:
@@ -39,64 +38,56 @@ class DiskFolder(Folder):
             ) from None
 
     def is_there(self) -> bool:
-        """As :meth:`Folder.is_there`."""
         return self.root.is_dir()
 
-    def read(self, name: str) -> bytes:
-        """As :meth:`Folder.read`."""
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        # A folder may be removed meanwhile, and a file server may forget a file (ESTALE).
         try:
-            return (self.root / name).read_bytes()
+            yield
         except OSError as error:
-            raise self._unreadable(name, error) from None
+            gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+            if gone or error.errno == errno.ESTALE:
+                raise FileNotFoundError(f"{self.where(name)} is not there") from None
+            why = error.strerror or str(error)
+            raise StorageError(f"cannot read {self.where(name)}", why) from None
+
+    def read(self, name: str) -> bytes:
+        with self._reading(name):
+            return (self.root / name).read_bytes()
 
     def open(self, name: str) -> pa.NativeFile:
-        """As :meth:`Folder.open`."""
-        try:
+        with self._reading(name):
             return pa.OSFile(str(self.root / name))
-        except OSError as error:
-            raise self._unreadable(name, error) from None
 
     def size(self, name: str) -> int:
-        """As :meth:`Folder.size`."""
-        try:
+        with self._reading(name):
             return (self.root / name).stat().st_size
-        except OSError as error:
-            raise self._unreadable(name, error) from None
-
-    def _unreadable(self, name: str, error: OSError) -> Exception:
-        # A folder that is gone meanwhile is an absent file; so is what a file server forgot.
-        if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ESTALE:
-            return FileNotFoundError(f"{self.where(name)} is not there")
-        return StorageError(f"cannot read {self.where(name)}", error.strerror or str(error))
 
     def exists(self, name: str) -> bool:
-        """As :meth:`Folder.exists`."""
-        # Opening asks the server of a shared disk; what is known of a name may be old.
+        # Opening asks the file server; os.path.exists may use an old cache.
         try:
-            handle = os.open(self.root / name, os.O_RDONLY)
-        except OSError as error:
-            if isinstance(self._unreadable(name, error), FileNotFoundError):
-                return False
-            raise self._unreadable(name, error) from None
+            with self._reading(name):
+                handle = os.open(self.root / name, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
         try:
             return stat.S_ISREG(os.fstat(handle).st_mode)
         finally:
             os.close(handle)
 
     def names(self, under: str = "") -> list[Entry]:
-        """As :meth:`Folder.names`."""
         prefix = f"{under}/" if under else ""
         found = []
         for entry in self._scan(under):
-            with suppress(FileNotFoundError):  # it was removed meanwhile
+            with suppress(FileNotFoundError):  # removed meanwhile
                 if entry.is_file() and not _is_leftover(entry.name):
                     found.append(Entry(prefix + entry.name, entry.stat().st_size))
         return sorted(found)
 
     def folders(self, under: str = "") -> list[str]:
-        """As :meth:`Folder.folders`."""
         prefix = f"{under}/" if under else ""
-        # A crash may have left a link that was to be renamed: no folder, though it leads to one.
+        # A crash may leave a temporary link, which is_dir() follows.
         return sorted(
             prefix + entry.name
             for entry in self._scan(under)
@@ -114,8 +105,6 @@ class DiskFolder(Folder):
             raise StorageError(f"cannot read {self.where(under)}", why) from None
 
     def write(self, name: str, data: bytes | pa.Buffer, durable: bool = True) -> None:
-        """As :meth:`Folder.write`."""
-
         def put(path: Path) -> None:
             with path.open("wb") as file:
                 file.write(data)
@@ -124,26 +113,21 @@ class DiskFolder(Folder):
 
     @contextmanager
     def create(self, name: str, durable: bool = True) -> Iterator[Path]:
-        """As :meth:`Folder.create`."""
         temporary = self.stage(name)
-        try:
-            yield temporary
-            self._replace(name, lambda path: None, durable)
-        except OSError as error:
-            raise self._unwritable(name, error) from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        with self._writing(name):
+            try:
+                yield temporary
+                self._replace(name, lambda path: None, durable)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     def stage(self, name: str) -> Path:
-        """As :meth:`Folder.stage`."""
         path = self.root / name
-        with suppress(OSError):  # whoever writes there finds out as well
+        with suppress(OSError):  # the write itself will fail and say why
             path.parent.mkdir(parents=True, exist_ok=True)
         return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
     def adopt(self, path: Path, name: str) -> None:
-        """As :meth:`Folder.adopt`."""
-
         def move(temporary: Path) -> None:
             if path != temporary:
                 shutil.move(path, temporary)
@@ -168,33 +152,26 @@ class DiskFolder(Folder):
         try:
             yield
         except OSError as error:
-            raise self._unwritable(name, error) from None
-
-    def _unwritable(self, name: str, error: OSError) -> UnwritableError:
-        return UnwritableError(
-            f"cannot write {self.where(name)}",
-            error.strerror or str(error),
-            "make room or give the folder other rights, then resume the sweep",
-        )
+            raise UnwritableError(
+                f"cannot write {self.where(name)}",
+                error.strerror or str(error),
+                "make room or change the folder's permissions, then resume the sweep",
+            ) from None
 
     def remove(self, name: str) -> None:
-        """As :meth:`Folder.remove`."""
         with self._writing(name), suppress(FileNotFoundError, NotADirectoryError):
             (self.root / name).unlink()
 
     def remove_folder(self, name: str) -> None:
-        """As :meth:`Folder.remove_folder`."""
         shutil.rmtree(self.root / name, ignore_errors=True)
 
     def remove_leftovers(self, under: str = "") -> None:
-        """As :meth:`Folder.remove_leftovers`."""
         for entry in self._scan(under):
             if _is_leftover(entry.name):
                 with suppress(OSError):
                     os.unlink(entry.path)
 
     def copy(self, old: str, new: str) -> None:
-        """As :meth:`Folder.copy`."""
         source = self.root / old
         if not source.is_file():
             raise FileNotFoundError(f"{self.where(old)} is not there")
@@ -209,7 +186,7 @@ class DiskFolder(Folder):
         self._replace(new, link)
 
     def point(self, name: str, target: str) -> None:
-        """As :meth:`Folder.point`; a link, so that others find the subfolder as well."""
+        # A symbolic link, so that other programs find the subfolder too.
         with self._writing(name):
             temporary = self.root / f".{name}.{os.getpid()}.tmp"
             temporary.unlink(missing_ok=True)
@@ -223,7 +200,6 @@ class DiskFolder(Folder):
             _sync(self.root)
 
     def pointed(self, name: str) -> str | None:
-        """As :meth:`Folder.pointed`."""
         path = self.root / name
         try:
             return os.readlink(path)
@@ -236,7 +212,7 @@ def _is_leftover(name: str) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file or a folder is on the disk."""
+    """Flush a file or a folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
 """Objects of an S3 bucket.
 
-An object is there whole or not at all, and once it is written everybody sees it. There is no
-renaming and no folder; a prefix of names stands for one.
+Writing an object is atomic, and everybody sees it at once. There are no renames and no folders; a
+common prefix of names stands for a folder.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 class ObjectFolder(Folder):
     """The objects under a prefix.
 
-    Credentials, region and endpoint are those that every tool for S3 takes from the environment or
-    from ``~/.aws``: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``,
-    ``AWS_REGION``, ``AWS_ENDPOINT_URL``, … Raises InputError if the address names no bucket, or
-    holds what does not belong into one.
+    Credentials, region and endpoint come from the environment or ``~/.aws``, as for any S3 tool:
+    ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``,
+    ``AWS_ENDPOINT_URL``, … Raises InputError if the address is invalid.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ class ObjectFolder(Folder):
             raise UnwritableError(f"cannot write {self.where(name)}", _plainly(error)) from None
 
     def make(self) -> None:
-        """As :meth:`Folder.make`; there is nothing to make, only to find out whether it works."""
+        # There is nothing to create. Check that the bucket can be reached.
         with self._asking(""):
             info = self._s3.get_file_info(self._bucket)
             if info.type is not fs.FileType.Directory:
@@ -88,16 +87,14 @@ class ObjectFolder(Folder):
                 )
 
     def is_there(self) -> bool:
-        """As :meth:`Folder.is_there`."""
         with self._asking(""):
             return bool(self._s3.get_file_info(self._root).type is fs.FileType.Directory)
 
     def read(self, name: str) -> bytes:
-        """As :meth:`Folder.read`."""
         with self._asking(name):
             for attempt in range(_READS):
-                # The size is asked for first, then so many bytes are: of another object, perhaps,
-                # that has come in place of the first one and may be larger or smaller.
+                # read() asks for the size first, then for that many bytes. Meanwhile another
+                # object, larger or smaller, may have replaced the first: compare the tags.
                 with self._s3.open_input_file(self._at(name)) as file:
                     tag = _tag(file)
                     try:
@@ -115,12 +112,10 @@ class ObjectFolder(Folder):
             raise OSError("it changes while it is read")
 
     def open(self, name: str) -> pa.NativeFile:
-        """As :meth:`Folder.open`."""
         with self._asking(name):
             return self._s3.open_input_file(self._at(name))
 
     def size(self, name: str) -> int:
-        """As :meth:`Folder.size`."""
         with self._asking(name):
             info = self._s3.get_file_info(self._at(name))
             if info.type is not fs.FileType.File:
@@ -128,12 +123,10 @@ class ObjectFolder(Folder):
             return int(info.size)
 
     def exists(self, name: str) -> bool:
-        """As :meth:`Folder.exists`."""
         with self._asking(name):
             return bool(self._s3.get_file_info(self._at(name)).type is fs.FileType.File)
 
     def names(self, under: str = "") -> list[Entry]:
-        """As :meth:`Folder.names`."""
         return sorted(
             Entry(self._name(info), int(info.size))
             for info in self._list(under)
@@ -141,7 +134,6 @@ class ObjectFolder(Folder):
         )
 
     def folders(self, under: str = "") -> list[str]:
-        """As :meth:`Folder.folders`."""
         found = self._list(under)
         return sorted(self._name(info) for info in found if info.type is fs.FileType.Directory)
 
@@ -154,13 +146,11 @@ class ObjectFolder(Folder):
         return str(info.path).removeprefix(self._root).strip("/")
 
     def write(self, name: str, data: bytes | pa.Buffer, durable: bool = True) -> None:
-        """As :meth:`Folder.write`; what a store has taken, it keeps."""
         with self._writing(name), self._s3.open_output_stream(self._at(name)) as sink:
             sink.write(data)
 
     @contextmanager
     def create(self, name: str, durable: bool = True) -> Iterator[Path]:
-        """As :meth:`Folder.create`."""
         path = self.stage(name)
         try:
             yield path
@@ -172,13 +162,11 @@ class ObjectFolder(Folder):
             path.unlink(missing_ok=True)
 
     def stage(self, name: str) -> Path:
-        """As :meth:`Folder.stage`."""
         if self._staged is None:
             self._staged = tempfile.TemporaryDirectory(prefix="treesweep-")
         return Path(self._staged.name) / name.replace("/", "-")
 
     def adopt(self, path: Path, name: str) -> None:
-        """As :meth:`Folder.adopt`."""
         with (
             self._writing(name),
             path.open("rb") as file,
@@ -189,27 +177,24 @@ class ObjectFolder(Folder):
         path.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """As :meth:`Folder.remove`."""
         with self._writing(name), suppress(FileNotFoundError):
             self._s3.delete_file(self._at(name))
 
     def remove_folder(self, name: str) -> None:
-        """As :meth:`Folder.remove_folder`."""
         with suppress(OSError):
             self._s3.delete_dir(self._at(name))
 
     def remove_leftovers(self, under: str = "") -> None:
-        """As :meth:`Folder.remove_leftovers`; an upload that broke off leaves no object."""
+        """Do nothing: an interrupted upload leaves no object."""
 
     def copy(self, old: str, new: str) -> None:
-        """As :meth:`Folder.copy`."""
         if not self.exists(old):
             raise FileNotFoundError(f"{self.where(old)} is not there")
         with self._writing(new):
             self._s3.copy_file(self._at(old), self._at(new))
 
     def point(self, name: str, target: str) -> None:
-        """As :meth:`Folder.point`; an object ``NAME.json`` that says which subfolder it is."""
+        # An object NAME.json has the name of the subfolder.
         plain = self.pointed(name) == name
         if plain:
             for old, _ in self.names(name):
@@ -219,7 +204,6 @@ class ObjectFolder(Folder):
             self.remove_folder(name)
 
     def pointed(self, name: str) -> str | None:
-        """As :meth:`Folder.pointed`."""
         try:
             return str(json.loads(self.read(f"{name}.json"))["folder"])
         except FileNotFoundError:
@@ -231,7 +215,7 @@ class ObjectFolder(Folder):
 
 
 def _tag(file: pa.NativeFile) -> bytes:
-    """What tells an object's content from any other."""
+    """A tag that changes with the content of an object."""
     found = file.metadata()
     return bytes(found.get("ETag", found.get("Content-Length", b"")))
 
@@ -240,7 +224,7 @@ def _file_system(bucket: str) -> fs.S3FileSystem:
     options: dict[str, Any] = {
         "connect_timeout": _CONNECT_SECONDS,
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
-        # A small object is one request then, and a write into no bucket fails all the same.
+        # Then a small object takes one request. Writing without a bucket still fails.
         "allow_delayed_open": True,
         "background_writes": False,
     }
@@ -248,7 +232,7 @@ def _file_system(bucket: str) -> fs.S3FileSystem:
     if endpoint is not None:
         options["endpoint_override"] = endpoint
     elif not any(map(os.environ.get, _REGIONS)):
-        with suppress(OSError):  # whoever uses the bucket says what is wrong
+        with suppress(OSError):  # the first use of the bucket will fail and say why
             options["region"] = fs.resolve_s3_region(bucket)
     return fs.S3FileSystem(**options)
 
@@ -263,11 +247,11 @@ _WHY = {
     "EXPIRED_TOKEN": "the credentials have expired; get new ones",
     "NETWORK_CONNECTION": "the store does not answer; check the network and AWS_ENDPOINT_URL",
 }
-"""What a person can do about what a store answers."""
+"""Messages for the store's errors, with what the user can do."""
 
 
 def _plainly(error: OSError) -> str:
-    """An error of the store as one line without requests and headers."""
+    """An error of the store in one line, without requests and headers."""
     text = one_line(error)
     for sign, meaning in _WHY.items():
         if sign in text:
@@ -276,5 +260,5 @@ def _plainly(error: OSError) -> str:
 
 
 def _without_secrets(address: str) -> str:
-    """An address of which nothing is left that might be a password."""
+    """An address without what may be a password."""
     return "s3://…@" + address.rpartition("@")[2] if "@" in address else address

@@ -450,7 +450,7 @@ class Spec(Strict):
         for i, entry in enumerate(self.datasets):
             for dataset in entry.series:
                 if dataset.name in found:
-                    raise problem(f"the dataset {dataset.name!r} stands twice", "datasets", i)
+                    raise problem(f"the dataset {dataset.name!r} is duplicated", "datasets", i)
                 found[dataset.name] = dataset
         object.__setattr__(self, "datasets", [*found.values()])
         return self

@@ -130,7 +130,7 @@ def _build(node: yaml.Node, location: Location, lines: dict[Location, int], path
             key = _text(key_node.value, path, at)
             if key in result:
                 raise InputError(
-                    f"{path}, line {at}: the key {key!r} stands twice (first on line "
+                    f"{path}, line {at}: the key {key!r} is duplicated (first on line "
                     f"{lines[(*location, key)]}); remove one of the two"
                 )
             lines[(*location, key)] = at

@@ -1,7 +1,7 @@
-"""Certificates of what a run has proven, as files beside the rows: ``proofs/KEY.parquet``.
+"""Certificates of optimality, one file a task: ``proofs/KEY.parquet``.
 
-The columns are those of :class:`solver.verify.certificate.Certificate`; its ``meta`` stand as JSON
-in the schema's metadata under ``treesweep-certificate``.
+The columns are those of :class:`solver.verify.certificate.Certificate`. Its ``meta`` is JSON in the
+file's metadata, under ``treesweep-certificate``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sweep.store import checksummed_parquet
 FOLDER = "proofs"
 
 BYTES = "proof_bytes"
-"""The column that says how large the certificate of a row is."""
+"""The column with the size of a row's certificate."""
 
 _META = b"treesweep-certificate"
 
@@ -49,9 +49,9 @@ class Certifier(Protocol):
 
 
 def claims_of(solution: Solution, path: LamPath | None) -> list[Claim]:
-    """What a run has proven: its tree, or the corners of its path at which a search ended so.
+    """What a run has proven: its tree, or the breakpoints of its path that are proven optimal.
 
-    These are enough: the objective is concave in λ, so it is known between two proven corners.
+    The objective is concave in λ, so it is known between two proven breakpoints.
     """
     if path is None:
         proven = solution.status is Status.OPTIMAL
@@ -72,7 +72,7 @@ def to_bytes(certificate: Certificate) -> bytes:
 def read_certificate(folder: Folder, name: str) -> tuple[Columns, dict[str, Any]]:
     """The columns and the meta of a stored certificate.
 
-    Raises InputError if it is not there, is damaged, or is no certificate.
+    Raises InputError if the file is missing, damaged, or not a certificate.
     """
     path = folder.where(name)
     try:
@@ -94,13 +94,13 @@ def _plain(column: pa.ChunkedArray) -> NDArray[Any] | list[Any]:
 
 
 def relative_path(key: str) -> str:
-    """Where the certificate of a task is, from the sweep's folder."""
+    """The path of a task's certificate in the sweep's folder."""
     return f"{FOLDER}/{key}.parquet"
 
 
 def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
-    """Which of some rows (with ``key`` and :data:`BYTES`) have a certificate of which the file is
-    not there, or has another size."""
+    """Which rows (with ``key`` and :data:`BYTES`) name a certificate whose file is missing or has
+    another size."""
     claimed = rows[BYTES]
     if claimed.null_count == len(claimed):
         return pc.is_valid(claimed)
@@ -112,8 +112,5 @@ def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def save_certificate(folder: Folder, key: str, content: bytes) -> None:
-    """Put a certificate beside the rows; it is on the disk when this returns.
-
-    Raises UnwritableError if there is no room for it.
-    """
+    """Write a certificate durably. Raises UnwritableError if there is no room for it."""
     folder.write(relative_path(key), content)

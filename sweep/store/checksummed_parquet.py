@@ -1,8 +1,7 @@
 """Parquet files in which any changed byte is found.
 
-Between the last rows of a file and its footer, where no reader looks, stand 32 bytes: the SHA-256
-of the file without them. So a file and its checksum are one file, which is written in one step,
-and any reader of Parquet reads it.
+32 bytes between the last rows and the footer are the SHA-256 of the rest of the file. Parquet
+readers skip them, so data and checksum are one ordinary Parquet file, written in one step.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from sweep.filesystem import Folder
 
 _MAGIC = b"PAR1"
 _TAIL = 8
-"""Parquet ends with the footer's length in 4 bytes, the least first, and ``PAR1``."""
+"""Parquet ends with the footer's length (4 bytes, little-endian) and ``PAR1``."""
 
 _DIGEST = hashlib.sha256().digest_size
 
 _SMALL = 2_000
-"""A table of fewer rows is written so that it is quick to read: it is merged with others soon."""
+"""Tables with fewer rows are written fast and uncompacted: they are merged soon."""
 
 _THREADS_FROM = 4 * 2**20
 
 
 class DamagedError(InputError):
-    """A file is not what was written."""
+    """A file does not match its checksum."""
 
     def __init__(self, where: str, why: str, remedy: str) -> None:
         super().__init__(f"{where} is damaged ({why}); {remedy}")
@@ -39,7 +38,7 @@ class DamagedError(InputError):
 
 
 def to_bytes(table: pa.Table) -> bytes:
-    """A table as a file with its checksum."""
+    """A table as the bytes of a file with its checksum."""
     sink = pa.BufferOutputStream()
     with _writer(sink, table.schema, small=len(table) < _SMALL) as out:
         out.write_table(table)
@@ -50,9 +49,9 @@ def to_bytes(table: pa.Table) -> bytes:
 
 @contextmanager
 def created(folder: Folder, name: str, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    """Write a large file bit by bit. It is there when the context is left without an error.
+    """Write a large file bit by bit. It appears when the context ends without an error.
 
-    Errors are those of :meth:`sweep.filesystem.Folder.write`.
+    Raises as :meth:`sweep.filesystem.Folder.write`.
     """
     with folder.create(name) as path:
         with _writer(path, schema) as out:
@@ -66,7 +65,7 @@ def created(folder: Folder, name: str, schema: pa.Schema) -> Iterator[pq.Parquet
 
 
 def _writer(sink: Any, schema: pa.Schema, *, small: bool = False) -> pq.ParquetWriter:
-    """A writer of a file that is quick to read if it is small, else takes little room."""
+    """A writer that saves time for a small file, and space for a large one."""
     return pq.ParquetWriter(
         sink,
         schema,
@@ -77,12 +76,12 @@ def _writer(sink: Any, schema: pa.Schema, *, small: bool = False) -> pq.ParquetW
 
 
 def _footer(content: memoryview) -> int:
-    """Where the footer of a file begins."""
+    """The position of the footer."""
     return len(content) - _TAIL - int.from_bytes(content[-_TAIL : -len(_MAGIC)], "little")
 
 
 def check(content: memoryview) -> str | None:
-    """What is wrong with the bytes of a file; None if nothing is."""
+    """What is wrong with the bytes of a file; None if nothing."""
     at = _footer(content) - _DIGEST
     if at < len(_MAGIC) or content[: len(_MAGIC)] != _MAGIC or content[-len(_MAGIC) :] != _MAGIC:
         return "it is cut short or overwritten"
@@ -94,15 +93,10 @@ def check(content: memoryview) -> str | None:
 
 
 class Opened:
-    """A file that has been read and checked.
+    """A file that has been read and checked; ``remedy`` ends the message about a damaged one.
 
-    Raises FileNotFoundError if it is not there. Raises DamagedError if it is not what was written;
-    also from the methods.
-
-    Parameters
-    ----------
-    remedy : str
-        What its reader can do if it is damaged.
+    Raises FileNotFoundError if there is no such file, and DamagedError, also from the methods, if
+    it is not what was written.
     """
 
     def __init__(self, folder: Folder, name: str, remedy: str) -> None:
@@ -117,18 +111,18 @@ class Opened:
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """The key-value metadata of the file."""
+        """The key-value metadata."""
         with self._reading():
             return dict(self._file.metadata.metadata or {})
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows; of the columns those that are there."""
+        """All rows, with those of the columns that exist."""
         with self._reading():
             wanted = None if columns is None else list(columns)
             return self._file.read(wanted, use_threads=self._use_threads)
 
     def batches(self, rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, or some of their columns, at most ``rows`` at a time."""
+        """All rows in pieces of at most ``rows``."""
         with self._reading():
             for batch in self._file.iter_batches(rows, columns=columns):
                 yield pa.Table.from_batches([batch])
@@ -148,10 +142,10 @@ AGAIN = "move it away, then 'treesweep resume' makes it again"
 def read_table(
     folder: Folder, name: str, columns: Sequence[str] | None = None, remedy: str = AGAIN
 ) -> pa.Table:
-    """Read a file and check it; errors as :class:`Opened`."""
+    """Read and check a file. Raises as :class:`Opened`."""
     return Opened(folder, name, remedy).table(columns)
 
 
 def write_table(folder: Folder, name: str, table: pa.Table) -> None:
-    """Write a file with its checksum; errors as :meth:`sweep.filesystem.Folder.write`."""
+    """Write a file with its checksum. Raises as :meth:`sweep.filesystem.Folder.write`."""
     folder.write(name, to_bytes(table))

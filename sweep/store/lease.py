@@ -1,16 +1,15 @@
-"""One driver a store: a lease that a dead driver does not keep.
+"""The lease: only one driver at a time may write to a store. A dead driver loses it.
 
-It works on any storage that shows what was written to whoever asks then: on a local disk, on a
-shared one, on objects. No locks are needed, and no clock of another machine is read.
+It needs a storage where every write is visible at once: a local disk, a shared one, or S3. It
+needs no locks and does not compare the clocks of machines.
 
-Each driver has files of its own in ``.drivers``, by a token that nobody else has:
+Each driver has a unique token and writes these files to ``.drivers``:
 
-* ``TOKEN.claim`` says who it is. It is written once, and taken away by its driver, or by another
-  one that has found it dead. A driver without its claim has no lease.
-* ``TOKEN.held`` says that the claim is granted. A driver writes it once it has looked and found no
-  other claim. Of two that look at the same time, each sees the other's; the one with the smaller
-  token stays.
-* ``TOKEN.beat`` is written anew every second. Whoever watches it sees whether the driver lives.
+* ``TOKEN.claim`` names the driver. It is written once. The driver removes it at its end; another
+  driver removes it if this one is dead. A driver without its claim has lost the lease.
+* ``TOKEN.held`` grants the claim. A driver writes it when it sees no other claim. If two drivers
+  look at the same time, each sees the other's claim, and the smaller token wins.
+* ``TOKEN.beat`` is the heartbeat, written every second.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ from sweep.store.process_identity import began, machine
 FOLDER = ".drivers"
 
 BEAT = 1.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 
 STALE = 30.0
-"""A driver on another machine whose beat has not moved for so many seconds, while it was watched,
-is taken for dead."""
+"""A driver on another machine is dead if its heartbeat stays the same for this many seconds."""
 
 _LOOK = 0.25
 _GLANCE = 3 * BEAT
@@ -45,14 +43,14 @@ _LAST = "driver.json"
 
 
 class LostLeaseError(InputError):
-    """A driver has its claim no more: another one took it for dead, or its folder is gone."""
+    """This driver's claim is gone: another driver took over, or the folder was removed."""
 
 
 @dataclass(frozen=True)
 class Life:
-    """What a driver says of itself, about once a second.
+    """The heartbeat of a driver.
 
-    ``updated`` is for people: its clock may be wrong. ``numbers`` are those of
+    ``updated`` is only shown, as the clock may be wrong. ``numbers`` are the fields of
     :class:`sweep.events.Progress`.
     """
 
@@ -69,7 +67,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who asks for the lease, or has it."""
+    """A driver that asks for the lease or has it."""
 
     token: str
     pid: int
@@ -85,41 +83,33 @@ class Claim:
 
     @property
     def is_near(self) -> bool:
-        """Whether it can be seen from here if the process lives."""
+        """Whether the driver runs on this machine."""
         return self.machine == machine()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is seen to live."""
+        """Whether the driver is a living process of this machine."""
         return self.is_near and self.began is not None and began(self.pid) == self.began
 
 
 class Lease:
-    """The right to write to a store, and a thread that shows that its driver lives.
+    """The right to write to a store, and a thread that sends heartbeats.
 
-    Parameters
-    ----------
-    folder : Folder
-        The store's.
-    tell : callable, optional
-        Told why it takes long.
+    ``tell`` is called with a message if the lease takes long to get.
     """
 
     def __init__(self, folder: Folder, tell: Callable[[str], None] = lambda text: None) -> None:
         self.folder = folder
         self.token = uuid.uuid4().hex
         self.taken_over = False
-        """Whether the driver before may, for all that is known, be writing something yet."""
+        """Whether the previous driver may still be writing."""
         self._tell = tell
         self._numbers: dict[str, Any] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def acquire(self) -> None:
-        """Take the lease.
-
-        Raises InputError if another process has it, or takes it at the same time.
-        """
+        """Take the lease. Raises InputError if another driver has it or takes it."""
         own = Claim(self.token, os.getpid(), socket.gethostname(), machine(), began(os.getpid()))
         try:
             self.folder.write(_file(self.token, "claim"), _json(asdict(own)))
@@ -127,7 +117,7 @@ class Lease:
             self._thread.start()
             self._contend()
             self.folder.write(_file(self.token, "held"), b"")
-            self.check()  # somebody may have given up on this process just now
+            self.check()  # another driver may just have declared this one dead
             self._clean_up()
         except BaseException:
             self._stop()
@@ -136,7 +126,7 @@ class Lease:
             raise
 
     def _contend(self) -> None:
-        """Wait until no other claim is left; refuse if one will not go."""
+        """Wait until no other claim is left. Raise if its driver lives."""
         monitor = _Watch(self.folder)
         told: set[str] = set()
         while True:
@@ -163,23 +153,23 @@ class Lease:
             time.sleep(_LOOK)
 
     def _clean_up(self) -> None:
-        """Remove what drivers without a claim have left."""
+        """Remove the files of drivers without a claim."""
         names = [name for name, _ in self.folder.names(FOLDER)]
-        tokens = {claim.token for claim in claims(self.folder)}  # afterwards: claims come first
+        tokens = {claim.token for claim in claims(self.folder)}  # read later: claims come first
         for name in names:
             if name.removeprefix(f"{FOLDER}/").partition(".")[0] not in tokens:
                 self.folder.remove(name)
 
     def beat(self, numbers: dict[str, Any]) -> None:
-        """Say how far the driver is; it is written soon."""
+        """Set the progress for the next heartbeat."""
         self._numbers = numbers
 
     def _go_on_beating(self) -> None:
         count = 0
         while True:
             count += 1
-            with suppress(InputError):  # the storage may be full, or not answer for a while
-                if not self._has_claim:  # to write to a folder that is gone would make it again
+            with suppress(InputError):  # the storage may be full or not answer
+                if not self._has_claim:  # a write would create a removed folder again
                     return
                 content = asdict(self._life()) | {"beat": count}
                 self.folder.write(_file(self.token, "beat"), _json(content), durable=False)
@@ -190,10 +180,7 @@ class Lease:
         return Life(os.getpid(), socket.gethostname(), time.time(), self._numbers)
 
     def check(self) -> None:
-        """Make sure that the lease is still there, before something is written.
-
-        Raises LostLeaseError if it is not. Raises StorageError if it cannot be told.
-        """
+        """Call before each write. Raises LostLeaseError if the lease is lost."""
         if not self._has_claim:
             raise LostLeaseError(f"{self._loss()}; this one ends and writes nothing more")
 
@@ -202,7 +189,7 @@ class Lease:
         return self.folder.exists(_file(self.token, "claim"))
 
     def _loss(self) -> str:
-        """What has become of the claim."""
+        """Why the claim is gone."""
         life = read_life(self.folder)
         others = [claim.name for claim in claims(self.folder)]
         if life is not None and (life.pid, life.host) != (os.getpid(), socket.gethostname()):
@@ -220,7 +207,7 @@ class Lease:
         return f"somebody has removed this driver's claim from {self.folder}/{FOLDER}"
 
     def release(self) -> None:
-        """Let others have it."""
+        """Give the lease back."""
         if self._thread is None:
             return
         self._stop()
@@ -237,7 +224,7 @@ class Lease:
 
 
 class _Watch:
-    """Watches the beats of other drivers, by this process's own clock."""
+    """Watches the heartbeats of other drivers by this process's clock."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -245,11 +232,11 @@ class _Watch:
         self._moved: set[str] = set()
 
     def is_alive(self, claim: Claim) -> bool:
-        """Whether a driver is known to live."""
+        """Whether a driver is certainly alive."""
         return claim.is_alive or (self.still_for(claim) == 0 and claim.token in self._moved)
 
     def still_for(self, claim: Claim) -> float:
-        """Seconds for which a beat has not moved."""
+        """Seconds since a heartbeat changed."""
         beat, now = _beat(self._folder, claim.token), time.monotonic()
         before = self._seen.get(claim.token)
         if before is None or before[0] != beat:
@@ -276,12 +263,12 @@ def _beat(folder: Folder, token: str) -> bytes:
 
 
 def _withdraw(folder: Folder, token: str) -> None:
-    for kind in ("claim", "held", "beat"):  # the claim first: without it the others mean nothing
+    for kind in ("claim", "held", "beat"):  # without the claim the others mean nothing
         folder.remove(_file(token, kind))
 
 
 def claims(folder: Folder) -> list[Claim]:
-    """All claims to a store's lease; those whose drivers are dead, too."""
+    """All claims to a store's lease, of dead drivers too."""
     names = {name for name, _ in folder.names(FOLDER)}
     found = []
     for name in sorted(names):
@@ -301,7 +288,7 @@ def claims(folder: Folder) -> list[Claim]:
 
 
 def read_life(folder: Folder) -> Life | None:
-    """The last sign of life of a store's driver."""
+    """The last heartbeat of a store's driver."""
     tokens = [claim.token for claim in claims(folder) if claim.held]
     lives = [_read_life(folder, _file(token, "beat")) for token in tokens]
     known = [life for life in lives if life is not None]
@@ -318,10 +305,7 @@ def _read_life(folder: Folder, name: str) -> Life | None:
 
 
 def is_live(folder: Folder) -> bool:
-    """Whether a driver is working on a store.
-
-    One on another machine is watched for up to three seconds.
-    """
+    """Whether a driver is at work. A driver on another machine is watched for 3 s."""
     monitor = _Watch(folder)
     deadline = time.monotonic() + _GLANCE
     while True:

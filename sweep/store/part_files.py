@@ -1,10 +1,9 @@
-"""The part files that hold a store's rows, and how they are compacted.
+"""The part files with a store's rows, and their compaction.
 
-Parts live in a *generation*, a hidden folder that the name ``rows`` points to. A compaction makes
-the next generation beside the current one and then moves the pointer, which is one step: whoever
-looks at ``rows`` finds all rows of the old generation or all of the new one. No two generations
-that differ in their rows have a file name in common, so whoever listed the old one and opens the
-new one gets an error, not half of each.
+Parts are in a *generation*, a hidden folder that ``rows`` points to. A compaction writes the next
+generation and then moves the pointer atomically, so a reader sees one generation or the other.
+Generations with different rows share no file names: a reader that listed the old one gets an
+error, never a mixture.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from sweep.rows.schema import SCHEMA, VERSION
 from sweep.store import checksummed_parquet
 
 LARGE = 50_000
-"""Parts of so many rows are full: compaction leaves them as they are."""
+"""A part with this many rows is full: compaction does not change it."""
 
 GRACE = 1.0
-"""Seconds that a generation is kept after a compaction, for those who have just opened it."""
+"""Seconds that readers have after a compaction before the old generation is removed."""
 
 DAMAGED = "damaged"
-"""Where damaged parts are put, see :meth:`Parts.set_aside`."""
+"""The folder of damaged parts, see :meth:`Parts.set_aside`."""
 
 _ROWS = "rows"
 _PART = re.compile(r"part-(\d+)(?:-[0-9a-z]+)?\.parquet")
@@ -44,13 +43,7 @@ Superseded = Callable[[pa.Table], pa.Array]
 class Parts:
     """The part files of a store.
 
-    Parameters
-    ----------
-    folder : Folder, str or Path
-        The store's folder.
-    owner : str
-        Stands in the names of the parts that are written here, so that no two drivers ever write
-        to the same name.
+    ``owner`` becomes part of the names of new parts, so that no two drivers write the same name.
     """
 
     def __init__(self, folder: Folder | Place, owner: str = "") -> None:
@@ -61,20 +54,20 @@ class Parts:
         self._left: dict[str, float] = {}
 
     def create(self) -> None:
-        """Make an empty first generation, if there is none, and remove what a crash left."""
+        """Create the first generation if there is none. Remove the leftovers of a crash."""
         target = self.folder.pointed(_ROWS)
-        if target is None:  # a crash may have come between making the first one and pointing to it
+        if target is None:  # a crash may have made the first generation without the pointer
             last = self.folder.folders(_GENERATIONS)[-1:]
             self.folder.point(_ROWS, last[0] if last else self._new_generation())
-        elif target == _ROWS:  # a copy that followed the link
+        elif target == _ROWS:  # a copy of the store that followed the link
             self.folder.point(_ROWS, self._new_generation())
         self.discard_old()
         self._own = self.current()
         self.folder.remove_leftovers(self._own)
 
     def fence(self) -> None:
-        """Go on in a new generation, so that whatever an earlier driver is still writing, if it
-        lives after all, is not among the rows."""
+        """Switch to a new generation, so that rows of a previous driver that still writes are not
+        read."""
         generation = self._new_generation()
         for name in self.names():
             self.folder.copy(name, f"{generation}/{_base(name)}")
@@ -82,8 +75,8 @@ class Parts:
         self._own = generation
 
     def discard_old(self, grace: float = 0.0) -> None:
-        """Remove all generations but the current one and those left less than `grace` seconds
-        ago: someone may be listing their files, and would find none."""
+        """Remove old generations, except those that were current less than ``grace`` seconds ago,
+        which someone may still be listing."""
         current, now = self.current(), time.monotonic()
         for other in self.folder.folders(_GENERATIONS):
             if other != current and now - self._left.get(other, -grace) >= grace:
@@ -107,10 +100,9 @@ class Parts:
         return [e for e in self.folder.names(generation) if _PART.fullmatch(_base(e.name))]
 
     def append(self, table: pa.Table) -> str:
-        """Write a part. It is on the disk when this returns.
+        """Write a part durably, and return its name.
 
-        It goes to the generation that this driver knows: should another one have taken over since,
-        which has moved the pointer, the part is not among the rows.
+        It goes to this driver's generation. If another driver has taken over, nobody reads it.
         """
         name = f"{self._own or self.current()}/{self._next_name()}"
         checksummed_parquet.write_table(self.folder, name, table)
@@ -128,7 +120,7 @@ class Parts:
         columns: Sequence[str] | None = None,
         each: Callable[[pa.Table], pa.Table] = lambda table: table,
     ) -> pa.Table:
-        """All rows, as one table.
+        """All rows as one table.
 
         Raises InputError naming the part, if one is damaged or of another version.
 
@@ -137,8 +129,7 @@ class Parts:
         columns : sequence of str, optional
             All by default.
         each : callable, optional
-            What is made of each part as it is read: all of them need not fit into memory as they
-            are.
+            Is applied to each part as it is read, e.g. to save memory.
         """
         for _ in range(_TRIES):
             generation = self.current()
@@ -152,8 +143,7 @@ class Parts:
         raise InputError(f"the parts of {self.folder} vanish while they are read; read again")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, a part at a time, so that they need not fit into memory; errors as
-        :meth:`read`, and if a compaction comes between."""
+        """All rows, a part at a time. Raises as :meth:`read`, and after a compaction."""
         names = self.names()
         try:
             for name in names:
@@ -166,7 +156,7 @@ class Parts:
     def _tables(
         self, entries: Sequence[Entry], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Parts in their order, some of them at the same time."""
+        """Parts in their order; some are read at the same time."""
         at_once = self._at_once(entries)
         if at_once == 1:
             yield from (self.table(name, columns) for name, _ in entries)
@@ -181,7 +171,7 @@ class Parts:
                 yield waiting.popleft().result()
 
     def _at_once(self, entries: Sequence[Entry]) -> int:
-        """How many parts are read at the same time: few large ones, for the memory they take."""
+        """How many parts are read at the same time: fewer if they are large, to save memory."""
         are_small = sum(entry.size for entry in entries) < len(entries) * _SMALL
         if is_remote(self.folder.place):
             return 8 if are_small else 2
@@ -203,7 +193,7 @@ class Parts:
         return table.replace_schema_metadata(None)
 
     def set_aside(self) -> list[checksummed_parquet.DamagedError]:
-        """Move all damaged parts away, so that what they held is computed again.
+        """Move damaged parts away, so that their tasks run again.
 
         Returns what is wrong with each, and where it is now.
         """
@@ -227,16 +217,15 @@ class Parts:
         superseded: Superseded | None = None,
         allowed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Turn many small parts into few. The old generation stays for those who are reading it,
-        until :meth:`discard_old`.
+        """Merge small parts. The old generation stays for its readers until :meth:`discard_old`.
 
         Parameters
         ----------
         superseded : callable, optional
-            Says for a table of key and attempt which rows do not count, as another attempt does;
-            these are left out.
+            Tells for a table of key and attempt which rows another attempt replaces. They are
+            dropped.
         allowed : callable, optional
-            Asked before anything changes for readers; raises if that must not be.
+            Called before the pointer moves. Raises if it must not.
         """
         self.discard_old(GRACE)
         old, new = self.current(), self._new_generation()

@@ -1,4 +1,4 @@
-"""The plan beside the rows, so that anybody can tell what is missing."""
+"""The plan of a sweep as a file in its folder."""
 
 from __future__ import annotations
 
@@ -39,25 +39,19 @@ SCHEMA = pa.schema(
     ]
 )
 """One row a task. ``answered_by`` is the key of the row that answered it when the plan was made.
-A row with a ``reason`` and no ``key`` stands for as many cells as ``tasks`` says, which cannot be
-run."""
+A row with a ``reason`` and no ``key`` stands for ``tasks`` cells that cannot run."""
 
 _CHUNK = 50_000
 
 _SWEEP = "treesweep-sweep"
-"""Under this key the file's metadata hold the SHA-256 of the sweep that it is the plan of: a driver
-that ends between writing the one and the other leaves two that do not belong together."""
+"""Key of the metadata with the SHA-256 of the plan's sweep. It differs from that of the folder if
+a driver died between writing the two files."""
 
 
 def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
-    """Compare a plan with what the store has, and write the plan to the store.
+    """Write a plan to the store.
 
-    Returns
-    -------
-    remaining : array of int64
-        Numbers of the tasks without an answer.
-    answered : int
-        How many have one.
+    Returns the numbers of the tasks without an answer, and how many tasks have one.
     """
     remaining: list[NDArray[np.int64]] = []
     answered = 0
@@ -104,7 +98,7 @@ def _survey_block(block: Block, store: Store) -> tuple[pa.Table, NDArray[np.int6
 
 
 def _column(content: object, kind: pa.DataType, n_rows: int) -> pa.Array:
-    """A column, of which all values may be equal."""
+    """A column from its values, or from the one value of all rows."""
     if isinstance(content, (list, np.ndarray)):
         return pa.array(content, kind)
     return pa.repeat(pa.scalar(content, kind), n_rows)
@@ -126,13 +120,12 @@ def _refused(plan: Plan) -> pa.Table:
 
 
 def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The stored plan or some of its columns, in pieces of at most 50,000 rows; errors as
-    :func:`read_plan`."""
+    """The stored plan in pieces of at most 50,000 rows. Raises as :func:`read_plan`."""
     yield from _open_plan(open_folder(place)).batches(_CHUNK, columns)
 
 
 def _open_plan(folder: Folder) -> checksummed_parquet.Opened:
-    """The plan, if it is that of the sweep that the folder holds."""
+    """The plan, if it belongs to the folder's sweep."""
     wanted = sweep_sum(folder)
     makes = f"'treesweep resume {folder}' makes it"
     try:
@@ -149,12 +142,9 @@ def _open_plan(folder: Folder) -> checksummed_parquet.Opened:
 
 
 def planned_tasks(folder: Folder, columns: Sequence[str] = TASK_COLUMNS) -> pa.Table:
-    """The tasks of the stored plan, without what cannot be run; errors as :func:`read_plan`.
+    """The tasks of the stored plan that can run. ``columns`` must have ``key``.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        ``key`` and others.
+    Raises as :func:`read_plan`.
     """
     tables = [t.filter(pc.is_valid(t["key"])) for t in plan_tables(folder, columns)]
     empty = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()

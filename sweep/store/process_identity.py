@@ -1,4 +1,4 @@
-"""Which machine this is, and whether a process of it still lives; no clock is asked."""
+"""Identify this machine and its processes, without a clock."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 @cache
 def machine() -> str:
-    """Something that two processes have in common if each can see whether the other one lives.
+    """Boot and PID namespace: equal for two processes that can see each other.
 
-    It changes when the machine is started anew, and differs between containers.
+    It changes when the machine reboots, and differs between containers.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -23,13 +23,15 @@ def machine() -> str:
 
 
 def began(pid: int) -> str | None:
-    """When a process began, in the kernel's own count, so that a number that is used again is told
-    from the process that had it; None if there is no such process, or it is dead."""
+    """The start time of a process in clock ticks of the kernel; None if it is dead.
+
+    It tells a process from a later one with the same number.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None if Path("/proc/self/stat").exists() else _without_proc(pid)
-    # The name, which stands in brackets, may hold anything.
+    # The program's name in parentheses may contain anything.
     state, *fields = text.rpartition(")")[2].split()
     return None if state in "ZX" else fields[18]
 

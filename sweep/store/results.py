@@ -1,4 +1,4 @@
-"""Reading a sweep's results, by column."""
+"""Read the results of a sweep, by column."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_results(
     table = Parts(folder).read(list(dict.fromkeys([*wanted, *RUN_COLUMNS])))
     place = rows_of_tasks(tasks, table)
     known = place >= 0
-    # Only rows that are shown become objects: types of columns do not depend on other rows.
+    # Convert only the rows that are returned: the types of columns must not depend on others.
     used = np.zeros(len(table), dtype=bool)
     used[place[known]] = True
     frame: pd.DataFrame = table.select(wanted).filter(pa.array(used)).to_pandas()
@@ -76,8 +76,7 @@ def read_results(
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
-    """A column as numbers of its distinct values, in the order in which they come; null is one of
-    them."""
+    """The codes of a column's values, and its distinct values in order of appearance, with null."""
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     else:  # this gives all chunks the same dictionary
@@ -89,7 +88,7 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
 
 
 def groups_of(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Numbers from 0 that are equal where all the given numbers from 0 are equal."""
+    """The group of each row, from 0: rows with equal codes in all columns are in one group."""
     first, *others = parts
     found, count = first.astype(np.int64), int(first.max(initial=-1)) + 1
     for other in others:

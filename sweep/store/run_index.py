@@ -1,7 +1,7 @@
-"""How the run ended that counts for each key, see :mod:`sweep.store.row_precedence`.
+"""An index of the runs that count, by key, see :mod:`sweep.store.row_precedence`.
 
-Keys are kept as their 32 bytes, sorted, the rest beside them: a million take 46 MB. Rows that have
-just come wait in a dict until they are worth merging.
+Keys of 32 bytes and their runs are sorted arrays; a million keys take 46 MB. New rows are collected
+in a dict and merged later.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sweep.plan.plan import Block
 from sweep.store import row_precedence
 
 COLUMNS = ("key", "status", "limits", "attempt")
-"""The columns of rows that an index is made of."""
+"""The columns that an index needs."""
 
 _STATUSES = list(Status)
 _CODE = {status.value: code for code, status in enumerate(_STATUSES)}
-_STANDING = np.array([row_precedence.standing(status) for status in _STATUSES])
+_FINALITY = np.array([row_precedence.finality(status) for status in _STATUSES])
 _DIGEST = np.dtype("S32")
 
 _MOST_RECENT = 50_000
 
 
 class RunSummary(NamedTuple):
-    """What is known of a key: how the run that counts ended, and under which limits (JSON)."""
+    """The run of a key that counts: status, limits (JSON) and attempt."""
 
     status: Status
     limits: str
@@ -39,8 +39,8 @@ class RunSummary(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """The run of a key that counts: codes of its status and limits, its attempt, the last attempt
-    of the key, and whether it has lost its certificate."""
+    """The run of a key that counts. ``status`` and ``limits`` are codes, ``last`` is the key's last
+    attempt, ``lost`` says that its certificate is lost."""
 
     status: int
     limits: int
@@ -50,7 +50,7 @@ class _Run(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """Keys, and for each what :class:`_Run` has."""
+    """Keys with the columns of :class:`_Run`."""
 
     digests: NDArray[np.bytes_]
     statuses: NDArray[np.uint8]
@@ -68,8 +68,8 @@ class Index:
     rows : pyarrow.Table
         With :data:`COLUMNS`.
     lost : array of bool, optional
-        Which rows have lost their certificate. Where such a run counts, its task is to be run
-        again: it is told as failed. Only a run that settles as much replaces it.
+        Which rows have lost their certificate. Where such a run counts, it is reported as failed,
+        so that its task runs again. Only a run that is as final replaces it.
     """
 
     def __init__(self, rows: pa.Table, lost: NDArray[np.bool_] | None = None) -> None:
@@ -87,8 +87,8 @@ class Index:
         return self._run(key) is not None
 
     def count_lost(self, block: Block, places: Sequence[int]) -> int:
-        """How many tasks of a block, given by their places in it, a run would answer that has lost
-        its certificate."""
+        """How many tasks (given by their positions in a block) have an answer without its
+        certificate."""
         if not self._merged().lost.any():
             return 0
         found = np.zeros(len(places), dtype=bool)
@@ -100,7 +100,7 @@ class Index:
         return int(found.sum())
 
     def get(self, key: str) -> RunSummary | None:
-        """What is known of a key."""
+        """The run of a key that counts."""
         run = self._run(key)
         if run is None:
             return None
@@ -108,7 +108,7 @@ class Index:
         return RunSummary(status, self._texts[run.limits], run.attempt)
 
     def attempts(self, key: str) -> int:
-        """How often a key has been run before."""
+        """How often a key has run."""
         run = self._run(key)
         return run.last if run else 0
 
@@ -126,7 +126,7 @@ class Index:
         return [bytes(digest).ljust(32, b"\0").hex() for digest in self._merged().digests]
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> bool:
-        """Take rows that have come; says whether a key has more than one of them by now."""
+        """Add new rows. Returns whether a key has more than one row now."""
         repeats = False
         columns = [rows[name].to_pylist() for name in COLUMNS]
         at, found = self._look_up(columns[0])
@@ -144,7 +144,7 @@ class Index:
         return repeats
 
     def is_replaced(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Which of some rows (with ``key`` and ``attempt``) do not count: another one does."""
+        """Which rows (with ``key`` and ``attempt``) do not count."""
         self._merged()
         at, found = self._look_up(rows["key"].to_pylist())
         replaced = np.zeros(len(at), dtype=bool)
@@ -154,38 +154,37 @@ class Index:
     def answers_to(self, block: Block) -> list[str | None]:
         """For each task of a block the key of the stored row that answers it, or None.
 
-        It is the task's own, or that of the same task under smaller limits that were not hit; the
-        rule is that of :mod:`sweep.store.row_precedence`.
+        It is the task's own key, or that of the same task under smaller limits that were not hit.
         """
         self._merged()
-        own = block.keys()
-        _, stands = self._status_of(own)
-        found = [k if s > row_precedence.FAILED else None for k, s in zip(own, stands, strict=True)]
-        for text in sorted(self._texts):  # in an order that does not depend on that of the parts
+        keys = block.keys()
+        _, finalities = self._status_of(keys)
+        is_answered = finalities > row_precedence.FAILED
+        found = [key if done else None for key, done in zip(keys, is_answered, strict=True)]
+        for text in sorted(self._texts):  # whatever the order of the parts
             if text != block.limits:
-                self._answer_otherwise(block, text, found, stands)
+                self._answer_otherwise(block, text, found, finalities)
         return found
 
     def _answer_otherwise(
-        self, block: Block, text: str, found: list[str | None], stands: NDArray[np.int64]
+        self, block: Block, text: str, found: list[str | None], own: NDArray[np.int64]
     ) -> None:
-        """Fill in the answers that tasks without a final one of their own have under other
-        limits."""
+        """Fill in answers under other limits, for tasks without a final one of their own."""
         stored = self._budgets[self._codes[text]]
-        open_ones = np.flatnonzero(stands < row_precedence.FINAL)
+        open_ones = np.flatnonzero(own < row_precedence.FINAL)
         if not len(open_ones) or not task_keys.extends(block.solver.limits, stored):
             return
         good = np.array([task_keys.answers(s, stored, block.solver.limits) for s in _STATUSES])
         texts = block.axis.texts
         others = block.maker.keys([texts[i] for i in open_ones], text)
-        statuses, standings = self._status_of(others)
-        better = good[statuses] & row_precedence.takes_over(standings, stands[open_ones])
+        statuses, finalities = self._status_of(others)
+        better = good[statuses] & row_precedence.takes_over(finalities, own[open_ones])
         for i in np.flatnonzero(better):
             found[open_ones[i]] = others[i]
-            stands[open_ones[i]] = standings[i]
+            own[open_ones[i]] = finalities[i]
 
     def limits_within(self, block: Block) -> list[str]:
-        """The other limits of stored rows whose runs a task of a block can go on from."""
+        """The other limits (JSON) of stored runs that a task of a block can resume from."""
         return [
             text
             for text, stored in zip(self._texts, self._budgets, strict=True)
@@ -193,17 +192,17 @@ class Index:
         ]
 
     def _status_of(self, names: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The code of each key's status, and what its run stands."""
+        """The code of each key's status, and how final it is."""
         at, found = self._look_up(names)
         statuses = np.zeros(len(at), np.uint8)
-        stands = np.full(len(at), row_precedence.MISSING)
+        finalities = np.full(len(at), row_precedence.MISSING)
         statuses[found] = self._sorted.statuses[at[found]]
         lost = self._sorted.lost[at[found]]
-        stands[found] = np.where(lost, row_precedence.FAILED, _STANDING[statuses[found]])
-        return statuses, stands
+        finalities[found] = np.where(lost, row_precedence.FAILED, _FINALITY[statuses[found]])
+        return statuses, finalities
 
     def _look_up(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Where keys are among the sorted ones, and which are."""
+        """The positions of keys among the sorted ones, and which keys are found."""
         there, digests = self._sorted.digests, _digests(names)
         at = np.searchsorted(there, digests)
         found = np.zeros(len(digests), dtype=bool)
@@ -212,7 +211,7 @@ class Index:
         return at, found
 
     def _merged(self) -> _Runs:
-        """All that is known, in order."""
+        """All runs, sorted, with the new ones merged."""
         if self._recent:
             recent = map(np.array, zip(*self._recent.values(), strict=True))
             new: list[NDArray[Any]] = [_digests([*self._recent]), *recent]
@@ -238,7 +237,7 @@ class Index:
         )
 
     def _code(self, limits: str) -> int:
-        """The number of a text of limits."""
+        """The code of limits (JSON)."""
         if limits not in self._codes:
             self._codes[limits] = len(self._texts)
             self._texts.append(limits)
@@ -247,13 +246,13 @@ class Index:
 
 
 def _rank(run: _Run) -> tuple[int, int]:
-    """By which a run counts, or another one of its key."""
-    return int(_STANDING[run.status]), run.attempt
+    """The run of a key with the highest rank counts."""
+    return int(_FINALITY[run.status]), run.attempt
 
 
 def _best(runs: _Runs) -> _Runs:
-    """Of the runs of each key the one that counts, in the order of the keys."""
-    order = row_precedence.runs_in_order(runs.digests, _STANDING[runs.statuses], runs.attempts)
+    """The run of each key that counts, sorted by key."""
+    order = row_precedence.runs_in_order(runs.digests, _FINALITY[runs.statuses], runs.attempts)
     ordered = runs.digests[order]
     ends = np.ones(len(order), dtype=bool)
     ends[:-1] = ordered[1:] != ordered[:-1]
@@ -264,7 +263,7 @@ def _best(runs: _Runs) -> _Runs:
 
 
 def _coded(column: pa.ChunkedArray, code: Callable[[str], int]) -> NDArray[np.int32]:
-    """Numbers for the few different texts of a column."""
+    """Codes for the few different texts of a column."""
     encoded = column.dictionary_encode().unify_dictionaries()
     if not encoded.num_chunks or not len(encoded):
         return np.zeros(0, np.int32)

@@ -1,9 +1,9 @@
-"""Files that hold the state of a search: numpy's ``.npz`` with a header, and no pickled objects.
+"""The file format of a search's state: numpy's ``.npz`` with a header, without pickles.
 
-Each array is a member ``NAME.npy`` of the archive. The first member, ``about.json``, is a JSON
-object: ``version`` (of this format), ``identity`` (what the search is: a state is of use to this
-very search only), ``reached`` (what it had reached: see :class:`sweep.rows.rows.Checkpoint`) and
-``arrays`` (their names, in order). The archive has a checksum of each member.
+Each array is a member ``NAME.npy``. The first member, ``about.json``, is a JSON object with
+``version`` (of this format), ``identity`` (which search may use the state), ``reached`` (its
+progress, see :class:`sweep.rows.rows.Checkpoint`) and ``arrays`` (their names, in order). The
+archive has a checksum of each member.
 """
 
 from __future__ import annotations
@@ -32,35 +32,27 @@ _SUFFIX = ".npy"
 _KINDS = "biufcSUmM"
 
 _LEVEL = 1
-"""What a search keeps is mostly hashes and bits, which higher levels press no better."""
+"""States are mostly hashes and bits, which higher levels do not make smaller."""
 
 
 class About(NamedTuple):
-    """What a state file says of itself.
-
-    Parameters
-    ----------
-    identity : dict
-        What the search is, by name.
-    reached : dict
-        What it had reached; empty if that was not given.
-    """
+    """The header of a state file: which search it belongs to, and its progress (may be empty)."""
 
     identity: dict[str, str]
     reached: dict[str, Any]
 
 
 class TooLargeError(Exception):
-    """A state does not fit into the bytes that it may take."""
+    """A state needs more bytes than it may take."""
 
 
 def size_of(state: State) -> int:
-    """Bytes of a state in memory."""
+    """The bytes of a state in memory."""
     return sum(array.nbytes for array in state.values())
 
 
 class _Limited(NamedTuple):
-    """A member of an archive that is written to a file with a limit of bytes."""
+    """A member of an archive whose file has a limit of bytes."""
 
     member: IO[bytes]
     file: IO[bytes]
@@ -81,7 +73,7 @@ def write_state(
     most: int | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a state, in place of what is there. Contiguous arrays are not copied.
+    """Write or replace a state file. Contiguous arrays are not copied.
 
     Raises TooLargeError if it would be larger than ``most``; nothing is written then. Raises
     InputError if the disk is full or the folder cannot be written to.
@@ -93,11 +85,11 @@ def write_state(
     identity : mapping of str to str
         What the search is.
     reached : mapping, optional
-        What it has reached, as plain data.
+        Its progress, as plain data.
     most : int, optional
-        Bytes that the file may have.
+        The largest size of the file in bytes.
     durable : bool
-        Whether it must survive a power cut once this returns.
+        Whether the file must survive a power cut once this returns.
     """
     about = {"version": VERSION, "identity": dict(identity), "reached": dict(reached or {})}
     limit = float("inf") if most is None else most
@@ -117,15 +109,10 @@ def write_state(
 
 
 def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
-    """What a state file says of itself; its arrays are not read.
+    """The header of a state file; ``where`` is its name in messages.
 
-    Raises FileNotFoundError if it is not there. Raises InputError if it is damaged, no state file,
-    or of another version.
-
-    Parameters
-    ----------
-    where : str, optional
-        What it is called in messages.
+    Raises FileNotFoundError if there is no such file, and InputError if it is damaged, not a state
+    file, or of another version.
     """
     with _opened(file, where or str(file)) as (_, about):
         return about
@@ -133,7 +120,7 @@ def read_about(file: pa.NativeFile | Path, where: str | None = None) -> About:
 
 @contextmanager
 def _opened(file: pa.NativeFile | Path, where: str) -> Iterator[tuple[ZipFile, About]]:
-    """The archive and its header; all errors of reading it become one line."""
+    """The archive and its header. Any error while reading becomes an InputError."""
     try:
         with ZipFile(file) as archive:
             yield archive, _about(archive, where)
@@ -164,21 +151,10 @@ def _about(archive: ZipFile, where: str) -> About:
 
 
 def read_state(path: Path, identity: Mapping[str, str]) -> tuple[dict[str, NDArray[Any]], About]:
-    """Read a state and check that it is whole and of this very search.
+    """Read and check the state of a search: writable arrays by name, and the header.
 
-    Raises FileNotFoundError if it is not there. Raises InputError if it is damaged, no state file,
-    of another version, or of another search.
-
-    Parameters
-    ----------
-    identity : mapping of str to str
-        What the search is.
-
-    Returns
-    -------
-    dict of str to array
-        The arrays; they may be written to.
-    About
+    Raises FileNotFoundError if there is no such file, and InputError if it is damaged, not a state
+    file, of another version, or of another search.
     """
     with _opened(path, str(path)) as (archive, about):
         check_identity(str(path), about, identity)
@@ -212,7 +188,7 @@ def _short(value: str | None) -> str:
 
 
 def check_state(file: pa.NativeFile | Path, where: str | None = None) -> About:
-    """Read all of a state file, a piece at a time, and check it; errors as :func:`read_about`."""
+    """Read and check a whole state file, in pieces. Raises as :func:`read_about`."""
     with _opened(file, where or str(file)) as (archive, about):
         if (name := archive.testzip()) is not None:
             raise ValueError(f"the checksum of {name} does not match")

@@ -1,4 +1,4 @@
-"""The states that a sweep's folder keeps, of searches that can go on: ``states/KEY.npz``."""
+"""The states of unfinished searches in a sweep's folder: ``states/KEY.npz``."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ FOLDER = "states"
 _SUFFIX = ".npz"
 
 KEPT = 16 * 2**30
-"""Bytes that the states of runs that a limit ended may take together."""
+"""The most bytes of all states of runs that a limit ended."""
 
 
 def state_name(key: str) -> str:
-    """Where the state of a task is, from the store's folder."""
+    """The path of a task's state in the store's folder."""
     return f"{FOLDER}/{key}{_SUFFIX}"
 
 
 def state_sizes(folder: Folder) -> dict[str, int]:
-    """Bytes of each state file of a store, by the task's key, while it is written to or not."""
+    """The bytes of a store's state files by the task's key, while it is written to or not."""
     found = ((PurePosixPath(name), size) for name, size in folder.names(FOLDER))
     return {name.stem: size for name, size in found if name.suffix == _SUFFIX}
 
 
 class Held(NamedTuple):
-    """A state that a search can go on from; ``open`` gives its file."""
+    """A state that a search can resume from; ``open`` opens its file."""
 
     key: str
     open: Callable[[], pa.NativeFile]
@@ -43,13 +43,7 @@ class Held(NamedTuple):
 
 
 class States:
-    """The states of a store; its driver's alone.
-
-    Parameters
-    ----------
-    folder : Folder
-        The store's.
-    """
+    """The states of a store, for its driver."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -64,11 +58,11 @@ class States:
         return bool(self._sizes)
 
     def incoming(self, token: str) -> Path:
-        """Where a state is put until :meth:`adopt`, on this machine."""
+        """A local path for a state until :meth:`adopt`."""
         return self.folder.stage(f"{FOLDER}/{token}")
 
     def adopt(self, key: str, path: Path, iterations: int) -> bool:
-        """Keep a whole file as the state of a task, unless the one there is further."""
+        """Store a file as the state of a task, unless the stored one is further."""
         held = self._reached(key)
         if held is not None and held.iterations > iterations:
             path.unlink(missing_ok=True)
@@ -79,7 +73,7 @@ class States:
         return True
 
     def held(self, key: str, identity: Mapping[str, str]) -> Held | None:
-        """The state of a task; None if there is none, or none that is of use: see :meth:`notes`."""
+        """The state of a task; None if there is none, or a useless one, see :meth:`notes`."""
         if key not in self._sizes:
             return None
         name = state_name(key)
@@ -107,21 +101,21 @@ class States:
             return None
 
     def notes(self) -> list[str]:
-        """What was found damaged since the last time this was asked."""
+        """New messages about damaged states."""
         found, self._damaged = self._damaged, []
         return found
 
     def drop(self, key: str) -> None:
-        """Remove the state of a task, if there is one."""
+        """Remove the state of a task."""
         if self._sizes.pop(key, None) is not None:
-            with suppress(StorageError):  # the next driver finds it, and that it is of no use
+            with suppress(StorageError):  # the next driver removes it
                 self.folder.remove(state_name(key))
 
     def drop_all_but(self, is_kept: Callable[[str], bool]) -> None:
-        """Remove what a driver that was killed has left."""
+        """Remove states that a killed driver has left."""
         for key in [key for key in self._sizes if not is_kept(key)]:
             self.drop(key)
 
     def size_of(self, is_counted: Callable[[str], bool]) -> int:
-        """Bytes that the states of some tasks take."""
+        """The bytes of the states of some tasks."""
         return sum(size for key, size in self._sizes.items() if is_counted(key))

@@ -1,5 +1,4 @@
-"""The shards that a sweep's folder keeps, of tasks of which others are not finished:
-``shards/KEY.INDEX-of-NUMBER.parquet``, a row each."""
+"""Finished shards of unfinished tasks, one row a file: ``shards/KEY.INDEX-of-NUMBER.parquet``."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from sweep.store import checksummed_parquet
 FOLDER = "shards"
 
 WORTH = 1.0
-"""A shard that took fewer seconds is sooner done again than kept."""
+"""A shard that took fewer seconds is not kept; running it again is cheaper."""
 
 _NAME = re.compile(rf"{FOLDER}/(?P<key>[^./]+)\.(?P<index>\d+)-of-(?P<number>\d+)\.parquet")
 
 
 def kept_shards(folder: Folder) -> dict[str, set[Shard]]:
-    """The finished shards that a store has, by their task's key; it may be written to meanwhile."""
+    """The finished shards of a store by the task's key, while it is written to or not."""
     found: dict[str, set[Shard]] = {}
     for entry in folder.names(FOLDER):
         if name := _NAME.fullmatch(entry.name):
@@ -35,15 +34,7 @@ def kept_shards(folder: Folder) -> dict[str, set[Shard]]:
 
 
 class KeptShards:
-    """The finished shards of a store; its driver's alone.
-
-    Parameters
-    ----------
-    folder : Folder
-        The store's.
-    tell : callable
-        Told what is found damaged.
-    """
+    """The finished shards of a store, for its driver. ``tell`` gets a message about damage."""
 
     def __init__(self, folder: Folder, tell: Callable[[str], None]) -> None:
         self._folder, self._tell = folder, tell
@@ -54,25 +45,20 @@ class KeptShards:
         return bool(self._kept)
 
     def keep(self, key: str, shard: Shard, row: pa.RecordBatch) -> None:
-        """Keep what a shard of a task has found; it is on the disk when this returns.
-
-        Raises StorageError if it cannot be written now.
-        """
+        """Write the row of a shard durably. Raises StorageError if that fails."""
         checksummed_parquet.write_table(
             self._folder, _name(key, shard), pa.Table.from_batches([row])
         )
         self._kept.setdefault(key, set()).add(shard)
 
     def held(self, key: str) -> dict[Shard, dict[str, Any]]:
-        """The rows of a task's shards, of any number of them; what is damaged is left out."""
+        """The rows of a task's shards, without damaged ones."""
         found = {}
         for shard in self._kept.get(key, ()):
             with suppress(FileNotFoundError, StorageError):
                 try:
-                    again = "the shard is done again"
-                    table = checksummed_parquet.read_table(
-                        self._folder, _name(key, shard), remedy=again
-                    )
+                    name, remedy = _name(key, shard), "the shard is done again"
+                    table = checksummed_parquet.read_table(self._folder, name, remedy=remedy)
                 except checksummed_parquet.DamagedError as error:
                     self._tell(str(error))
                     continue
@@ -81,13 +67,13 @@ class KeptShards:
         return found
 
     def drop(self, key: str) -> None:
-        """Remove what is kept of a task, if anything is."""
+        """Remove the shards of a task."""
         for shard in self._kept.pop(key, ()):
-            with suppress(InputError):  # the next driver finds it, and that it is of no use
+            with suppress(InputError):  # the next driver removes it
                 self._folder.remove(_name(key, shard))
 
     def drop_all_but(self, is_kept: Callable[[str], bool]) -> None:
-        """Remove what a driver that was killed has left."""
+        """Remove shards that a killed driver has left."""
         for key in [key for key in self._kept if not is_kept(key)]:
             self.drop(key)
 

@@ -1,6 +1,6 @@
-"""A sweep's folder: the sweep's file, the plan, the rows, and checkpoints of unfinished runs.
+"""A sweep's folder: the sweep's file, plan, rows, and checkpoints of unfinished runs.
 
-One driver at a time writes to it; anybody may read it at any time.
+One driver at a time writes to it. Anybody may read it at any time.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ FORMAT = "treesweep-store"
 VERSION = 1
 
 FLUSH_COST = 5.0
-"""Rows are written once they have cost more than so many seconds of computing …"""
+"""Rows are written when they have cost more than this many seconds of computing …"""
 
 FLUSH_SECONDS = 2.0
-"""… or after so long."""
+"""… or have waited this long."""
 
 MANY_PARTS = 256
-"""So many parts are compacted while the sweep runs, and a tenth of that at its end."""
+"""This many parts are compacted during a sweep, a tenth of them at its end."""
 
 SWEEP_FILE, MANIFEST, PLAN, CHECKPOINTS = (
     "sweep.yaml",
@@ -76,9 +76,9 @@ class Store:
     Parameters
     ----------
     place : str, Path or Folder
-        The folder; see :func:`create`.
+        The folder, see :func:`create`.
     tell : callable
-        Told what a person must hear: what was found damaged, what takes long.
+        Gets messages for the user, e.g. about damage.
     """
 
     def __init__(self, place: Place | Folder, tell: Callable[[str], None]) -> None:
@@ -121,15 +121,15 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, LostLeaseError):
-            self.lease.release()  # nothing here is ours any more
+            self.lease.release()  # the store belongs to another driver
         elif error is not None:
-            with suppress(StorageError):  # what went wrong first matters more
+            with suppress(StorageError):  # the first error matters more
                 self.close()
         else:
             self.close()
 
     def _read_index(self) -> Index:
-        """What is known of each key; parts that cannot be relied on are moved away."""
+        """The index of all rows. Damaged parts are moved away."""
         columns = [*run_index.COLUMNS, proofs.BYTES]
         try:
             rows = self.parts.read(columns)
@@ -140,7 +140,7 @@ class Store:
         return Index(rows, proofs.lost(self.folder, rows).to_numpy())
 
     def tell_lost(self, number: int) -> None:
-        """Tell how many tasks are run again because a certificate is lost."""
+        """Report how many tasks run again because a certificate is lost."""
         if number == 1:
             self._tell("the certificate of 1 task is not there or not whole; it is run again")
         elif number:
@@ -149,27 +149,24 @@ class Store:
             )
 
     def add(self, finished: Finished) -> None:
-        """Take finished rows; they are written soon, see :meth:`maybe_flush`."""
+        """Buffer finished rows until :meth:`maybe_flush`."""
         self._has_superseded |= self.answers.add(finished.rows)
         self._buffer.append(finished)
         self._cost += finished.seconds
 
     @property
     def n_waiting(self) -> int:
-        """Rows that are not written yet."""
+        """The number of buffered rows."""
         return sum(map(len, self._buffer))
 
     @property
     def waiting_bytes(self) -> int:
-        """What these take in memory."""
+        """The memory of the buffered rows, in bytes."""
         certificates = (c for finished in self._buffer for c in finished.certificates.values())
         return sum(int(f.rows.nbytes) for f in self._buffer) + sum(map(len, certificates))
 
     def drop_waiting(self) -> int:
-        """Give up the rows that are not written yet, so that they are computed again later.
-
-        Returns how many there were.
-        """
+        """Forget the buffered rows, so that their tasks run again later. Returns how many."""
         number, self._buffer = self.n_waiting, []
         return number
 
@@ -180,28 +177,28 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered rows; they are on the disk when this returns.
+        """Write the buffered rows durably.
 
-        Raises StorageError if they cannot be written now. They stay in the buffer. Raises
-        LostLeaseError if another driver has taken over. Nothing is written then.
+        Raises StorageError if that fails now; they stay in the buffer. Raises LostLeaseError if
+        another driver has taken over; nothing is written.
         """
         if self._buffer:
             self.lease.check()
-            for finished in self._buffer:  # first: no row may name a file that is not there
+            for finished in self._buffer:  # first: no row may name a missing file
                 for key, content in finished.certificates.items():
                     proofs.save_certificate(self.folder, key, content)
             table = pa.Table.from_batches([finished.rows for finished in self._buffer], SCHEMA)
             self.parts.append(table)
             self._buffer, self._cost = [], 0.0
             self._n_parts += 1
-            with suppress(StorageError):  # one that is left is of no harm
+            with suppress(StorageError):  # leftovers do no harm
                 self._drop_what_led_to(table)
         self._flushed = time.monotonic()
         if self._n_parts >= max(MANY_PARTS, self._n_kept + MANY_PARTS // 2):
             self._try_to_compact()
 
     def _drop_what_led_to(self, table: pa.Table) -> None:
-        """Remove checkpoints and states of runs that are stored."""
+        """Remove checkpoints, shards and states of stored runs."""
         if self._checkpoints:
             statuses = zip(*(table[name].to_pylist() for name in ("key", "status")), strict=True)
             for key, status in statuses:
@@ -219,14 +216,14 @@ class Store:
                     self.states.drop(key)
 
     def compact(self) -> None:
-        """Merge small parts and drop rows that do not count (``sweep.store.row_precedence``)."""
+        """Merge small parts, and drop rows that do not count (``row_precedence``)."""
         superseded = self.answers.is_replaced if self._has_superseded else None
         self.parts.compact(superseded, self.lease.check)
         self._n_parts = self._n_kept = len(self.parts.names())
         self._compacted = time.monotonic()
 
     def _try_to_compact(self) -> None:
-        """Compact, if there is room for it; if not, later."""
+        """Compact now, or later if there is no room."""
         try:
             self.compact()
         except StorageError as error:
@@ -234,7 +231,7 @@ class Store:
             self._tell(f"the parts are not compacted yet: {error}")
 
     def close(self) -> None:
-        """Write what is buffered, compact if it is worth it, and let other drivers in."""
+        """Write the buffered rows, compact if worthwhile, and give the lease back."""
         try:
             self.flush()
             if self._has_superseded or self._n_parts > MANY_PARTS // 10:
@@ -246,14 +243,14 @@ class Store:
             self.lease.release()
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep what an unfinished run has reached, in place of what it had reached before."""
+        """Write or replace the checkpoint of an unfinished run."""
         self.lease.check()
         table = pa.Table.from_pylist([asdict(checkpoint)], schema=_CHECKPOINT)
         checksummed_parquet.write_table(self.folder, _checkpoint_name(checkpoint.key), table)
         self._checkpoints.add(checkpoint.key)
 
     def checkpoint(self, key: str) -> Checkpoint | None:
-        """What an unfinished run had reached."""
+        """The checkpoint of an unfinished run."""
         if key not in self._checkpoints:
             return None
         return read_checkpoint(self.folder, _checkpoint_name(key), self._tell)
@@ -261,7 +258,7 @@ class Store:
     # Shards
 
     def save_shard(self, key: str, shard: Shard, finished: Finished) -> None:
-        """Keep what a shard has found, until all of its task are finished."""
+        """Store the row of a shard until its task is finished."""
         self.lease.check()
         if self._is_open(key):
             self.shards.keep(key, shard, finished.rows)
@@ -273,7 +270,7 @@ class Store:
     # States
 
     def _may_go_on(self, key: str) -> bool:
-        """Whether a state of this task may be of use: it is open, or a limit ended it."""
+        """Whether a state may be of use: the task is unfinished, or a limit ended it."""
         answer = self.answers.get(key)
         return answer is None or answer.status.is_limit or answer.status is Status.KILLED
 
@@ -281,9 +278,9 @@ class Store:
         return key in self.answers
 
     def save_state(self, key: str, path: Path, iterations: int) -> str | None:
-        """Keep a state that has been fetched, see :meth:`States.incoming`.
+        """Store a fetched state, see :meth:`States.incoming`.
 
-        Returns why it is not kept, if that is worth telling.
+        Returns why it is not stored, if the user should know.
         """
         self.lease.check()
         why = None
@@ -303,26 +300,25 @@ class Store:
         return why
 
     def _drop_origin(self, key: str) -> None:
-        """Remove the state of a smaller limit that a task went on from: it is further now."""
+        """Remove the state, under a smaller limit, that a task resumed from."""
         origin = self._origins.pop(key, key)
         if origin != key:
             self.states.drop(origin)
 
     def reject_state(self, key: str) -> None:
-        """Remove the state that a task was given: it is of no use."""
+        """Remove the useless state that a task was given."""
         self.states.drop(self._origins.pop(key, key))
 
     def state(
         self, block: Block, lam_exact: str, key: str, identity: Mapping[str, str]
     ) -> Held | None:
-        """The furthest state that a task can go on from: its own, or that of the same task under
-        smaller limits of seconds, bytes or nodes."""
+        """The furthest state that a task can resume from: its own, or that of the same task under
+        smaller limits."""
         if not self.states:
             return None
-        keys_of = [key]
-        for text in self.answers.limits_within(block):
-            keys_of.append(block.maker.key(lam_exact, text))
-        found = [held for k in keys_of if (held := self.states.held(k, identity)) is not None]
+        smaller = [block.maker.key(lam_exact, x) for x in self.answers.limits_within(block)]
+        states = [self.states.held(k, identity) for k in (key, *smaller)]
+        found = [held for held in states if held is not None]
         best = max(found, key=lambda held: held.reached.iterations, default=None)
         if best is not None:
             self._origins[key] = best.key
@@ -340,10 +336,7 @@ def _checkpoint_name(key: str) -> str:
 def read_checkpoint(
     folder: Folder, name: str, tell: Callable[[str], None] = lambda text: None
 ) -> Checkpoint | None:
-    """Read a checkpoint; None if there is none.
-
-    A damaged one is as good as none: the run then starts from its beginning.
-    """
+    """Read a checkpoint; None if there is none or it is damaged. The run then starts anew."""
     try:
         table = checksummed_parquet.read_table(folder, name, remedy="its search begins anew")
         return Checkpoint(**table.to_pylist()[0])
@@ -355,10 +348,9 @@ def read_checkpoint(
 
 
 def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None]) -> Store:
-    """Make a sweep's folder, or open the folder of the same sweep.
+    """Create the folder of a sweep, or open it again.
 
-    Raises InputError if the folder holds another sweep or something else, or another driver is at
-    work on it.
+    Raises InputError if the folder has another sweep, other files, or another driver.
     """
     root = open_folder(place)
     if root.exists(MANIFEST):
@@ -392,7 +384,7 @@ _OWN = {
     SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, search_states.FOLDER, shard_files.FOLDER, DAMAGED,
     LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", "report",
 }  # fmt: skip
-"""What a sweep's folder may hold beside its manifest."""
+"""What may be in a sweep's folder, other than its manifest."""
 
 _SUM = "sha256"
 _NEEDED = {"sweep", "spec_sha256", "base"}
@@ -403,7 +395,7 @@ def _sum(content: Mapping[str, Any]) -> str:
 
 
 def _refuse_foreign(root: Folder) -> None:
-    # A crash while the folder was made may have left some of these, or its manifest was removed.
+    # Own files without a manifest: a crash came first, or somebody removed it.
     foreign = [n for n in (*(e.name for e in root.names()), *root.folders()) if n not in _OWN]
     if foreign:
         raise InputError(
@@ -413,9 +405,9 @@ def _refuse_foreign(root: Folder) -> None:
 
 
 def read_manifest(place: Place | Folder) -> dict[str, Any]:
-    """What a sweep's folder says of itself.
+    """The manifest of a sweep's folder.
 
-    Raises InputError if it is no sweep's folder, or one of another version.
+    Raises InputError if it is no sweep's folder, or of another version.
     """
     root = open_folder(place)
     path = root.where(MANIFEST)
@@ -448,21 +440,23 @@ _ANEW = (
 
 
 def stored_sweep(place: Place | Folder) -> SweepFile:
-    """The sweep that a folder holds; errors as :func:`read_manifest`."""
+    """The sweep of a folder. Raises as :func:`read_manifest`."""
     root = open_folder(place)
     manifest, content = _read_sweep(root)
     return parse_spec(content.decode(), manifest["base"], root.where(SWEEP_FILE))
 
 
 def sweep_sum(place: Place | Folder) -> str:
-    """The SHA-256 of the sweep that a folder holds, which is the text of its file and the folder
-    that the file's relative paths begin at; errors as :func:`stored_sweep`."""
+    """The SHA-256 of a folder's sweep: of its file's text and the base of its relative paths.
+
+    Raises as :func:`stored_sweep`.
+    """
     manifest, _ = _read_sweep(open_folder(place))
     return _sum({name: manifest[name] for name in ("spec_sha256", "base")})
 
 
 def _read_sweep(root: Folder, patience: float = 0.5) -> tuple[dict[str, Any], bytes]:
-    """The manifest and the sweep's file, which a driver may just be writing one by one."""
+    """The manifest and the sweep's file. A driver may be between writing the two."""
     manifest = read_manifest(root)
     where = root.where(SWEEP_FILE)
     try:

@@ -1,4 +1,4 @@
-"""How far a sweep is, live or dead, from its folder alone."""
+"""The progress of a sweep, running or not, from its folder alone."""
 
 from __future__ import annotations
 
@@ -40,26 +40,24 @@ class SweepStatus:
         When it was last heard of, in seconds since 1970.
     total, done, failed, running, missing : int
         Tasks of the plan: all; answered; ended in an error or killed; on a worker now; the rest.
-        Which row is that of a task is the rule of :mod:`sweep.store.row_precedence`.
     impossible : int
         Cells of the spec that cannot be run.
     unfinished : int
-        Tasks without an answer that begin where an earlier run left them.
+        Tasks without an answer that resume an earlier run.
     states, state_bytes : int
-        Searches whose state the folder keeps, of this plan or an earlier one, unfinished or ended
-        by a limit; what the files take.
+        Stored states of searches, unfinished or ended by a limit, of any plan; their bytes.
     statuses : dict
         Number of tasks by the status of their row.
     uncertified : int
-        Answered tasks that were asked for a certificate and have none.
+        Answered tasks without the certificate that was asked for.
     worst_gap : float or None
         Largest gap among done tasks and unfinished ones; of a λ-path at the λ where it is worst.
     seconds : float
         Search time of the rows of all tasks.
     rate, eta : float or None
-        Tasks a second and seconds to the end, of a live sweep.
+        Tasks per second and seconds to the end, of a running sweep.
     workers, memory : int
-        Of a live sweep; bytes.
+        Of a running sweep; memory in bytes.
     """
 
     sweep: str
@@ -148,13 +146,13 @@ def sweep_status(path: Place) -> SweepStatus:
 
 
 def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:
-    """Of how many unanswered tasks there are finished shards and nothing else."""
+    """How many unanswered tasks have finished shards but no checkpoint."""
     checkpoints = {PurePosixPath(name).stem for name, _ in folder.names(CHECKPOINTS)}
     return len(_among(kept_shards(folder).keys() - checkpoints, unanswered))
 
 
 def _among(keys: Iterable[str], tasks: pa.ChunkedArray) -> list[str]:
-    """Those of some keys that are keys of some tasks."""
+    """Which keys are among those of the tasks."""
     found = pa.array([*keys], pa.string())
     return list(found.filter(pc.is_in(found, value_set=tasks)).to_pylist())
 
@@ -166,13 +164,13 @@ def _impossible(folder: Folder) -> int:
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
-    """How often each value is there, the most frequent first."""
+    """The number of each value, the most frequent first."""
     found = {str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist()}
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _without_texts(part: pa.Table) -> pa.Table:
-    """Rows with whether there is an error, instead of its text."""
+    """Rows with a flag in place of the text of the error."""
     place = part.schema.get_field_index("error")
     return part.set_column(place, "error", pc.is_valid(part["error"]))
 
@@ -182,7 +180,7 @@ def _has_tree(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
-    """Those of the unanswered tasks that have a search to go on from."""
+    """The gaps of unanswered tasks that have a checkpoint."""
     names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
     found = [read_checkpoint(folder, names[key]) for key in _among(names, unanswered)]
     kept = [checkpoint for checkpoint in found if checkpoint is not None]
@@ -196,7 +194,7 @@ def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
 
 
 def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:
-    """Those of the λ-paths among the answers that ended before all of them was proven."""
+    """The gaps of answered λ-paths that are not proven completely."""
     names = [s.value for s in Status if s is Status.STOPPED or s.is_limit]
     keys = answers["key"].filter(pc.is_in(answers["status"], pa.array(names))).unique()
     if not len(keys):

@@ -106,7 +106,7 @@ def test_what_cannot_be(given: dict[str, object], words: str) -> None:
     [
         ("replicate: [1, 0]", ["line 4", "greater than or equal to 1"]),
         ("replicate: []", ["line 4", "empty"]),
-        ("replicate: [2, 2]", ["line 4", "'monks-1 x2' stands twice"]),
+        ("replicate: [2, 2]", ["line 4", "'monks-1 x2' is duplicated"]),
         ("replicate: true", ["line 4", "got true"]),
         ("first: [[1]]", ["line 4", "word, a number"]),
     ],

@@ -111,7 +111,7 @@ def test_validation_may_be_left_out(text: str) -> None:
         ("name: first-look", "name: 5", "line 1: name: expected text, got 5"),
         ("datasets: [car,", "datasets: [cr,", "line 2: datasets[1]: there is no dataset 'cr'; did you mean car"),
         ("target: default", "goal: default", "line 2: datasets[2].goal: unknown key 'goal'"),
-        ("datasets: [car,", "datasets: [car, car,", "line 2: datasets[2]: the dataset 'car' stands twice"),
+        ("datasets: [car,", "datasets: [car, car,", "line 2: datasets[2]: the dataset 'car' is duplicated"),
         ("  - categorical", "  - categorial", "line 4: encodings[1]: unknown encoding 'categorial' (did you mean 'categorical'?)"),
         ("k: [4, 8]", "q: 4", "line 6: encodings[3].q: unknown option of encoding 'quantiles': 'q'; allowed: k"),
         ("k: [4, 8]", "k: [4, 1]", "line 6: encodings[3]: option k = 1 of encoding 'quantiles'"),

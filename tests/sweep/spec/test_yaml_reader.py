@@ -43,7 +43,7 @@ def test_every_float_that_python_prints_is_a_float(number: float) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("a: 1\nb: 2\na: 3\n", "a.yaml, line 3: the key 'a' stands twice (first on line 1)"),
+        ("a: 1\nb: 2\na: 3\n", "a.yaml, line 3: the key 'a' is duplicated (first on line 1)"),
         ("a: [1, 2", "a.yaml, line 1: this is not valid YAML"),
         ("a: 1\n b: 2", "a.yaml, line 2: this is not valid YAML"),
         ("", "a.yaml is empty"),
