@@ -1,8 +1,7 @@
-"""The plan of a sweep: every task with its key, and every cell that cannot be, with the reason.
+"""The plan of a sweep: all tasks with their keys, and impossible cells with the reason.
 
-A plan of a million tasks is small: tasks are counted, not kept. A *node* is a dataset, an
-encoding and a fold, i.e. what a worker encodes once; a *block* is a node and a solver, i.e. tasks
-that differ in λ only.
+A *node* is a dataset, an encoding and a fold: what a worker encodes once. A *block* is a node and
+a solver: tasks that differ in λ only. Tasks are made when needed, so a plan of a million is small.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ from sweep.spec.spec import Choice, DatasetEntry, Spec, SweepFile
 from sweep.spec.task_options import asks_path
 
 BYTES_PER_ROW = 1500
-"""What a stored row takes, roughly; most of it is the tree."""
+"""The rough size of a stored row; most of it is the tree."""
 
 ROWS_PER_PATH = 10
-"""What the row of a λ-path takes, roughly, in rows of a single tree."""
+"""The rough size of a λ-path's row, in rows of single trees."""
 
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """What all rows of a node have in common; the names are those of the store's columns."""
+    """The columns that all rows of a node share."""
 
     sweep: str
     dataset: str
@@ -71,7 +70,7 @@ class Node:
     validation : dict or None
         See :func:`sweep.spec.folds.describe`.
     n_features : int
-        Encoded features, constant and duplicate ones included, when fitted on the whole table.
+        Encoded features of the whole table, with constant and duplicate ones.
     """
 
     number: int
@@ -84,7 +83,7 @@ class Node:
 
 
 class Task(NamedTuple):
-    """One cell of the plan, or a shard of it, see :meth:`Plan.pieces`."""
+    """A task of the plan, or a shard of it, see :meth:`Plan.pieces`."""
 
     number: int
     node: Node
@@ -95,7 +94,7 @@ class Task(NamedTuple):
 
 
 class Impossible(NamedTuple):
-    """Cells that cannot be run: all λ and folds of a dataset, an encoding and maybe a solver."""
+    """Cells that cannot run: all λ and folds of a dataset, an encoding and maybe a solver."""
 
     dataset: str
     encoding: str
@@ -107,8 +106,7 @@ class Impossible(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """The tasks of a node and a solver, one a λ; where the solver is asked for the λ-path, a
-    single one, from the node's least λ on."""
+    """The tasks of a node and a solver: one for each λ, or one for a λ-path from the least λ."""
 
     start: int
     node: Node
@@ -122,15 +120,15 @@ class Block:
 
     @property
     def lams(self) -> tuple[Lam, ...]:
-        """The λ, one a task."""
+        """The λ of the tasks."""
         return self.axis.lams
 
     def task(self, index: int) -> Task:
-        """The task of a number in the plan."""
+        """The task with a number of the plan."""
         return self.tasks([index])[0]
 
     def tasks(self, indices: Sequence[int]) -> list[Task]:
-        """The tasks of some numbers in the plan."""
+        """The tasks with some numbers of the plan."""
         places = [index - self.start for index in indices]
         lams, texts = self.axis.lams, self.axis.texts
         keys = self.maker.keys([texts[place] for place in places], self.limits)
@@ -140,19 +138,13 @@ class Block:
         ]
 
     def keys(self, limits: str | None = None) -> list[str]:
-        """The key of each λ, under the block's own limits or others."""
+        """The key of each λ, under the block's limits or others."""
         return self.maker.keys(self.axis.texts, self.limits if limits is None else limits)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do.
-
-    Parameters
-    ----------
-    blocks : list of Block
-        In the order of the spec's axes.
-    """
+    """What a sweep is going to do. Blocks are in the order of the spec's axes."""
 
     spec: Spec
     nodes: list[Node]
@@ -174,9 +166,9 @@ class Plan:
         return [block.start for block in self.blocks]
 
     def pieces(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers of what workers do for some tasks: of a task in shards, one a shard.
+        """Replace the numbers of tasks in shards by those of their shards.
 
-        Shard i of a task has the task's number and i times the number of all tasks.
+        Shard i of task n has the number n + i · (number of all tasks).
         """
         shards = np.repeat([b.solver.shards for b in self.blocks], [*map(len, self.blocks)])
         each = shards[numbers]
@@ -184,15 +176,15 @@ class Plan:
         return np.asarray(np.repeat(numbers, each) + index * self.n_tasks)
 
     def block_of(self, index: int) -> Block:
-        """The block that holds a task, or a shard of it."""
+        """The block of a task or shard."""
         return self.blocks[bisect.bisect_right(self._starts, index % self.n_tasks) - 1]
 
     def task(self, index: int) -> Task:
-        """The task of a number from 0, or the shard, see :meth:`pieces`."""
+        """The task or shard with a number, see :meth:`pieces`."""
         return self.tasks_of([index])[0]
 
     def tasks_of(self, indices: Sequence[int]) -> list[Task]:
-        """The tasks or shards of some numbers, in that order."""
+        """The tasks or shards with some numbers, in that order."""
         runs = itertools.groupby(indices, key=self.block_of)
         return [task for block, numbers in runs for task in self._of_block(block, [*numbers])]
 
@@ -206,29 +198,29 @@ class Plan:
         ]
 
     def tasks(self) -> Iterator[Task]:
-        """All tasks, in the order of the spec's axes, made a block at a time."""
+        """All tasks in the order of the spec's axes."""
         for block in self.blocks:
             yield from block.tasks(range(block.start, block.start + len(block)))
 
     def costs(self) -> NDArray[np.float64]:
-        """How much work each task is expected to be, in no unit: only the order matters."""
+        """The expected work of each task. It has no unit: only the order matters."""
         parts = [_costs(block) for block in self.blocks]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def node_numbers(self) -> NDArray[np.int64]:
-        """Number of each task's node."""
+        """The number of each task's node."""
         sizes = [len(block) for block in self.blocks]
         return np.repeat(np.array([b.node.number for b in self.blocks], np.int64), sizes)
 
     @property
     def estimated_bytes(self) -> int:
-        """Size of the finished store, roughly."""
+        """The rough size of the finished store."""
         paths = sum(len(block) for block in self.blocks if asks_path(block.solver.options))
         return BYTES_PER_ROW * (self.n_tasks + (ROWS_PER_PATH - 1) * paths)
 
     @property
     def most_seconds(self) -> float:
-        """Search time if every task with a limit of time, or each of its shards, uses it up."""
+        """The search time if all tasks and shards with a time limit use it up."""
         return math.fsum(
             block.solver.limits.get("seconds", 0.0) * len(block) * block.solver.shards
             for block in self.blocks
@@ -236,12 +228,12 @@ class Plan:
 
     @property
     def untimed(self) -> int:
-        """The number of tasks without a limit of time."""
+        """The number of tasks without a time limit."""
         return sum(len(b) for b in self.blocks if b.solver.limits.get("seconds") is None)
 
 
 def _costs(block: Block) -> NDArray[np.float64]:
-    """Searches grow with rows and features and explode as λ falls; heuristics hardly do."""
+    """Work grows with rows and features, and for exact solvers fast as λ falls."""
     node = block.node
     size = node.info.n_train * max(node.n_features, 1)
     if not SOLVERS[block.solver.name].capabilities.proves:
@@ -269,10 +261,9 @@ class _Table:
 
 
 def make_plan(sweep: SweepFile) -> Plan:
-    """Expand a sweep, and check all of it before anything runs.
+    """Expand and check a sweep. Each dataset is loaded once, and each encoding fitted once.
 
-    Every dataset is loaded once and every encoding fitted on it once. Raises InputError if a
-    dataset cannot be used, a limit is wrong, or no cell is possible.
+    Raises InputError if a dataset cannot be used, a limit is wrong, or no cell is possible.
     """
     spec = sweep.spec
     solvers = spec.solver_choices()
@@ -352,7 +343,7 @@ def _checked_size(encoder: Encoder, n_rows: int) -> int:
 
 
 def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
-    """Each fold with its number of test rows."""
+    """The folds, each with its number of test rows."""
     described = folds.describe(spec.validation, spec.seed)
     try:
         found = folds.list_folds(spec.validation, table.n_rows)
@@ -364,7 +355,7 @@ def _splits(spec: Spec, table: _Table) -> list[tuple[folds.Fold, int]]:
 def _axes(
     spec: Spec, table: _Table, splits: Sequence[tuple[folds.Fold, int]], known: dict[object, Axis]
 ) -> list[Axis]:
-    """The λ of each fold; equal ones are one object, a million tasks then share what it holds."""
+    """The λ of each fold. Equal axes are one object, which saves memory."""
     found = []
     sizes = sorted({table.n_rows - n_test for _, n_test in splits})
     for _, n_test in splits:
@@ -405,7 +396,7 @@ def _node(
 def _match(
     table: _Table, encoding: Choice, solvers: Sequence[Choice], axes: Sequence[Axis]
 ) -> tuple[list[Choice], list[Impossible]]:
-    """The solvers that can work on an encoded dataset, and why the others cannot."""
+    """The solvers that can take an encoded dataset, and why the others cannot."""
     fitted = table.encoders[repr(encoding)]
     options = canonical(encoding.options)
     usable: list[Choice] = []
@@ -433,7 +424,7 @@ def _match(
 
 
 def _axis(axis: Axis, solver: Choice) -> Axis:
-    """The λ of a solver's tasks: all, or that from which the path starts."""
+    """The λ of a solver's tasks: all, or the least for a λ-path."""
     return axis.least if asks_path(solver.options) else axis
 
 

@@ -1,6 +1,6 @@
 """A task's key: the SHA-256 of what determines its answer.
 
-The key is made of columns of the stored row, so it can be checked from the row alone.
+It is a hash of columns of the stored row, so a row is enough to check it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEY_COLUMNS = (
 """In alphabetical order: the key is the hash of a JSON object with sorted keys."""
 
 BUDGETS = ("seconds", "bytes", "nodes")
-"""The limits that a larger one may answer better; the others change the question."""
+"""Limits of effort: a larger one may give a better answer. Other limits change the question."""
 
 LIMIT_OF_STATUS = {"time_limit": "seconds", "memory_limit": "bytes", "node_limit": "nodes"}
 
@@ -37,23 +37,20 @@ def canonical(value: Any) -> str:
 
 
 def strict_json(value: Any) -> str:
-    """As :func:`canonical`, for any reader of JSON: it has no NaN and no infinity.
-
-    Raises TypeError, ValueError if the value is no plain data, or holds such a number.
-    """
+    """As :func:`canonical`; TypeError or ValueError for NaN, infinity or what JSON cannot hold."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
 def task_key(row: Mapping[str, Any]) -> str:
-    """The key of a row, or of whatever has its :data:`KEY_COLUMNS`."""
+    """The key of a row, of which only :data:`KEY_COLUMNS` are read."""
     content = canonical({name: row[name] for name in KEY_COLUMNS})
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 class KeyMaker:
-    """Keys of tasks that differ in λ and limits only, made quickly."""
+    """Makes keys of tasks that differ only in λ and limits, quickly."""
 
     _LAM, _LIMITS = "\x00lam\x00", "\x00limits\x00"
 
@@ -81,12 +78,12 @@ class KeyMaker:
 
 
 def question_limits(limits: Mapping[str, Any]) -> str:
-    """The limits that are part of the question, as JSON: what budgets are left out of a key."""
+    """The limits without budgets, as JSON: the part that changes the question."""
     return canonical({n: v for n, v in limits.items() if n not in BUDGETS})
 
 
 def extends(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Whether limits ask the same question as others, with no budget smaller than theirs."""
+    """Whether limits ask the same question as stored ones, and no budget is smaller."""
     unlimited = float("inf")
     return question_limits(stored) == question_limits(wanted) and all(
         stored.get(name, unlimited) <= wanted.get(name, unlimited) for name in BUDGETS
@@ -96,8 +93,8 @@ def extends(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
 def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a run under some limits answers the same task under other limits.
 
-    It does if no budget is smaller now, and the run was not ended by a budget that is larger now.
-    Failed runs answer nothing.
+    It does if no budget is smaller now, and the budget that ended the run is not larger now. Failed
+    runs answer nothing.
     """
     if status in ("error", "killed", "stopped"):
         return False
@@ -109,10 +106,9 @@ def answers(status: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
 
 
 def allowed_trees(limits: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The limits, and the rules of splits, that say which trees a solver may choose from.
+    """The limits and the family of split rules that define which trees are allowed.
 
-    What is proven within them holds for those trees alone. Axis-parallel rules are what every
-    solver has that has no choice of them.
+    Proofs hold for these trees only. Solvers without a choice of rules have axis-parallel ones.
     """
     allowed = {name: value for name, value in limits.items() if name not in BUDGETS}
     rules = options.get("rules", "axis")

@@ -1,4 +1,4 @@
-"""What the code ran on: versions of Python and the libraries, and the code's revision."""
+"""Versions of Python, the libraries and this code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {"python": "Python", "code": "code"}
 
 @cache
 def versions() -> str:
-    """Versions as a JSON object, by the names of the distributions."""
+    """Versions by the names of distributions, as JSON."""
     found = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -33,10 +33,9 @@ def versions() -> str:
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """What must be the same wherever tasks of one sweep run, or the same task could end otherwise.
+    """What must be equal on all machines of a sweep, so that results are equal.
 
-    Of Python the minor version counts: a patch changes neither results nor what is sent. ``code``
-    is a digest of the sources of ``solver`` and ``sweep``.
+    Python's patch version does not matter. ``code`` is a digest of ``solver`` and ``sweep``.
     """
     own = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for name in _DECISIVE:
@@ -70,10 +69,7 @@ def _code_digest() -> str:
 
 @cache
 def git_revision() -> str | None:
-    """The commit that this code was checked out at, with ``+`` if files have changed since.
-
-    None if the code is not in a repository of its own, e.g. because it was installed.
-    """
+    """The commit of this code, with ``+`` if files have changed; None outside a repository."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None

@@ -1,4 +1,4 @@
-"""How good a tree is, in the words of its task: the columns of rows that say so."""
+"""The quality of a tree, as columns of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def train_quality(solution: Solution) -> dict[str, Any]:
-    """Of a solution, on its training rows."""
+    """The quality of a solution on its training rows."""
     common = {"loss": float(solution.loss), "tolerance": float(solution.tolerance)}
     if isinstance(solution.errors, int):
         return common | {
@@ -26,12 +26,12 @@ def train_quality(solution: Solution) -> dict[str, Any]:
 
 
 def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) -> dict[str, Any]:
-    """Of predictions on test rows.
+    """The quality of predictions on test rows.
 
     Parameters
     ----------
     predicted, truth : array
-        Labels, shape (rows,); of regression numbers, shape (rows, outputs).
+        Labels, shape (rows,); for regression numbers, shape (rows, outputs).
     """
     if task == "classification":
         wrong = int((predicted != truth).sum())
@@ -45,10 +45,10 @@ def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) ->
 
 
 def squared_loss(predicted: Floats, truth: Floats) -> float:
-    """The mean over the rows of the squared errors, summed over the outputs."""
+    """The squared errors, summed over outputs, averaged over rows."""
     return float(math.fsum(((predicted - truth) ** 2).ravel()) / len(truth))
 
 
 def rmse(loss: float | Fraction, outputs: int) -> float:
-    """The root mean squared error of a target."""
+    """The root mean squared error of one output."""
     return math.sqrt(loss / outputs)

@@ -1,7 +1,4 @@
-"""How far λ-paths are from being proven, at the λ where it is worst.
-
-The row of a path, or the checkpoint of an unfinished one, has the gap at one λ only.
-"""
+"""The largest gap of a λ-path over all λ. Its row or checkpoint has the gap at one λ only."""
 
 from __future__ import annotations
 
@@ -25,27 +22,19 @@ class _Tree(NamedTuple):
 
 
 def largest_gap(rows: pa.Table) -> float | None:
-    """The largest gap of some rows; one within the tolerance of regression is none."""
+    """The largest gap of rows. A gap within the tolerance counts as 0."""
     closed = pc.less_equal(rows["gap"], pc.fill_null(rows["tolerance"], 0.0))
     found: float | None = pc.max(pc.if_else(closed, 0.0, rows["gap"])).as_py()
     return found
 
 
 def worst_gap(steps: Sequence[Claimed], points: Iterable[Point], weight: int) -> Fraction:
-    """The largest distance between a path's objective and what is proven, over all λ of the path.
+    """The largest gap between a path's objective and its lower bound, over all λ of the path.
 
-    Both are straight between corners, so the largest distance is at one of them.
-
-    Parameters
-    ----------
-    steps : sequence of Claimed
-        From λ_min up, the tree without a split last.
-    points : iterable of Point
-        What was proven.
-    weight : int
-        Of all training rows.
+    Both are linear between breakpoints, so only these are compared. ``weight`` is that of all
+    training rows.
     """
-    # What no tree gets right is not stored; without it the bound is a little low near λ = 0.
+    # Unavoidable errors are not stored. Without them the bound is a bit low near λ = 0.
     bounds = Envelope.of(points, Fraction(0), Fraction(steps[-1].errors, weight))
     low = steps[0].start
     lams = {step.start for step in steps} | {lam for lam, _ in bounds.corners if lam > low}
@@ -61,7 +50,7 @@ def worst_gap(steps: Sequence[Claimed], points: Iterable[Point], weight: int) ->
 
 
 def row_gap(row: Mapping[str, Any]) -> Fraction:
-    """That of the row of a path; 0 if it cannot be read, which ``treesweep verify`` tells."""
+    """The gap of a path's row; 0 if it cannot be read (``treesweep verify`` reports that)."""
     try:
         steps, points = stored_claims(row)
         return worst_gap(steps, points, row["total_weight"]) if steps else Fraction(0)
@@ -70,12 +59,9 @@ def row_gap(row: Mapping[str, Any]) -> Fraction:
 
 
 def checkpoint_gap(checkpoint: Checkpoint, lam_min: Fraction | None) -> Fraction:
-    """That of an unfinished search; of a path over all λ from ``lam_min`` on.
+    """The gap of an unfinished search; of a path over all λ ≥ ``lam_min``.
 
-    Parameters
-    ----------
-    lam_min : Fraction or None
-        None if it is not known any more: then it is the gap at the λ that was being solved.
+    If ``lam_min`` is unknown (None), it is the gap at the λ that was being solved.
     """
     solves = parse_solves(checkpoint.path)
     if checkpoint.path is None or lam_min is None or not solves:

@@ -1,4 +1,4 @@
-"""λ-paths as rows: their columns, and what a path must be to be stored."""
+"""The columns of λ-paths, and the checks of a path before it is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from solver.verify.scorer import score
 
 
 def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None:
-    """What is wrong with a solver's path, by the plain scorer; None if nothing is."""
+    """What is wrong with a solver's path, by the plain scorer; None if nothing."""
     if path.lam_min != lam:
         return f"the path begins at λ = {path.lam_min}, not at {lam}"
     for step in path.steps:
@@ -37,7 +37,7 @@ def path_disagreement(problem: Problem, path: Path, lam: Fraction) -> str | None
 
 
 class Claimed(NamedTuple):
-    """What a path says of one of its steps."""
+    """The claims of a path about one step."""
 
     start: Fraction
     end: Fraction | None
@@ -49,8 +49,7 @@ class Claimed(NamedTuple):
 def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
     """The steps and points of a stored row, for :func:`check_steps`.
 
-    Raises TypeError, ValueError or ZeroDivisionError if they are not what :func:`path_columns` has
-    written.
+    Raises TypeError, ValueError or ZeroDivisionError if :func:`path_columns` did not write them.
     """
     claims = []
     for step in row["path"]:
@@ -73,16 +72,10 @@ def check_steps(
     status: Status,
     tolerance: Fraction,
 ) -> list[str]:
-    """What contradicts itself in a path: its steps' envelope, the bounds, what is proven.
+    """The contradictions in a path: between its steps, its bounds, and what it calls proven.
 
-    Parameters
-    ----------
-    weight : int
-        Of all training rows.
-    floor : int
-        The errors that every tree has.
-    tolerance : Fraction
-        Objectives that differ by no more are taken for equal.
+    ``weight`` is that of all training rows, ``floor`` the unavoidable errors. Objectives are equal
+    within ``tolerance``.
     """
     found: list[str] = []
     if not steps or steps[-1].splits != 0 or steps[-1].end is not None:
@@ -122,7 +115,7 @@ def _check_proven(
     status: Status,
     tolerance: Fraction,
 ) -> list[str]:
-    """Whether exactly the steps are called proven that the points prove."""
+    """Check that the steps called proven are those that the points prove."""
     bounds = Envelope.of(points, Fraction(floor) / weight, Fraction(steps[-1].errors) / weight)
     proves = status is not Status.HEURISTIC
     corners = [
@@ -148,12 +141,9 @@ def objective_at(steps: Sequence[Claimed], lam: Fraction, weight: int) -> Fracti
 
 
 def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The columns of a row that only a path has.
+    """The columns that only a path has.
 
-    Parameters
-    ----------
-    tested : sequence of mapping
-        Of each step's tree, see :func:`sweep.rows.metrics.held_out_quality`.
+    ``tested`` is the :func:`sweep.rows.metrics.held_out_quality` of each step's tree.
     """
     wrong = [columns.get("test_errors") for columns in tested]
     outputs = len(path.steps[0].tree.outputs)
@@ -183,10 +173,10 @@ def _step(step: Step, test_errors: int | None) -> dict[str, Any]:
 
 
 def as_text(value: Fraction | None) -> str | None:
-    """A fraction as it is stored."""
+    """A fraction as stored text."""
     return None if value is None else str(value)
 
 
 def as_fraction(text: str | None) -> Fraction | None:
-    """The reverse."""
+    """The inverse of :func:`as_text`."""
     return None if text is None else Fraction(text)

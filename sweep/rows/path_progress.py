@@ -1,4 +1,4 @@
-"""What an interrupted λ-path had solved, so that it is not solved again."""
+"""The solved λ of an interrupted λ-path, so that they are not solved again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sweep.rows.path_columns import as_fraction, as_text
 
 
 class Solved(NamedTuple):
-    """What an earlier attempt has found at one λ; ``is_step``: its tree is the whole path's."""
+    """The tree and bound of an earlier attempt at one λ; ``is_step``: the tree is a path's step."""
 
     lam: Fraction
     lower_bound: Fraction | None
@@ -33,28 +33,15 @@ class Solved(NamedTuple):
     is_step: bool = False
 
     def recall(self, problem: Problem, solver: str, version: str) -> Solution | None:
-        """It as a solution that took no time, if it was proven; else None."""
-        found = score(problem, self.tree, self.lam)
-        bound = self.lower_bound
-        if bound is None or found.objective - bound > problem.tolerance:
+        """The proven solution, which took no time; None without a proof."""
+        if self.lower_bound is None:
             return None
-        return Solution(
-            tree=self.tree,
-            status=Status.OPTIMAL,
-            lam=self.lam,
-            objective=found.objective,
-            lower_bound=min(bound, found.objective),
-            errors=found.errors,
-            total_weight=problem.total_weight,
-            seconds=0.0,
-            solver=solver,
-            version=version,
-            tolerance=problem.tolerance,
-        )
+        found = _solution(problem, self.tree, self.lam, self.lower_bound, solver, version)
+        return found if found.status is Status.OPTIMAL else None
 
 
 def dump_solves(solves: Iterable[Solved]) -> str:
-    """As JSON, for a checkpoint."""
+    """Solved λ as JSON, for a checkpoint."""
     return json.dumps(
         [
             {"lam": str(s.lam), "lower_bound": as_text(s.lower_bound), "tree": s.tree.to_json()}
@@ -65,7 +52,7 @@ def dump_solves(solves: Iterable[Solved]) -> str:
 
 
 def parse_solves(text: str | None) -> list[Solved]:
-    """The reverse; what is damaged is as good as nothing."""
+    """The inverse of :func:`dump_solves`; empty for damaged text."""
     try:
         return [
             Solved(
@@ -81,7 +68,7 @@ def parse_solves(text: str | None) -> list[Solved]:
 
 
 def solves_of(row: Mapping[str, Any]) -> str | None:
-    """What the row of a path that was stopped has found, as :func:`dump_solves`."""
+    """The solved λ of a stopped path's row, as :func:`dump_solves`."""
     if row["path"] is None:
         return None
     trees = {Fraction(step["lam"]): Tree.from_json(step["tree"]) for step in row["path"]}
@@ -104,21 +91,21 @@ def solves_of(row: Mapping[str, Any]) -> str | None:
 
 
 class ResumedSeries(Series):
-    """A solver's series of solves that remembers what was solved, by earlier attempts as well.
+    """A solver's series of solves that uses those of earlier attempts.
 
-    Where no solve learns from those before it, a λ that is proven already costs nothing, and
-    elsewhere the search starts from the best tree known. Otherwise all is solved again, for what
-    the solves to come learn from these may choose the tree.
+    If the solver's solves are independent, a proven λ costs nothing, and other searches start from
+    the best known tree. If they learn from each other, all λ are solved again: what they learn may
+    decide ties between trees.
 
     Parameters
     ----------
     solve : Solve
-        The solver's own, see :meth:`solver.base.Solver.series`.
+        From :meth:`solver.base.Solver.series`.
 
     Attributes
     ----------
     solves : dict
-        What is solved by now, earlier attempts' included, by λ.
+        All solved λ, also those of earlier attempts.
     first : dict
         The first solution of this attempt at each λ.
     """
@@ -130,7 +117,7 @@ class ResumedSeries(Series):
         self.solves = {one.lam: one for one in known}
         self.first: dict[Fraction, Solution] = {}
         self._known = dict(self.solves)
-        # Now: the clock of the path's own limit does not run yet.
+        # Recalled now, before the clock of the path's time limit starts.
         recalled = {one.lam: one.recall(problem, solver, version) for one in known}
         self._proven = {lam: solution for lam, solution in recalled.items() if solution}
         self._trees = _by_line(problem, known)
@@ -142,7 +129,6 @@ class ResumedSeries(Series):
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """The best tree at a λ, see :class:`solver.lambda_series.Solve`."""
         if self.carries(limits):
             solution = self.solve(lam, limits, initial_tree, monitor)
         elif lam in self._proven:
@@ -157,25 +143,22 @@ class ResumedSeries(Series):
         return solution
 
     def carries(self, limits: Limits) -> bool:
-        """See :meth:`solver.lambda_series.Series.carries`."""
         return isinstance(self.solve, Series) and self.solve.carries(limits)
 
     def state(self) -> dict[str, NDArray[Any]] | None:
-        """See :meth:`solver.lambda_series.Series.state`."""
         return self.solve.state() if isinstance(self.solve, Series) else None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """See :meth:`solver.lambda_series.Series.restore`."""
         if not isinstance(self.solve, Series):
             raise StateError("this solver's path cannot go on from a state")
         self.solve.restore(state)
 
     def dump(self) -> str:
-        """All that is solved by now, see :func:`dump_solves`."""
+        """All solved λ, see :func:`dump_solves`."""
         return dump_solves(self.solves.values())
 
     def _with(self, old: Solved | None, found: Solution) -> Solved:
-        """What is known at a λ after another solve there."""
+        """The better of the old and the new tree and bound at a λ."""
         new = Solved(found.lam, found.lower_bound, found.tree)
         if old is None or found.status is Status.OPTIMAL:
             return new
@@ -184,17 +167,17 @@ class ResumedSeries(Series):
         return new._replace(lower_bound=max(bounds, default=None), tree=tree or found.tree)
 
     def _best(self, lam: Fraction, initial_tree: Tree | None) -> Tree | None:
-        """The best at a λ of the tree given, which stays at ties, and earlier attempts' trees."""
+        """The best tree at a λ; at ties ``initial_tree``, not one of an earlier attempt."""
         return _best_at(self.problem, lam, initial_tree, self._trees)
 
 
 def recalled_path(
     problem: Problem, lam_min: Fraction, known: Sequence[Solved], solver: str, version: str
 ) -> Path:
-    """The path as far as it follows from what is known, without any search.
+    """The path that follows from known solves, without a search.
 
-    Its status is ``optimal``, or ``stopped`` if more is to be solved. If all that is known is of
-    the steps of a path, its trees are those of these steps.
+    Its status is ``optimal``, or ``stopped`` if more λ must be solved. If all solves are steps of a
+    path, it keeps their trees.
     """
     recall = _Recall(problem, lam_min, known, solver, version)
     path = find_path(problem, lam_min, recall)
@@ -206,7 +189,7 @@ def recalled_path(
 
 
 def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
-    """A path that a limit ended or that was stopped, with what else is known; its own effort."""
+    """An unfinished path improved by known solves. Its effort stays its own."""
     recall = _Recall(problem, path.lam_min, known, path.solver, path.version)
     search = PathSearch(problem, path.lam_min, recall, Limits(), Monitor())
     for one in known:
@@ -217,7 +200,7 @@ def with_known(problem: Problem, path: Path, known: Sequence[Solved]) -> Path:
 
 
 class _Recall:
-    """Knows what was solved, and solves nothing: what is not known is out of its reach."""
+    """A solver that only recalls known solves, and stops at an unknown λ."""
 
     def __init__(
         self,
@@ -238,7 +221,7 @@ class _Recall:
         initial_tree: Tree | None = None,
         monitor: Monitor | None = None,
     ) -> Solution:
-        """What is known at a λ, as if a limit had ended its search if it is not proven."""
+        """The known solution at a λ; without a proof, as if a limit had ended the search."""
         problem, one = self.problem, self.known.get(lam)
         solution = None if one is None else one.recall(problem, *self.named)
         if solution is not None:
@@ -246,29 +229,32 @@ class _Recall:
         if one is None and lam != self.lam_min:
             raise InputError(f"nothing is known at λ = {lam}")
         tree = _best_at(problem, lam, initial_tree, self.trees) or problem.grow(-1)
-        found = score(problem, tree, lam)
         bound = Fraction(problem.unavoidable_errors) / problem.total_weight
         if one is not None and one.lower_bound is not None:
             bound = max(bound, one.lower_bound)
-        bound = min(bound, found.objective)
-        return Solution(
-            tree=tree,
-            status=_status(found.objective - bound <= problem.tolerance),
-            lam=lam,
-            objective=found.objective,
-            lower_bound=bound,
-            errors=found.errors,
-            total_weight=problem.total_weight,
-            seconds=0.0,
-            solver=self.named[0],
-            version=self.named[1],
-            tolerance=problem.tolerance,
-        )
+        return _solution(problem, tree, lam, bound, *self.named)
 
 
-def _status(proven: bool) -> Status:
-    """Of what is known and not searched for."""
-    return Status.OPTIMAL if proven else Status.NODE_LIMIT
+def _solution(
+    problem: Problem, tree: Tree, lam: Fraction, bound: Fraction, solver: str, version: str
+) -> Solution:
+    """A known tree and lower bound as a solution that took no time."""
+    found = score(problem, tree, lam)
+    bound = min(bound, found.objective)
+    proven = found.objective - bound <= problem.tolerance
+    return Solution(
+        tree=tree,
+        status=Status.OPTIMAL if proven else Status.NODE_LIMIT,
+        lam=lam,
+        objective=found.objective,
+        lower_bound=bound,
+        errors=found.errors,
+        total_weight=problem.total_weight,
+        seconds=0.0,
+        solver=solver,
+        version=version,
+        tolerance=problem.tolerance,
+    )
 
 
 def _by_line(problem: Problem, known: Sequence[Solved]) -> dict[tuple[Errors, int], Tree]:
@@ -286,7 +272,7 @@ def _best_at(
     initial_tree: Tree | None,
     trees: Mapping[tuple[Errors, int], Tree],
 ) -> Tree | None:
-    """The best tree at a λ, of fewest splits; ``initial_tree`` if none is better."""
+    """The best tree at a λ, with fewest splits; ``initial_tree`` if no other is better."""
 
     def value(at: tuple[Errors, int]) -> tuple[Fraction, int]:
         return objective(at[0], at[1], problem.total_weight, lam), at[1]
@@ -302,7 +288,7 @@ def _best_at(
 
 
 def _raised(solution: Solution, bound: Fraction) -> Solution:
-    """A solution with a bound that was proven before, if that is better."""
+    """A solution with an earlier lower bound, if that is higher."""
     if solution.lower_bound is None or bound <= solution.lower_bound:
         return solution
     proven = solution.objective - bound <= solution.tolerance

@@ -1,4 +1,4 @@
-"""How a run becomes a row."""
+"""Make the row of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sweep.rows.schema import PROOF_CONTENT
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What an interrupted run had reached.
+    """The progress of an interrupted run.
 
     Parameters
     ----------
@@ -35,12 +35,10 @@ class Checkpoint:
     objective, lower_bound : str
         Fractions.
     seconds : float
-        Search time so far, earlier attempts' included.
-    iterations : int
-        Passes of the main loop so far.
+        Search time so far, with that of earlier attempts.
     path : str or None
-        Of a λ-path: what is solved by now, see :func:`sweep.rows.path_progress.dump_solves`. Tree,
-        objective and bound are then those of the λ that was being solved.
+        Of a λ-path: the solved λ, see :func:`sweep.rows.path_progress.dump_solves`. The other
+        fields then belong to the λ that was being solved.
     """
 
     key: str
@@ -60,7 +58,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Cell:
-    """A task as it is sent to a worker; what it shares with its node is there already."""
+    """A task as it is sent to a worker. The worker has the data of its node."""
 
     key: str
     lam: str
@@ -75,15 +73,15 @@ class Cell:
     """What the states of the search are known by, see
     :func:`sweep.plan.task_keys.question_limits`; None if the solver has no states."""
     state: str | None = None
-    """The token of the state that the driver sends, to go on from."""
+    """The token of the state to resume from, which the driver sends."""
     shard: Shard | None = None
-    """The part of the task that is to be done; None for the whole."""
+    """The part of the task to solve; None for all of it."""
     incumbent: str | None = None
-    """A tree to begin a shard with, as JSON: the best that another one has found."""
+    """The initial tree of a shard, as JSON: the best that another shard has found."""
 
     @property
     def identity(self) -> dict[str, str]:
-        """What a state must be of."""
+        """The search that a state must belong to."""
         return {
             "task": self.question or self.key,
             "solver": self.solver,
@@ -93,16 +91,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Finished:
-    """Runs that have come to an end, as they are sent and stored.
+    """Finished runs as they are sent and stored: rows in the schema of the store.
 
-    Parameters
-    ----------
-    rows : pyarrow.RecordBatch
-        With the columns of :data:`sweep.rows.schema.SCHEMA`.
-    seconds : float
-        What they have cost, by a clock that does not jump.
-    certificates : dict
-        By key, the files of the rows that name one.
+    ``seconds`` is their cost by a monotonic clock, ``certificates`` are files by key.
     """
 
     rows: pa.RecordBatch
@@ -124,7 +115,7 @@ class Finished:
 
 
 def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
-    """Runs as they are sent and stored, from a dict each."""
+    """Finished runs from a dict each."""
     certificates = {row["key"]: row[PROOF_CONTENT] for row in rows if PROOF_CONTENT in row}
     return Finished(
         pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, certificates
@@ -133,7 +124,7 @@ def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finishe
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where and when a run took place."""
+    """Where and when a task ran."""
 
     host: str | None
     worker: str | None
@@ -142,17 +133,17 @@ class Provenance:
 
     @property
     def finished(self) -> datetime:
-        """Now, if the clock has not been set meanwhile: a duration must not depend on that."""
+        """Now, measured by a monotonic clock since the start."""
         return self.started + timedelta(seconds=time.monotonic() - self.began)
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """The time in UTC."""
     return datetime.now(UTC)
 
 
 def blank(info: NodeInfo, cell: Cell, provenance: Provenance) -> dict[str, Any]:
-    """A row without results, in the order of the schema."""
+    """A row without results."""
     row: dict[str, Any] = dict.fromkeys(schema.SCHEMA.names)
     row.update(vars(info))
     row.update(
@@ -186,12 +177,9 @@ def failed(
 def resumed(
     solution: Solution, checkpoint: Checkpoint | None, from_state: bool = False
 ) -> Solution:
-    """A solution with what an earlier, interrupted attempt spent and proved added to it.
+    """Add the effort and the bound of an earlier attempt to a solution.
 
-    Parameters
-    ----------
-    from_state : bool
-        Whether the search went on from a state: then it has counted the earlier iterations.
+    With ``from_state`` the search resumed from a state, and has counted the earlier iterations.
     """
     if checkpoint is None:
         return solution
@@ -204,7 +192,7 @@ def resumed(
 
 
 def with_effort(solution: Solution, checkpoint: Checkpoint, from_state: bool = False) -> Solution:
-    """A solution with what an earlier attempt spent; parameters as :func:`resumed`."""
+    """Add the effort of an earlier attempt to a solution, see :func:`resumed`."""
     return replace(
         solution,
         seconds=solution.seconds + checkpoint.seconds,
@@ -222,15 +210,9 @@ def solved(
     n_features_encoded: int,
     tested: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The row of a solution.
+    """The row of a solution; ``tested`` is from :func:`sweep.rows.metrics.held_out_quality`.
 
-    Raises TypeError, ValueError if what the solver reports beside is no plain data, or has a number
-    that is not finite.
-
-    Parameters
-    ----------
-    tested : mapping
-        From :func:`sweep.rows.metrics.held_out_quality`; empty without validation.
+    Raises TypeError or ValueError if the solver's extra is not plain data or not finite.
     """
     row = blank(info, cell, provenance)
     row.update(
@@ -249,8 +231,7 @@ def solved(
 
 
 def claims_and_effort(solution: Solution) -> dict[str, Any]:
-    """The columns of what is claimed of a tree and of what that has taken; errors as
-    :func:`solved`."""
+    """The columns of status, bounds and effort. Raises as :func:`solved`."""
     return {
         "status": solution.status.value,
         **_exact("objective", solution.objective),
@@ -277,7 +258,7 @@ def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
 
 
 def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
-    """What a run had reached that was stopped before its end."""
+    """The checkpoint of a stopped run, from its row."""
     return Checkpoint(
         key=row["key"],
         tree=row["tree"],
@@ -297,16 +278,13 @@ def checkpoint_at(
     from_state: bool = False,
     path: str | None = None,
 ) -> Checkpoint:
-    """What a running search has reached, earlier attempts' share as in :func:`resumed`.
+    """The checkpoint of a running search, with earlier attempts as in :func:`resumed`.
 
-    Parameters
-    ----------
-    path : str or None
-        What is solved of a λ-path by now.
+    ``path`` has the solved λ of a λ-path.
     """
     bound, seconds, iterations = seen.lower_bound, seen.seconds, seen.iterations
     if checkpoint is not None:
-        if path is None:  # else it is a bound at another λ
+        if path is None:  # else the bound is at another λ
             bound = max(bound, Fraction(checkpoint.lower_bound))
         seconds += checkpoint.seconds
         iterations += 0 if from_state else checkpoint.iterations
@@ -323,8 +301,7 @@ def checkpoint_at(
 
 
 def of_part(reached: Checkpoint) -> Checkpoint:
-    """What a shard's checkpoint says of the whole task: its tree. The bound and the effort are
-    those of the shard."""
+    """The part of a shard's checkpoint that holds for the whole task: its tree."""
     return replace(reached, lower_bound="0", seconds=0.0, iterations=0, nodes=0)
 
 

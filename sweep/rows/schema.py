@@ -1,6 +1,6 @@
-"""The one schema of stored rows: a row is one run of one task.
+"""The schema of stored rows: a row is one run of one task.
 
-``docs/store.md`` holds the same table for people; a test keeps the two equal.
+A test compares it with the table in ``docs/store.md``.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ _POINTS = pa.list_(pa.struct([("lam", pa.string()), ("lower_bound", pa.string())
 
 COLUMNS: tuple[Column, ...] = (
     Column("schema_version", pa.int32(), "version of this table"),
-    Column("key", pa.string(), "SHA-256 of what the task is; equal keys, equal answers"),
+    Column("key", pa.string(), "SHA-256 of what determines the result; equal keys, equal results"),
     Column("sweep", pa.string(), "name of the sweep"),
     Column("dataset", pa.string(), "name of the dataset"),
     Column("data_hash", pa.string(), "SHA-256 of the dataset's content"),
     Column("n_rows", pa.int64(), "rows of the whole table"),
     Column("n_train", pa.int64(), "rows trained on"),
     Column("n_test", pa.int64(), "rows tested on; 0 without validation"),
-    Column("n_features", pa.int32(), "encoded features that part the training rows in a new way"),
-    Column("n_features_encoded", pa.int32(), "encoded features, constant and duplicate ones too"),
-    Column("n_classes", pa.int32(), "labels of the whole table; 0 for regression"),
+    Column("n_features", pa.int32(), "encoded features without constant and duplicate ones"),
+    Column("n_features_encoded", pa.int32(), "encoded features with constant and duplicate ones"),
+    Column("n_classes", pa.int32(), "classes of the whole table; 0 for regression"),
     Column("encoding", pa.string(), "name of the encoding"),
-    Column("encoding_options", pa.string(), "its options, defaults included: JSON, sorted"),
+    Column("encoding_options", pa.string(), "its options with defaults: JSON, sorted"),
     Column("lam", pa.float64(), "λ, the price of a split"),
     Column("lam_exact", pa.string(), "λ as a fraction, e.g. 1/100"),
     Column(
         "lam_label",
         pa.string(),
-        "λ as the sweep's file has it, e.g. 0.01 or 2/n, or 0.1 = 2/n where both are this λ",
+        "λ as written in the sweep's file, e.g. 0.01 or 2/n; 0.1 = 2/n if both are this λ",
     ),
     Column("solver", pa.string(), "name of the solver"),
     Column("solver_version", pa.string(), "its version"),
     Column(
         "solver_options",
         pa.string(),
-        "its options, defaults included, and `lam`, `proof` if they were asked for: JSON, sorted",
+        "its options with defaults, and `lam`, `proof` if asked for: JSON, sorted",
     ),
     Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
     Column("repeat", pa.int32(), "number of the repetition; null for the first without validation"),
@@ -89,7 +89,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "test_accuracy",
         pa.float64(),
-        "share of test rows got right; null without validation, and for regression",
+        "share of test rows predicted correctly; null without validation and for regression",
     ),
     Column("test_errors", pa.int64(), "test rows predicted wrongly; null likewise"),
     Column("splits", pa.int32(), "splits of the tree; a multiway split is one"),
@@ -97,9 +97,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("depth", pa.int32(), "splits on the longest path"),
     Column("iterations", pa.int64(), "passes of the solver's main loop"),
     Column("nodes", pa.int64(), "branches in the memo at the end"),
-    Column("seconds", pa.float64(), "search time, compilation apart; earlier attempts' included"),
-    Column("compile_seconds", pa.float64(), "time spent on compiling kernels"),
-    Column("peak_bytes", pa.int64(), "memory of the search's own arrays"),
+    Column("seconds", pa.float64(), "search time with earlier attempts, without compilation"),
+    Column("compile_seconds", pa.float64(), "time for compiling kernels"),
+    Column("peak_bytes", pa.int64(), "memory of the search's arrays"),
     Column("host", pa.string(), "machine that ran the task"),
     Column("worker", pa.string(), "address of the worker that ran it"),
     Column("attempt", pa.int32(), "1 for the first run of this key, then 2, …"),
@@ -107,15 +107,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("finished", _UTC, "when it ended"),
     Column("versions", pa.string(), "versions of Python and the libraries: JSON"),
     Column("git_revision", pa.string(), "revision of the code; null if not known"),
-    Column("error", pa.string(), "what went wrong, with the traceback; null if nothing did"),
-    Column("trace", _TRACE, "moments of the search: seconds, objective, lower_bound"),
+    Column("error", pa.string(), "the error with its traceback; null without one"),
+    Column("trace", _TRACE, "progress of the search: seconds, objective, lower_bound"),
     Column("tree", pa.string(), "the tree: JSON, format treesweep-tree; null if there is none"),
-    Column("path", _PATH, "the steps of the λ-path, see below; null if it was not asked for"),
-    Column("path_points", _POINTS, "what was proven for the path, and at which λ; null likewise"),
-    Column("proof", pa.string(), "file of the certificate, from the sweep's folder; null if none"),
+    Column("path", _PATH, "steps of the λ-path, see below; null if not asked for"),
+    Column("path_points", _POINTS, "proven lower bounds of the path and their λ; null likewise"),
+    Column("proof", pa.string(), "path of the certificate in the sweep's folder; null if none"),
     Column("proof_bytes", pa.int64(), "size of that file"),
-    Column("proof_seconds", pa.float64(), "time spent on making it, beyond `seconds`"),
-    Column("extra", pa.string(), "what the solver reports beside: JSON, sorted; null if nothing"),
+    Column("proof_seconds", pa.float64(), "time for making it, in addition to `seconds`"),
+    Column("extra", pa.string(), "further results of the solver: JSON, sorted; null if none"),
     Column("task", pa.string(), "classification or regression"),
     Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
     Column("tolerance", pa.float64(), "objectives of regression are equal within it; else 0"),
@@ -137,7 +137,7 @@ SCHEMA: pa.Schema = pa.schema(
 
 
 PROOF_CONTENT = "proof_content"
-"""Under this name a row on its way to the store has the bytes of its certificate."""
+"""The key of a certificate's bytes in a row on its way to the store."""
 
 
 def as_markdown() -> str:

@@ -1,4 +1,4 @@
-"""How rows are held out for testing: seeded, and the same on every machine and numpy."""
+"""Choose test rows: seeded, and the same for every machine and version of numpy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from sweep.spec.spec import Given, Holdout, KFold, NoValidation, Validation
 
 
 class Fold(NamedTuple):
-    """One way of holding rows out; a number of None means that no row is.
+    """Repetition and number of a fold, from 0. Without test rows ``number`` is None.
 
-    ``repeat`` and ``number`` count from 0. Where no row is held out, the first repetition has no
-    number, so that it is the same task as one that is not repeated.
+    Then ``repeat`` of the first repetition is None too: it is the same task as an unrepeated one.
     """
 
     repeat: int | None
@@ -28,12 +27,8 @@ class Fold(NamedTuple):
 def describe(validation: Validation, seed: int) -> dict[str, Any] | None:
     """What determines the rows of each fold, as plain data; None without validation.
 
-    The number of repetitions is not part of it: more of them leave the first ones as they are.
-
-    Parameters
-    ----------
-    seed : int
-        The sweep's, where the validation has none of its own.
+    The number of repetitions is left out, since it does not change the first ones. ``seed`` is the
+    sweep's; the validation may have its own.
     """
     if isinstance(validation, NoValidation):
         return None
@@ -64,10 +59,9 @@ def list_folds(validation: Validation, n_rows: int) -> list[Fold]:
 def test_rows(
     described: Mapping[str, Any] | None, fold: Fold, dataset: Dataset
 ) -> NDArray[np.bool_]:
-    """Which rows of a dataset a fold holds out for testing, see :func:`held_out`.
+    """The test rows of a fold, see :func:`held_out`.
 
-    Raises InputError if folds of regression are to be stratified, or the dataset does not say its
-    test rows.
+    Raises InputError for stratified regression, or if the dataset does not name its test rows.
     """
     if described is not None and described["kind"] == "given":
         if dataset.test_rows is None:
@@ -84,20 +78,15 @@ def test_rows(
 def held_out(
     described: Mapping[str, Any] | None, fold: Fold, target: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which rows a fold holds out for testing.
+    """The test rows of a fold.
 
-    Parameters
-    ----------
-    described : mapping or None
-        From :func:`describe`.
-    target : array of int, shape (n,)
-        Class of each row, for stratified folds.
+    ``described`` is from :func:`describe`, ``target`` the class of each row for stratified folds.
     """
     n = len(target)
     test = np.zeros(n, dtype=bool)
     if described is None:
         return test
-    # Raw draws of a bit generator are the same in every version of numpy; shuffles are not.
+    # Raw draws are the same in all versions of numpy; shuffles are not.
     entropy = np.random.SeedSequence([described["seed"], fold.repeat or 0])
     order = np.argsort(np.random.PCG64(entropy).random_raw(n), kind="stable")
     if described["stratify"]:
@@ -106,7 +95,7 @@ def held_out(
     if described["kind"] == "kfold":
         test[order[position % described["folds"] == fold.number]] = True
     else:
-        # Every (n / count)-th row, so that a stratified test part has its share of every class.
+        # Every (n / count)-th row, so that a stratified test set has its share of each class.
         count = min(max(round(n * described["test"]), 1), n - 1)
         test[order[(position + 1) * count // n > position * count // n]] = True
     return test

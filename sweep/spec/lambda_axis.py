@@ -20,20 +20,20 @@ _MOST = 100_000
 _PRECISION = 40
 
 SAME = " = "
-"""Between the names of a λ that has several in one fold, but not in all: ``0.1 = 1/n``."""
+"""Joins the names of a λ that has several in one fold but not in all: ``0.1 = 1/n``."""
 
 
 class Lam(NamedTuple):
-    """A λ and what the user calls it; more than one name has :data:`SAME` between them."""
+    """A λ and its name in the file; several names are joined by :data:`SAME`."""
 
     exact: Fraction
     label: str
 
 
 class Axis:
-    """The λ of some tasks, in their order, and the same as columns. Not to be changed.
+    """The λ of some tasks in order, also as columns. Immutable.
 
-    A sweep of many tasks has few of them: folds, encodings and solvers share theirs.
+    Folds, encodings and solvers share axes, so a large sweep has few.
     """
 
     def __init__(self, lams: Sequence[Lam]) -> None:
@@ -44,17 +44,17 @@ class Axis:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Each λ as a fraction string."""
+        """The λ as text of fractions."""
         return [str(lam.exact) for lam in self.lams]
 
     @cached_property
     def labels(self) -> list[str]:
-        """What the user calls each."""
+        """The names in the file."""
         return [lam.label for lam in self.lams]
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """Each as the nearest float."""
+        """The nearest floats."""
         return np.array([float(lam.exact) for lam in self.lams], dtype=np.float64)
 
     @cached_property
@@ -64,7 +64,7 @@ class Axis:
 
 
 def _exact(value: Any) -> Any:
-    """A λ as the file has it, if it is one."""
+    """The text of a λ, or an error."""
     written = value.text if isinstance(value, Unrounded) else value
     try:
         as_lambda(written)
@@ -91,8 +91,8 @@ class OneLambda(Strict):
 class LambdaGrid(Strict):
     """``count`` values between two ends, both included.
 
-    Values of a logarithmic grid, and those of a linear one that are no short decimals, are rounded
-    to few significant digits, so that every λ is a short exact decimal.
+    They are rounded to few significant digits, so that every λ is a short exact decimal. Short
+    decimals of a linear grid are kept.
     """
 
     start: Any = Field(alias="from")
@@ -125,7 +125,7 @@ class LambdaGrid(Strict):
 
 @lru_cache(16)
 def _grid(first: Fraction, last: Fraction, count: int, scale: str) -> list[Lam]:
-    """It is the same for every dataset and fold, so it is made once."""
+    """Cached: all datasets and folds have the same grid."""
     value = _even_steps if scale == "linear" else _even_ratios
     for digits in range(4, _PRECISION):
         inner = [value(first, last, Fraction(i, count - 1), digits) for i in range(1, count - 1)]
@@ -159,7 +159,7 @@ class PerRow(Strict):
         return [_exact(k) for k in values]
 
     def expand(self, n_train: int) -> list[Lam]:
-        """λ for a training table of so many rows."""
+        """The λ for ``n_train`` training rows."""
         return [Lam(as_lambda(k) / n_train, f"{str(k).strip()}/n") for k in self.ks]
 
 
@@ -180,7 +180,7 @@ LambdaItem = Annotated[
 
 
 def as_items(value: Any) -> Any:
-    """The YAML of ``lambdas`` as a list of models' data; a single item stands for itself."""
+    """The YAML of ``lambdas``, or of a single item, as a list of models' data."""
     values = value if isinstance(value, list) else [value]
     return [item if isinstance(item, dict) else {"value": item} for item in values]
 
@@ -188,13 +188,10 @@ def as_items(value: Any) -> Any:
 def expand(
     items: Sequence[OneLambda | LambdaGrid | PerRow], n_train: int, others: Collection[int] = ()
 ) -> Axis:
-    """All λ for a training table of so many rows, each once, in the order they are written.
+    """All λ for ``n_train`` training rows, each once, in the order of the file.
 
-    Parameters
-    ----------
-    others : collection of int
-        Numbers of training rows of the other folds. What is written twice counts once only if it
-        is the same λ in all folds. In a fold where 1/n happens to be 0.1 one λ has both names.
+    ``others`` are the numbers of training rows in the other folds. Two items are one λ only if
+    they are equal in all folds. Where 1/n happens to be 0.1 in one fold, the λ has both names.
     """
     sizes = dict.fromkeys([n_train, *others])
     folds = [[lam for item in items for lam in item.expand(size)] for size in sizes]
@@ -208,12 +205,12 @@ def expand(
 
 
 def depend_on_rows(items: Sequence[OneLambda | LambdaGrid | PerRow]) -> bool:
-    """Whether :func:`expand` gives other λ for another number of training rows."""
+    """Whether the λ depend on the number of training rows."""
     return any(isinstance(item, PerRow) for item in items)
 
 
 def shown(value: Fraction) -> str:
-    """A fraction as a short decimal where it is one, else as p/q."""
+    """A fraction as a decimal if it is finite, else as p/q."""
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -221,7 +218,7 @@ def shown(value: Fraction) -> str:
     if rest > 1:
         return str(value)
     top, bottom = value.as_integer_ratio()
-    context = Context(prec=len(str(top)) + bottom.bit_length())  # as many as it may have
+    context = Context(prec=len(str(top)) + bottom.bit_length())  # enough digits
     return f"{context.divide(Decimal(top), Decimal(bottom)).normalize(context):f}"
 
 

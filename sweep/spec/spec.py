@@ -1,4 +1,4 @@
-"""The specification of a sweep: the models of its YAML."""
+"""The models of a sweep's YAML."""
 
 from __future__ import annotations
 
@@ -45,31 +45,30 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$"
 SHARDS = "shards"
 
 MOST_SHARDS = 10_000
-"""Of one task: the driver has a row of each in memory until the last has come."""
+"""The most shards of a task: the driver holds their rows in memory until the last one arrives."""
 
 UNCERTIFIED = ("splits", "min_leaf_size")
-"""Limits under which a certificate would claim too much: it covers a limit on depth only."""
+"""Limits without certificates: a certificate covers a limit on depth only."""
 
 _SIZES = ("replicate", "first")
-"""Sizes of a dataset that may be lists."""
+"""The sizes of a dataset that may be lists."""
 
 _LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One point on the axis of encodings or of solvers.
+    """One encoding or solver with its options.
 
     Parameters
     ----------
     options : dict
-        All options, defaults included, and what is asked of a solver beside, see
-        :mod:`sweep.spec.task_options`.
+        All options with defaults, and those of :mod:`sweep.spec.task_options`.
     limits : dict
         Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
     shards : int
-        In how many shards a solver does each task. The answer is the same, so choices that differ
-        in nothing else are one.
+        The number of shards of each task. It does not change the answer, so choices that differ
+        only in it are duplicates.
     """
 
     name: str
@@ -112,11 +111,10 @@ class EncodingEntry(Strict):
 class SolverEntry(Strict):
     """``branches`` or ``{solver: branches, options: {depth: [null, 4]}}``.
 
-    An option may also be one of the limits, which then holds for this solver alone. With
-    ``lam: path`` the λ-path from the least λ on takes the place of a tree for each λ; with
-    ``proof: true`` a certificate is stored with each row. ``ablate`` names switches of the solver,
-    or is ``all``: beside each choice there are those in which one of them is the other way round.
-    With ``shards`` each task is done in so many shards, by as many workers as there are.
+    Options may include limits, which then hold for this solver alone. ``lam: path`` asks for the
+    λ-path from the least λ instead of a tree for each λ, ``proof: true`` for a certificate with
+    each row. ``ablate`` names switches of the solver, or ``all``: each choice is repeated with one
+    of them flipped. ``shards`` divides each task among workers.
     """
 
     solver: str
@@ -152,7 +150,7 @@ class SolverEntry(Strict):
         return entry
 
     def expand(self, seed: int) -> Iterator[Choice]:
-        """One choice for each combination of options; ``seed`` is the sweep's own."""
+        """One choice for each combination of options; ``seed`` is the sweep's."""
         if "seed" in SOLVERS[self.solver].options:
             seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
         else:
@@ -184,7 +182,7 @@ def _switches(solver: str, given: Any) -> list[str]:
 def _ablated(
     solver: str, options: Mapping[str, list[Any]], switches: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Every combination of options, and each again with one switch the other way round."""
+    """Every combination of options, and each again with one switch flipped."""
     usual = SOLVERS[solver].options
     for choice in _product(options):
         yield choice
@@ -193,7 +191,7 @@ def _ablated(
 
 
 def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
-    """Refuse a λ or a proof that a solver's entry cannot ask for."""
+    """Refuse a λ or a proof that the solver cannot give."""
     if LAM in data and data[LAM] != PATH:
         raise problem(
             f"{data[LAM]!r} cannot stand here; write 'lam: path' for the whole λ-path, and single "
@@ -201,15 +199,19 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
             LAM,
         )
     if data.get(PROOF) is True and not SOLVERS[solver].certifies:
-        able = [name for name, kind in SOLVERS.items() if kind.certifies]
-        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
-        raise problem(f"solver {solver!r} cannot give a proof; {remedy}", PROOF)
+        able = _able(name for name, kind in SOLVERS.items() if kind.certifies)
+        raise problem(f"solver {solver!r} cannot give a proof; {able}", PROOF)
     if _is_divided(data):
         _check_shards(solver, data)
 
 
+def _able(names: Iterator[str]) -> str:
+    able = ", ".join(names)
+    return f"these can: {able}" if able else "no solver here can"
+
+
 def _is_divided(data: Mapping[str, Any]) -> bool:
-    """Whether more than one shard is asked for; what is no number of shards is refused later."""
+    """Whether more than one shard is asked for. Invalid numbers are refused later."""
     number = data.get(SHARDS)
     return type(number) is int and number > 1
 
@@ -217,9 +219,8 @@ def _is_divided(data: Mapping[str, Any]) -> bool:
 def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
     """Refuse shards of a task that cannot be divided."""
     if not SOLVERS[solver].capabilities.shards:
-        able = [name for name, kind in SOLVERS.items() if kind.capabilities.shards]
-        remedy = f"these can: {', '.join(able)}" if able else "no solver here can"
-        raise problem(f"solver {solver!r} cannot do a task in shards; {remedy}", SHARDS)
+        able = _able(name for name, kind in SOLVERS.items() if kind.capabilities.shards)
+        raise problem(f"solver {solver!r} cannot do a task in shards; {able}", SHARDS)
     if LAM in data:
         raise problem(
             "a λ-path cannot be done in shards: which λ is next follows from the trees before; "
@@ -233,7 +234,7 @@ def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
 
 
 def _check_part(solver: str, given: Mapping[str, Any]) -> None:
-    """Let a solver refuse to be divided with these options."""
+    """Let a solver refuse shards with these options."""
     settings, _ = _split_options(solver, given)
     SOLVERS[solver](**settings).part(Shard(0, 2))
 
@@ -271,12 +272,12 @@ def _checked(check: Any, options: dict[str, Any], at: str | None) -> None:
 
 
 def problem_below(part: str, error: Any) -> Any:
-    """The same error, one key further down."""
+    """The same error, one key deeper."""
     return problem(error.context["message"], part, *error.context["at"])
 
 
 class LimitsEntry(Strict):
-    """``{seconds: 300, memory: 4GiB, depth: 5}``: what each run may spend, and its tree's shape."""
+    """``{seconds: 300, memory: 4GiB, depth: 5}``: limits of each run and of its tree."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -298,13 +299,13 @@ class LimitsEntry(Strict):
         return read_bytes(value)
 
     def given(self) -> dict[str, Any]:
-        """The limits that are written, a null included, by the names of ``Limits``."""
+        """The limits in the file, null included, by the names of ``Limits``."""
         names = {name: getattr(self, name) for name in self.model_fields_set}
         return {"bytes" if name == "memory" else name: value for name, value in names.items()}
 
 
 def read_bytes(value: Any) -> Any:
-    """An amount of memory: bytes, or text with a unit such as ``4GiB``."""
+    """Bytes from a number or from text with a unit such as ``4GiB``."""
     if not isinstance(value, str):
         return value
     try:
@@ -314,14 +315,14 @@ def read_bytes(value: Any) -> Any:
 
 
 class NoValidation(Strict):
-    """Train and score on the whole table; more than once, to see how its time varies."""
+    """Train and score on the whole table; repeat it to see how the time varies."""
 
     kind: Literal["none"]
     repeats: int = Field(default=1, ge=1, le=1000)
 
 
 class Holdout(Strict):
-    """Hold a share of the rows out for testing."""
+    """Hold out a share of the rows for testing."""
 
     kind: Literal["holdout"]
     test: float = Field(default=0.25, gt=0, lt=1)
@@ -330,7 +331,7 @@ class Holdout(Strict):
 
 
 class KFold(Strict):
-    """Each row is held out once, or once per repetition."""
+    """Hold out each row once per repetition."""
 
     kind: Literal["kfold"]
     folds: int = Field(default=5, ge=2, le=1000)
@@ -340,7 +341,7 @@ class KFold(Strict):
 
 
 class Given(Strict):
-    """Hold out the rows that each dataset calls its test rows (``test: {split: test}``)."""
+    """Hold out the test rows that each dataset names (``test: {split: test}``)."""
 
     kind: Literal["given"]
 
@@ -349,11 +350,10 @@ Validation: TypeAlias = NoValidation | Holdout | KFold | Given
 
 
 class DatasetEntry(DatasetRef):
-    """A dataset, with the encodings and λ that it has in place of the sweep's.
+    """A dataset, with its own encodings and λ, if it has any.
 
-    These two say nothing about the table, so a dump of the reference leaves them out. Where
-    ``replicate`` or ``first`` is a list, there is a dataset for each combination, see
-    :attr:`series`.
+    These two do not describe the table, so a dump of the reference excludes them. If ``replicate``
+    or ``first`` is a list, there is a dataset for each combination, see :attr:`series`.
     """
 
     _series: tuple[DatasetEntry, ...] = PrivateAttr(default=())
@@ -369,7 +369,7 @@ class DatasetEntry(DatasetRef):
     @model_validator(mode="wrap")
     @classmethod
     def _each(cls, data: Any, validate: ModelWrapValidatorHandler[DatasetEntry]) -> DatasetEntry:
-        """Lists of sizes: every combination is checked, the first one stands for all."""
+        """Check every combination of listed sizes. The first one holds them all as its series."""
         lists = {key: data[key] for key in _SIZES if isinstance(data.get(key), list)} if (
             isinstance(data, dict)
         ) else {}  # fmt: skip
@@ -386,12 +386,12 @@ class DatasetEntry(DatasetRef):
 
     @property
     def series(self) -> tuple[DatasetEntry, ...]:
-        """The datasets that the entry stands for: itself, or one for each size."""
+        """The datasets of the entry: itself, or one for each size."""
         return self._series or (self,)
 
 
 def _size_words(key: str, size: int) -> str:
-    """What a size adds to a dataset's name."""
+    """The suffix of a dataset's name for a size."""
     if key == "replicate":
         return f"x{size}"
     return count(size, "feature")
@@ -485,21 +485,21 @@ class Spec(Strict):
         return self
 
     def encoding_choices(self, dataset: DatasetEntry) -> list[Choice]:
-        """The axis of encodings of a dataset, each choice once."""
+        """The encodings of a dataset, each choice once."""
         entries = self.encodings if dataset.encodings is None else dataset.encodings
         return _distinct(c for entry in entries for c in entry.expand())
 
     def lams(self, dataset: DatasetEntry, n_train: int, others: Collection[int] = ()) -> Axis:
-        """The axis of λ of a dataset for so many training rows; ``others`` as in ``expand``."""
+        """The λ of a dataset for ``n_train`` training rows; ``others`` as in ``expand``."""
         items = self.lambdas if dataset.lambdas is None else dataset.lambdas
         return expand(items, n_train, others)
 
     def lams_depend_on_rows(self, dataset: DatasetEntry) -> bool:
-        """Whether the λ differ with the number of training rows."""
+        """Whether the λ depend on the number of training rows."""
         return depend_on_rows(self.lambdas if dataset.lambdas is None else dataset.lambdas)
 
     def solver_choices(self) -> list[Choice]:
-        """The axis of solvers, each choice once, with the sweep's limits where it has no own."""
+        """The solvers, each choice once, with the sweep's limits unless it has its own."""
         return _distinct(choice for entry in self.solvers for choice in self._merged(entry))
 
     def _merged(self, entry: SolverEntry) -> Iterator[Choice]:
@@ -517,16 +517,9 @@ def _distinct(choices: Iterator[Choice]) -> list[Choice]:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep's file as it was read.
+    """A sweep's file: its model, its text, and its lines for messages.
 
-    Parameters
-    ----------
-    text : str
-        The file, to be kept beside the results.
-    base : Path
-        Folder that relative paths in it start from.
-    file : YamlFile
-        Where everything stands, for messages.
+    Relative paths start at the folder ``base``.
     """
 
     spec: Spec
@@ -536,7 +529,7 @@ class SweepFile:
 
 
 _EXACT = {("lambdas",), ("datasets", "lambdas")}
-"""Where a file's numbers are λ."""
+"""The keys of λ: their numbers are read exactly."""
 
 
 def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
@@ -561,7 +554,7 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
 
 
 def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
-    """Read a sweep from text; errors as :func:`load_spec`."""
+    """Read a sweep from text. Raises as :func:`load_spec`."""
     file = parse_yaml(text, Path(name))
     return SweepFile(validate(Spec, file, exact=_EXACT), text, _base(base), file)
 

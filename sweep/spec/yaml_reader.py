@@ -1,7 +1,7 @@
-"""YAML that says where it is wrong: every message names the file, the line and the key.
+"""Read YAML. Every error names the file, the line and the key.
 
-This is YAML without its traps: only ``true`` and ``false`` are booleans (``no`` is a word),
-``1e-3`` is a number, ``12:30`` and dates are text, and a key may not stand twice.
+This is a safer YAML: only ``true`` and ``false`` are booleans (``no`` is a word), ``1e-3`` is a
+number, ``12:30`` and dates are text, and duplicate keys are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Location = tuple[str | int, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """Resolves only what this project means by a plain scalar."""
+    """Knows only the scalars of this project."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012  the base class has it as an attribute of itself
 
@@ -53,22 +53,14 @@ _Loader.add_implicit_resolver(
 
 @dataclass(frozen=True)
 class YamlFile:
-    """What a file holds, and on which line each part of it stands.
-
-    Parameters
-    ----------
-    data : Any
-        Dictionaries, lists, text, numbers, booleans and None.
-    lines : dict
-        Line, from 1, of each location: a tuple of keys and positions.
-    """
+    """The content of a file, and the line (from 1) of each location in it."""
 
     path: Path
     data: Any
     lines: Mapping[Location, int]
 
     def error(self, location: Location, message: str) -> InputError:
-        """An error at a location, or at the nearest place above it that is in the file."""
+        """An error at a location, or at its nearest parent that is in the file."""
         where = location
         while where and where not in self.lines:
             where = where[:-1]
@@ -78,10 +70,7 @@ class YamlFile:
 
 
 def read_yaml(path: str | Path) -> YamlFile:
-    """Read a file.
-
-    Raises InputError if it cannot be read, is not YAML, is empty, or has a key twice.
-    """
+    """Read a file. Raises InputError if it is missing, empty, not YAML, or has duplicate keys."""
     path = Path(path)
     check_storable(str(path), "the file name")
     try:
@@ -94,7 +83,7 @@ def read_yaml(path: str | Path) -> YamlFile:
 
 
 def parse_yaml(text: str, path: Path) -> YamlFile:
-    """Read text; ``path`` is what messages call it. Errors as :func:`read_yaml`."""
+    """Read text; messages call it ``path``. Raises as :func:`read_yaml`."""
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
@@ -158,10 +147,7 @@ def _scalar(node: yaml.Node, path: Path, line: int) -> Any:
 
 
 class Unrounded(float):
-    """A number that no float is: the nearest one, with the text that the file has.
-
-    Only what reads the text may take it, see :func:`validate`.
-    """
+    """The nearest float of a number that is not a float, with its text, see :func:`validate`."""
 
     text: str
 
@@ -171,7 +157,7 @@ class Unrounded(float):
 
 def _number(text: str) -> float:
     value = float(text)
-    with suppress(InvalidOperation):  # of exponents that not even a decimal can have
+    with suppress(InvalidOperation):  # the exponent may be too large for a Decimal
         if Decimal(text) == Decimal(repr(value)) or math.isnan(value):
             return value
     found = Unrounded(value)
@@ -180,7 +166,7 @@ def _number(text: str) -> float:
 
 
 def _text(value: str, path: Path, line: int) -> str:
-    """Text in which pairs of surrogates, escaped as in JSON, are the characters they stand for."""
+    """Text with escaped pairs of surrogates (as in JSON) joined to characters."""
     try:
         return value.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
@@ -191,7 +177,7 @@ def _text(value: str, path: Path, line: int) -> str:
 
 
 class Strict(BaseModel):
-    """Base of everything that is read from YAML: no unknown keys, no silent conversions."""
+    """The base of all models of YAML: no unknown keys, no silent conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
 
@@ -209,13 +195,7 @@ class Strict(BaseModel):
 def unknown(
     value: object, allowed: Iterable[str], what: str, *at: str | int
 ) -> PydanticCustomError:
-    """The error of a name that is not among the allowed ones, with those that look like it.
-
-    Parameters
-    ----------
-    *at : str or int
-        The keys and positions that the error is at, below the model that raises it.
-    """
+    """The error of an unknown name, with similar ones. ``at`` is below the model that raises it."""
     names = list(allowed)
     close = difflib.get_close_matches(str(value), names, n=1, cutoff=0.6)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -224,7 +204,7 @@ def unknown(
 
 
 def problem(message: str, *at: str | int | None) -> PydanticCustomError:
-    """An error with a message of our own, at a place below the model that raises it."""
+    """An error with our own message, at a location below the model that raises it."""
     context = {"message": message, "at": tuple(part for part in at if part is not None)}
     return PydanticCustomError("treesweep", "{message}", context)
 
@@ -238,13 +218,9 @@ _Keys = Collection[tuple[str, ...]]
 def validate(model: type[ModelT], file: YamlFile, exact: _Keys = ()) -> ModelT:
     """Read a model from a file.
 
-    Raises InputError with the file, the line, the key, and what is allowed there.
-
-    Parameters
-    ----------
-    exact : collection of tuple of str, optional
-        Where numbers are read as they are written, however many digits they have: the model takes
-        :class:`Unrounded` there. Each place is given by the keys from the top of the file.
+    At the keys of ``exact`` (from the top of the file), the model takes :class:`Unrounded`; other
+    numbers that would be rounded are refused. Raises InputError with the file, line, key and what
+    is allowed there.
     """
     if not isinstance(file.data, dict):
         raise file.error((), "expected 'key: value' lines")
@@ -256,7 +232,7 @@ def validate(model: type[ModelT], file: YamlFile, exact: _Keys = ()) -> ModelT:
 
 
 def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: _Keys) -> None:
-    """Refuse numbers that would be read as other ones."""
+    """Refuse numbers that would be rounded."""
     if tuple(part for part in location if isinstance(part, str)) in exact:
         return
     if isinstance(data, Unrounded):
@@ -268,11 +244,11 @@ def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: _Key
 
 
 def _first(error: ValidationError, file: YamlFile) -> InputError:
-    """The first problem of a failed validation; the rest would often follow from it."""
+    """The first error of a validation; the others often follow from it."""
     details = error.errors(include_url=False)
     first = details[0]
     context = first.get("ctx", {})
-    location = tuple(part for part in _real(first["loc"], file.lines))
+    location = tuple(_real(first["loc"], file.lines))
     if first["type"] == "treesweep":
         location = (*location, *context["at"])
     if first["type"] in ("missing", "extra_forbidden"):
@@ -283,7 +259,7 @@ def _first(error: ValidationError, file: YamlFile) -> InputError:
 
 
 def _real(parts: Location, lines: Mapping[Location, int]) -> Iterable[str | int]:
-    """The parts of pydantic's location that are in the file; it also names union members."""
+    """The parts of pydantic's location that are in the file; others name members of unions."""
     known: Location = ()
     for part in parts:
         if (*known, part) in lines:

@@ -1,4 +1,4 @@
-"""The datasets of a sweep, as a check reads them: the raw rows, and the problems of its folds."""
+"""The datasets of a sweep for its verification: raw rows, folds and problems."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sweep.store.store import stored_sweep
 from sweep.worker.encode import encode
 
 _MOST_SCORES = 500_000
-"""So many trees' scores are kept."""
+"""The most trees whose scores are cached."""
 
 
 class FoldKey(NamedTuple):
-    """A fold of a table, which is known by its content."""
+    """A fold of a table, which is identified by its content."""
 
     data_hash: str
     validation: str
@@ -37,12 +37,12 @@ class FoldKey(NamedTuple):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> FoldKey:
-        """That of a stored row."""
+        """The fold of a stored row."""
         return cls(row["data_hash"], row["validation"], row["repeat"], row["fold"])
 
 
 class Scored(NamedTuple):
-    """What a tree is and does."""
+    """The shape and the errors of a tree."""
 
     splits: int
     leaves: int
@@ -52,15 +52,9 @@ class Scored(NamedTuple):
 
 
 class Tables:
-    """The tables that a sweep's file names today, by their content, and their rows in short.
+    """The datasets that a sweep's file names today, by content. Their names do not matter.
 
-    What the file calls a table does not matter. Every method raises
-    :class:`solver.errors.InputError` if a dataset cannot be read.
-
-    Parameters
-    ----------
-    folder : Folder
-        The sweep's.
+    Every method raises InputError if a dataset cannot be read.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -76,7 +70,7 @@ class Tables:
         self._targets = lru_cache(4)(self._read_targets)
 
     def has(self, data_hash: str) -> bool:
-        """Whether any dataset of the sweep's file has this content today."""
+        """Whether a dataset of the sweep's file has this content."""
         while data_hash not in self._names and self._unread:
             name = self._unread.pop(0)
             try:
@@ -86,7 +80,7 @@ class Tables:
         return data_hash in self._names
 
     def why_not(self, name: str) -> str:
-        """Why no dataset has the content that the plan has under a name."""
+        """Why the dataset with a name does not have the content of the plan."""
         if name not in self._references:
             return f"dataset {name!r} is not in the sweep's file any more"
         if name in self._unreadable:
@@ -101,7 +95,7 @@ class Tables:
         return load_dataset(self._references[name])
 
     def _read_targets(self, data_hash: str) -> tuple[Sequence[Any], NDArray[np.int64]]:
-        """The distinct targets, and which of them each row has."""
+        """The distinct targets, and the target of each row as its index."""
         dataset = self.dataset(data_hash)
         if dataset.task == "classification":
             return dataset.labels
@@ -114,15 +108,15 @@ class Tables:
         return folds.test_rows(json.loads(key.validation), fold, self.dataset(key.data_hash))
 
     def _problem(self, key: FoldKey, encoding: str, options: str) -> Problem:
-        """The training rows as they were encoded for the search; ``options`` are JSON."""
+        """The problem of the search; ``options`` are JSON."""
         fold = folds.Fold(key.repeat, key.fold)
         given = json.loads(options), json.loads(key.validation)
         problem, _ = encode(self.dataset(key.data_hash), encoding, *given, fold)
         return problem
 
     def score(self, key: FoldKey, tree: str) -> Scored:
-        """What a tree (its JSON) is, and what it gets wrong on the rows of a fold."""
-        # Many λ have the same tree; a million rows have some ten thousand.
+        """The shape and the errors of a tree (JSON) on a fold."""
+        # Many λ have the same tree: a million rows have about ten thousand.
         question = blake2b(repr((key, tree)).encode(), digest_size=16).digest()
         if question not in self._scores:
             if len(self._scores) >= _MOST_SCORES:
@@ -136,7 +130,7 @@ class Tables:
         return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
 
     def _errors(self, key: FoldKey, tree: str) -> tuple[Errors, Errors]:
-        """Errors of a tree on training and test rows, asking the tests of the tree itself."""
+        """The errors of a tree on training and test rows."""
         grown = Tree.from_json(tree)
         dataset = self.dataset(key.data_hash)
         labels, target = self._targets(key.data_hash)

@@ -1,4 +1,4 @@
-"""Checking a store: every tree scored anew on the raw rows, every key, bound and column."""
+"""Check a store: score all trees again on the raw rows; check keys, bounds and columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path"
 
 
 class Finding(NamedTuple):
-    """Something that is wrong with a row."""
+    """A problem of a row."""
 
     key: str
     task: str
@@ -48,22 +48,22 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check found.
+    """The result of a check.
 
     Parameters
     ----------
     rows : int
-        Rows that were checked.
+        Checked rows.
     trees : int
-        Trees that were scored anew.
+        Trees that were scored again.
     unscored : int
-        Trees that could not be; a finding of their row says why, unless it is a former one.
+        Other trees. A finding of the row says why, unless it is a former row.
     proofs : int
-        Certificates that were checked.
+        Checked certificates.
     planned, failed, missing : int
-        Tasks of the plan, how many of them have failed, and how many have no row.
+        Tasks of the plan; those that have failed; those without a row.
     former : int
-        Rows of earlier plans whose data the sweep's file does not name any more: their trees are
+        Rows of earlier plans whose dataset the sweep's file does not name any more. Their trees are
         not scored.
     findings : list of Finding
         Empty if all is well.
@@ -88,29 +88,26 @@ def verify_sweep(
 ) -> Verification:
     """Check a sweep's folder. It reads the datasets again and shares no code with the searches.
 
-    All stored rows are checked. A row is called what today's plan calls its task; its data are
-    found by their content, under whatever name.
-
-    A row takes some tenths of a millisecond; a million rows take minutes.
+    All stored rows are checked, under the names of today's plan. Datasets are found by content. A
+    million rows take minutes.
 
     Parameters
     ----------
     path : str or Path
         The sweep's folder, or where it is on S3.
     proof : bool
-        Whether to check the certificates as well, which may take as long as the searches did.
+        Check the certificates too, which may take as long as the searches.
     tell : callable, optional
-        Told what is checked, before anything that may take long, and every some seconds.
+        Gets messages about the progress, every few seconds.
     sample : int, optional
-        Check about so many rows only, spread over all of them by their keys: the same ones each
-        time. What two rows say of each other is then checked among these.
+        Check about this many rows only: always the same ones, chosen by their keys. Rows are then
+        compared among these.
 
     Raises
     ------
     InputError
-        If it is no sweep's folder, has no plan yet, or the plan or a part file is damaged. A
-        damaged state file is a finding, and so are a damaged certificate and a dataset that cannot
-        be read.
+        If it is no sweep's folder, has no plan yet, or the plan or a part file is damaged. Damaged
+        states and certificates and unreadable datasets are findings.
     """
     folder = open_folder(path)
     read_manifest(folder)
@@ -158,7 +155,7 @@ def verify_sweep(
 
 
 def _n_failed(tasks: pa.Table, runs: pa.Table) -> int:
-    """How many tasks have a row that says how they failed, and no answer."""
+    """The number of tasks whose row is a failure."""
     place = rows_of_tasks(tasks, runs)
     statuses = runs["status"].take(pa.array(place[place >= 0]))
     failures = pa.array([status.value for status in Status if not status.has_tree])
@@ -166,13 +163,13 @@ def _n_failed(tasks: pa.Table, runs: pa.Table) -> int:
 
 
 def _n_missing(tasks: pa.Table, stored: pa.Array) -> int:
-    """How many tasks have no row, neither one of their own nor one that answered them."""
+    """The number of tasks with no row, of their own or under other limits."""
     has_row = [pc.is_in(tasks[name], value_set=stored) for name in ("key", "answered_by")]
     return len(tasks) - int(pc.sum(pc.or_(*has_row)).as_py() or 0)
 
 
 def _check_answers(tasks: pa.Table, stored: pa.Array) -> Iterator[Finding]:
-    """Whether the rows are there that answered tasks when the plan was made."""
+    """Check that the rows still exist that answered tasks when the plan was made."""
     answered = tasks.filter(pc.is_valid(tasks["answered_by"]))
     is_lost = pc.invert(pc.is_in(answered["answered_by"], value_set=stored))
     for task in answered.filter(is_lost).to_pylist():
@@ -181,14 +178,14 @@ def _check_answers(tasks: pa.Table, stored: pa.Array) -> Iterator[Finding]:
 
 
 def _check_states(folder: Folder) -> Iterator[Finding]:
-    """Whether the states that searches can go on from are whole."""
+    """Check the stored states of searches."""
     for key in sorted(state_sizes(folder)):
         try:
             name = state_name(key)
             with folder.open(name) as file:
                 reached = Checkpoint(**check_state(file, folder.where(name)).reached)
         except FileNotFoundError:
-            continue  # its search has ended meanwhile
+            continue  # the search has ended meanwhile
         except (InputError, TypeError) as error:
             yield Finding(key, "the state of a search", str(error))
         else:
@@ -203,12 +200,12 @@ def _describe(row: Mapping[str, Any]) -> str:
 
 
 def _digest(*words: object) -> bytes:
-    """A short stand-in for what may be long; a million of them are kept."""
+    """A short digest: a million of them are in memory."""
     return blake2b(canonical(words).encode(), digest_size=16).digest()
 
 
 def _check_row(row: Mapping[str, Any], seen: set[bytes]) -> Iterator[str]:
-    """What can be told from the row alone."""
+    """Check what the row alone shows."""
     if row["schema_version"] != schema.VERSION:
         yield f"schema version {row['schema_version']} instead of {schema.VERSION}"
     if row["key"] != task_key(row):
@@ -293,7 +290,7 @@ class _Claim(NamedTuple):
 
 
 def _check_claims(row: Mapping[str, Any], claims: dict[bytes, _Claim]) -> Iterator[str]:
-    """A bound of one run may not exceed the objective of another on the same question."""
+    """A lower bound of one run must not exceed the objective of another for the same question."""
     if row["objective_exact"] is None or Fraction(row["lam_exact"]) < 0:
         return
     limits = allowed_trees(json.loads(row["limits"]), json.loads(row["solver_options"]))
@@ -321,13 +318,13 @@ def _check_claims(row: Mapping[str, Any], claims: dict[bytes, _Claim]) -> Iterat
 
 @dataclass
 class _Checked:
-    """How many trees of a row were scored anew."""
+    """The number of a row's trees that were scored again."""
 
     trees: int = 0
 
 
 def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> Iterator[str]:
-    """The row's tree, and all trees of its path, on the raw rows."""
+    """Score the row's tree, and all trees of its path, on the raw rows."""
     if row["tree"] is None:
         return
     if not tables.has(row["data_hash"]):
@@ -360,7 +357,7 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
 def check_tree(
     claimed: Mapping[str, Any], key: FoldKey, tables: Tables, limits: str, has_test: bool
 ) -> Iterator[str]:
-    """What a row, or a step of a path, says of its tree that the tree and the data do not."""
+    """Compare the claims of a row, or of a path's step, with the tree and the data."""
     found_tree = tables.score(key, claimed["tree"])
     shape = found_tree._asdict()
     wrong, wrong_on_test = shape.pop("errors"), shape.pop("test_errors")
