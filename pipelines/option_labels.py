@@ -1,4 +1,4 @@
-"""Names of choices that differ in their options only."""
+"""Labels of choices that differ only in their options."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ _FEW = 2
 def telling_options(
     name: str, own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """The options, as ``name=value``, that tell a choice from others of its name.
+    """The options, as ``name=value``, that distinguish a choice from others of its name.
 
-    These are all in which the namesakes differ. Where these are more than two, they are only
-    those that are unlike the default: a sweep that switches off one option at a time would have
-    names that nobody reads. ``["defaults"]`` then stands for none. A solver that finds a whole
-    λ-path beside runs at single λ is told by ``path``, one asked for proofs by ``proof`` where
-    nothing else differs.
+    If more than two options vary, only those unlike their defaults are shown, so that the labels of
+    an ablation stay short; ``["defaults"]`` means none. A λ-path among single λ has the label
+    ``path``; a choice with proofs has the label ``proof`` if nothing else differs.
 
     Parameters
     ----------
     name : str
-        Of a solver or an encoding.
+        A solver or an encoding.
     own : mapping
-        Options of the choice, and limits of its own.
+        The options and own limits of the choice.
     namesakes : sequence of mapping
-        Those of all choices of this name, itself included.
+        Those of all choices with this name, including this one.
     """
     asked = _asked(own, namesakes)
     own, namesakes = own_options(own), [own_options(other) for other in namesakes]

@@ -1,9 +1,8 @@
-"""What the engine tells whoever watches it. It knows nothing of terminals."""
+"""The events of a sweep, for displays and other listeners."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from sweep.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is.
+    """The progress of a sweep.
 
     Parameters
     ----------
@@ -21,25 +20,25 @@ class Progress:
     total : int
         Tasks of the plan.
     answered : int
-        Tasks that the store had answered before this run began.
+        Tasks that had an answer before this run.
     done : int
-        Tasks answered, these included.
+        All tasks with an answer.
     failed : int
         Tasks of this run that ended in an error or killed their worker.
     running : int
-        Tasks handed to workers.
+        Tasks on workers.
     seconds : float
-        Since this run began.
+        Duration of this run so far.
     rate : float
-        Tasks a second, in this run.
+        Tasks per second in this run.
     eta : float or None
-        Seconds to the end if the rate stays; None if not known yet.
+        Estimated seconds to the end, if known.
     worst_gap : float or None
         Largest gap among this run's rows and running searches.
     memory : int
-        Bytes that the workers use.
+        Bytes in use by the workers.
     shards_done, shards : int
-        Of the tasks in shards that workers are at: shards that are finished, and all.
+        Of running tasks in shards: finished shards, and all shards.
     """
 
     active: bool
@@ -67,13 +66,13 @@ class Outcome:
     total : int
         Tasks of the plan.
     answered : int
-        Tasks that were answered before.
+        Tasks that had an answer before.
     ran : int
-        Rows that were written.
+        Written rows.
     failed : int
-        Of these, errors and kills.
+        Those of them that are failures.
     impossible : int
-        Cells that cannot be run.
+        Cells that cannot run.
     """
 
     total: int
@@ -92,45 +91,27 @@ class Outcome:
         return 1 if self.failed else 0
 
 
-class Listener(Protocol):
-    """What a display implements. All methods are called by the thread that runs the sweep."""
+class Listener:
+    """The base of displays: it ignores all events. The thread that runs the sweep calls it."""
 
     def planned(self, plan: Plan, remaining: int) -> None:
-        """The plan is made; so many of its tasks are to be run."""
+        """The plan is made; ``remaining`` tasks must run."""
 
     def finished(self, rows: pa.RecordBatch) -> None:
-        """Rows are finished, well or not; the columns are those of the schema."""
+        """Rows are finished, in the schema of the store; some may be failures."""
 
     def progress(self, progress: Progress) -> None:
         """Called about twice a second."""
 
     def note(self, text: str) -> None:
-        """Something worth a line: a worker was lost, a task is run again, …"""
+        """A message: a worker was lost, a task runs again, …"""
 
     def ended(self, outcome: Outcome) -> None:
-        """All is written."""
+        """All rows are written."""
 
     def aborted(self) -> None:
-        """The process ends now; put the terminal right. Called in a signal handler."""
+        """The process ends now: restore the terminal. Called in a signal handler."""
 
 
-class Silent:
-    """A listener that shows nothing; a base for those that show little."""
-
-    def planned(self, plan: Plan, remaining: int) -> None:
-        """Nothing."""
-
-    def finished(self, rows: pa.RecordBatch) -> None:
-        """Nothing."""
-
-    def progress(self, progress: Progress) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """Nothing."""
-
-    def aborted(self) -> None:
-        """Nothing."""
+class Silent(Listener):
+    """A listener that ignores all events."""

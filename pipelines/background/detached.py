@@ -1,4 +1,4 @@
-"""Drivers that outlive the terminal they were started from, and ending them."""
+"""Start drivers that outlive their terminal, and stop them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,7 @@ _LAST_BYTES = 4096
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver that is at work on a sweep's folder.
-
-    Parameters
-    ----------
-    name : str
-        Which process it is, and where.
-    began : str, optional
-        When it began, in the kernel's own count, if it is a process of this machine.
-    """
+    """A driver at work on a sweep's folder. A driver of another machine has no ``began``."""
 
     pid: int
     name: str
@@ -38,12 +30,12 @@ class Driver:
 
     @property
     def is_near(self) -> bool:
-        """Whether it is a process of this machine."""
+        """Whether it runs on this machine."""
         return self.began is not None
 
 
 def find_driver(place: str) -> Driver | None:
-    """The driver that is at work on a sweep's folder, if one is."""
+    """The driver at work on a sweep's folder, if any."""
     folder = open_folder(place)
     for claim in claims(folder):
         if claim.held and claim.is_near and claim.is_alive:
@@ -55,10 +47,7 @@ def find_driver(place: str) -> Driver | None:
 
 
 def log_for(place: str, name: str) -> Path:
-    """Where the driver of a folder writes what it has to say.
-
-    That is in the folder, or, where that is no folder of this machine, in the user's own.
-    """
+    """The log of a folder's driver: in the folder, or in the user's state folder for S3."""
     if not is_remote(place):
         return Path(place) / "driver.log"
     state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "treesweep"
@@ -74,17 +63,17 @@ def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]
     arguments : sequence of str
         What follows ``treesweep`` on the command line.
     log : Path
-        Takes all that it prints; appended to, readable by this user only.
+        Its output is appended here, in a file of mode 600.
     """
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(
-            # -P: or modules of the current folder, whoever's that is, would come first.
+            # -P: do not import modules of the current folder.
             [sys.executable, "-P", "-m", "pipelines.cli", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=handle,
             stderr=handle,
-            start_new_session=True,  # no hang-up and no Ctrl-C of a terminal reaches it
+            start_new_session=True,  # not reached by the terminal's hang-up and Ctrl-C
             env=_environment(),
         )
     finally:
@@ -92,7 +81,7 @@ def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, in which the driver finds the same code."""
+    """The environment of this process, extended so that the driver finds the same code."""
     here = str(Path(__file__).resolve().parents[2])
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     paths = [here, *(path for path in others if path and path != here)]
@@ -101,10 +90,10 @@ def _environment() -> dict[str, str]:
 
 
 def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patience: float) -> bool:
-    """Wait until a driver is at work on its folder, or has ended.
+    """Wait until a driver is at work on its folder or has ended.
 
-    Returns whether it is at work, or still getting ready when the patience is over. Raises
-    InputError if it has ended, and not because the sweep has.
+    Returns False if the sweep has ended, True if the driver works or is still starting after
+    ``patience`` seconds. Raises InputError if the driver has failed.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -130,10 +119,9 @@ def last_line(log: Path) -> str:
 
 
 def stop_driver(place: str) -> Driver:
-    """Ask the driver of a folder to end, as Ctrl-C does.
+    """Ask the driver of a folder to end, as Ctrl-C does, and return it.
 
-    Returns which was asked. Raises InputError if no driver is at work, or it is another machine's
-    or another user's.
+    Raises InputError without a driver, or if it belongs to another machine or user.
     """
     driver = find_driver(place)
     if driver is None:
@@ -152,8 +140,7 @@ def stop_driver(place: str) -> Driver:
 
 
 def await_end(driver: Driver, patience: float) -> bool:
-    """Wait until a driver of this machine is gone, which it is some time after it has given its
-    folder back; False if the patience is over."""
+    """Wait until a driver of this machine has ended; False after ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while began(driver.pid) == driver.began:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Starting a sweep's driver on the machine of a worker, so that this one may sleep."""
+"""Start a sweep's driver on the machine of a worker, so that this machine may sleep."""
 
 from __future__ import annotations
 
@@ -24,20 +24,12 @@ from sweep.filesystem import open_folder
 _POLL = 0.5
 
 _started: dict[int, subprocess.Popen[bytes]] = {}
-"""On a worker: the drivers that were started there."""
+"""The drivers that were started on this worker."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """A driver on a worker's machine.
-
-    Parameters
-    ----------
-    address : str
-        The worker's.
-    log : str
-        Where it writes, on its machine.
-    """
+    """A driver on the machine of the worker at ``address``, with its log there."""
 
     address: str
     host: str
@@ -46,18 +38,9 @@ class Launched:
 
 
 def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launched:
-    """Have a worker start the driver of a sweep's folder.
+    """Have a worker start the driver of the sweep ``name``, whose datasets are in ``files``.
 
-    Raises InputError if there is no worker, or the folder or a file cannot be reached from there.
-
-    Parameters
-    ----------
-    place : str
-        The folder, which must hold the sweep and be within reach of the worker.
-    name : str
-        The sweep's.
-    files : sequence of str
-        Datasets that the driver must find.
+    Raises InputError if there is no worker, or if it cannot reach the folder or a file.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
@@ -76,7 +59,7 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
 
 
 def await_launched(client: Client, launched: Launched, place: str, patience: float) -> bool:
-    """Wait until a driver works or has ended, as ``detached.await_driver`` does here."""
+    """As :func:`pipelines.background.detached.await_driver`, for a driver on a worker."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         code, line = client.run(look_here, launched.pid, launched.log, workers=[launched.address])[
@@ -97,7 +80,7 @@ def await_launched(client: Client, launched: Launched, place: str, patience: flo
 def start_here(
     place: str, name: str, probe: str, files: list[str], dask_worker: Worker
 ) -> dict[str, Any]:
-    """Start the driver; called on the worker. What is ``refused`` says why it is not."""
+    """Start the driver, or give the reason as ``refused``. Runs on the worker."""
     try:
         found = open_folder(place).read(probe)
     except (OSError, InputError):
@@ -120,14 +103,14 @@ def start_here(
 
 
 def look_here(pid: int, log: str) -> tuple[int | None, str]:
-    """How a driver ended, and the last line that it wrote; called on the worker."""
+    """The exit code of a driver and the last line of its log. Runs on the worker."""
     process = _started.get(pid)
     code = -1 if process is None else process.poll()
     return code, "" if code is None else last_line(Path(log))
 
 
 def _cluster_file(worker: Worker) -> Path:
-    """A ``cluster.yaml`` that leads to the worker's own scheduler, with the worker's own files.
+    """A ``cluster.yaml`` of the worker's scheduler, with the worker's TLS files.
 
     Raises InputError if the worker's certificates are not in files.
     """

@@ -1,6 +1,6 @@
-"""The command line ``treesweep``. What is slow to import is imported late.
+"""The command line ``treesweep``. Slow imports are inside the commands.
 
-Here: a module a group of commands: arguments, printing, exit codes.
+Here: a module for each command or group: arguments, printing, exit codes.
 Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pipelines.report``).
 """
 
@@ -17,22 +17,9 @@ from pipelines.cli.warmup import warmup
 __all__ = ["main", "treesweep"]
 
 for command in (
-    run,
-    resume,
-    submit,
-    stop,
-    status,
-    report,
-    verify,
-    solve,
-    path,
-    predict,
-    datasets,
-    encodings,
-    solvers,
-    warmup,
-    cluster,
-):
+    run, resume, submit, stop, status, report, verify, solve, path, predict, datasets, encodings,
+    solvers, warmup, cluster,
+):  # fmt: skip
     treesweep.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The command group, and what its exit codes mean."""
+"""The command group, and its exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """The exit codes of all commands."""
 
     DONE = 0
     FAILED = 1
@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141
 
 
-# The machine's refusals. Other errors of the system are bugs and keep their traceback.
+# The user can fix these errors of the system. Others are bugs and keep their traceback.
 _REFUSALS = {
     errno.EACCES,
     errno.EPERM,
@@ -38,10 +38,9 @@ _REFUSALS = {
 
 
 class App(click.Group):
-    """A command group that never shows a traceback for what the user can put right.
+    """A command group that shows bad input as one line on stderr, with exit code 2.
 
-    Commands return an :class:`ExitCode` or None. Bad input of every kind, click's own included,
-    is one line on stderr and exit code 2.
+    Commands return an :class:`ExitCode` or None.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -75,12 +74,12 @@ class App(click.Group):
 
 
 class _ReaderLeftError(Exception):
-    """Whoever read our output has closed it (``| head``)."""
+    """The reader of our output has closed it (``| head``)."""
 
 
 @contextmanager
 def _own_broken_pipes() -> Iterator[None]:
-    """Keep click from ending a broken pipe with exit code 1, which is ours for failed tasks."""
+    """Keep click from exiting with 1 for a broken pipe: 1 means failed tasks."""
     try:
         yield
     except BrokenPipeError:
@@ -88,7 +87,7 @@ def _own_broken_pipes() -> Iterator[None]:
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """Run a command and turn what the user can put right into a line and an exit code."""
+    """Run a command; turn errors that the user can fix into a line and an exit code."""
     _mend_streams()
     try:
         return _explained(run)
@@ -125,7 +124,7 @@ def _explained(run: Callable[[], Any]) -> int:
 
 
 def _check_text(args: Sequence[str]) -> None:
-    """Refuse arguments that no result, no JSON and no page could hold."""
+    """Refuse arguments that are not UTF-8: no result, JSON or page could hold them."""
     for arg in args:
         try:
             arg.encode()
@@ -136,15 +135,15 @@ def _check_text(args: Sequence[str]) -> None:
 
 
 def _mend_streams() -> None:
-    """Let every command print, whatever the shell has done with its streams (``>&-``)."""
+    """Replace closed streams (``>&-``), so that every command can print."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, "w" if number else "r")  # noqa: SIM115  it stays open
-            # Else the next file that is opened, maybe one of results, would get this number.
+            # Otherwise the next opened file would get this number, and the output.
             if not _is_open(number):
                 os.dup2(stream.fileno(), number)
             setattr(sys, name, stream)
-    # A terminal that cannot show λ is no reason to fail.
+    # Do not fail on a terminal that cannot show λ.
     for shown in (sys.stdout, sys.stderr):
         if hasattr(shown, "reconfigure"):
             shown.reconfigure(errors="backslashreplace")
@@ -164,12 +163,12 @@ def _refuse(message: str) -> ExitCode:
 
 
 def _say(line: str) -> None:
-    with suppress(OSError):  # nobody reads it, or the disk is full: the exit code says it too
+    with suppress(OSError):  # closed, or the disk is full: the exit code remains
         click.echo(line, err=True)
 
 
 def _usage(error: click.ClickException) -> str:
-    """click's message with the remedy."""
+    """click's message with a remedy."""
     message = error.format_message()
     if isinstance(error, click.UsageError):
         command = "treesweep" if error.ctx is None else error.ctx.command_path
@@ -179,7 +178,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _drop_unread() -> None:
-    """Drop what nobody takes: the interpreter flushes the streams once more on its way out."""
+    """Drop unwritable output: the interpreter flushes the streams again at its end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The commands on clusters: certificates for a small lab, and a try."""
+"""The commands ``treesweep cluster certs`` and ``check``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(file: Path, dry_run: bool) -> ExitCode:
 
 
 def _explained(folder: Path, scheduler: str, with_ca: bool) -> str:
-    """What each file is for, and what to write where."""
+    """The purpose of each file, and how to use it."""
     ca_key = (
         "\n  ca.key                   signs further certificates (--ca); no machine needs it: move "
         "it to\n                           a safe place off the cluster, or delete it"

@@ -1,4 +1,4 @@
-"""The first Ctrl-C asks a search to end, the second one ends the command."""
+"""The first Ctrl-C stops a search gracefully, the second one ends the command."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import click
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether Ctrl-C was pressed.
-
-    A second Ctrl-C raises KeyboardInterrupt as usual.
-    """
+    """Give a function that tells whether Ctrl-C was pressed. A second one raises as usual."""
     stopped = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What the commands print: tables for people, one object for programs."""
+"""The output of commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDE = 240
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that does not fold what goes into a file or a pipe at 80 columns."""
+    """A console that does not wrap the output to a file or a pipe at 80 columns."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -25,19 +25,19 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def print_json(data: Any) -> None:
-    """One JSON object on stdout, and nothing else."""
+    """Print one JSON object."""
     click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=_plain))
 
 
 def _plain(value: Any) -> Any:
-    """numpy's scalars as Python's."""
+    """Convert scalars of numpy."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} does not go into JSON")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A plain table on stdout: aligned columns, no frame."""
+    """Print a table with aligned columns."""
     from rich.table import Table
     from rich.text import Text
 
@@ -50,7 +50,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def print_lines(lines: Iterable[tuple[str, str]]) -> None:
-    """Labels and what they say, one a line."""
+    """Print a label and a text on each line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -61,7 +61,7 @@ def print_lines(lines: Iterable[tuple[str, str]]) -> None:
 
 
 def print_plain(*parts: RenderableType) -> None:
-    """What rich makes of the parts, on stdout, without the spaces that it fills lines up with."""
+    """Print rich's rendering without trailing spaces."""
     console = make_console()
     with console.capture() as capture:
         for part in parts:

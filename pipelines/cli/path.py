@@ -108,7 +108,7 @@ def _numbers(found: LamPath, step: Step) -> list[str]:
 
 
 def _ends(step: Step) -> tuple[str, str]:
-    """From which λ to which a step holds, rounded into it."""
+    """The first and last λ of a step, rounded into its interval."""
     from solver.features.number_format import at_least, ends_within
 
     return (
@@ -132,7 +132,7 @@ def _lines(found: LamPath, within: str) -> list[tuple[str, str]]:
 
 
 def _proof(found: LamPath, within: str) -> str:
-    """What the status means for the path; ``within`` says which other trees there are."""
+    """The meaning of the status; ``within`` says which trees are compared."""
     from solver import Status
     from solver.features.number_format import at_least
 
@@ -144,7 +144,7 @@ def _proof(found: LamPath, within: str) -> str:
             return f"{better}, but for {rounding_of(found.steps[-1].tree)}"
         return f"{better} (gap 0)"
     proven = sum(step.proven for step in found.steps)
-    # The gap is largest at a breakpoint: between them the path is straight, the bound concave.
+    # The gap is largest at a breakpoint: between them the path is linear, the bound concave.
     gaps = [(found.solution_at(lam).gap or Fraction(0), lam) for lam in found.lams]
     gap, lam = max(gaps)
     return (

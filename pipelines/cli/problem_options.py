@@ -1,4 +1,4 @@
-"""What every command on one table asks for: how it is read, encoded, searched and shown."""
+"""Options of the commands on one table: how to read, encode, search and show it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_OPTION = re.compile(
     rf"columns: \{{{_SCALAR}: \{{kind: number, missing: \[{_SCALAR}\]\}}\}} or "
 )
 _ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
-"""How remedies are written, see :func:`solver.features.category_values.remedy`."""
+"""Patterns of remedies in messages, see :func:`solver.features.category_values.remedy`."""
 
 
 def _check_separator(
@@ -94,7 +94,7 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:
-    """The request that a command's arguments make."""
+    """The request of a command's arguments."""
     from pipelines.tables.solve import Request
 
     targets = given["targets"]
@@ -124,7 +124,7 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
 
 @contextmanager
 def remedies_as_options() -> Iterator[None]:
-    """Turn remedies that name a key of a sweep's YAML into options of the command."""
+    """Replace remedies for a sweep's YAML in messages by options of the command."""
     from solver import InputError
 
     try:
@@ -144,7 +144,7 @@ def _column_option(found: re.Match[str]) -> str:
 
 @contextmanager
 def remedies_of_predict() -> Iterator[None]:
-    """Turn remedies that would have a column read otherwise: a tree reads it as in training."""
+    """Replace remedies about reading a column: a tree reads it as in training."""
     from solver import InputError
 
     try:
@@ -155,8 +155,7 @@ def remedies_of_predict() -> Iterator[None]:
 
 
 def show_limits(request: Request) -> str:
-    """What the limits of a request say of its trees, to follow the word tree: all that is proven
-    is so of the trees within them."""
+    """The limits on trees in words that follow "tree": proofs hold for trees within them."""
     from solver import Limits
 
     words = {"depth": "depth ≤ {}", "splits": "splits ≤ {}", "min_leaf_size": "leaf weight ≥ {}"}
@@ -166,7 +165,7 @@ def show_limits(request: Request) -> str:
 
 
 def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
-    """What the figures of a search are about, as plain data."""
+    """The problem of a search as plain data."""
     scale = problem.weight_scale
     return {
         "dataset": name,
@@ -182,7 +181,7 @@ def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
 
 
 def show_problem(request: Request, problem: Problem) -> None:
-    """The same for a person."""
+    """Print the problem of a search."""
     click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
     if request.weights is not None:
         times = f" × {problem.weight_scale}" if problem.weight_scale != 1 else ""
@@ -196,7 +195,7 @@ def show_problem(request: Request, problem: Problem) -> None:
 
 
 def rounding_of(tree: Tree) -> str:
-    """What the tolerance of a proof comes from."""
+    """The cause of a proof's tolerance."""
     return "the rounding of floats" if tree.outputs else "the rounding of weights"
 
 
@@ -216,7 +215,7 @@ def _about(name: str, problem: Problem) -> str:
 
 
 def show_effort(found: Solution | Path) -> str:
-    """Who searched, and what it took."""
+    """The solver and its effort."""
     took = f"{found.seconds:.3f} s"
     if found.iterations:
         took += f", {count(found.iterations, 'iteration')}"
@@ -226,7 +225,7 @@ def show_effort(found: Solution | Path) -> str:
 
 
 def read_scalar(text: str) -> Any:
-    """The value that a text stands for in a sweep's YAML: a number, true, false, null or text."""
+    """The value of a text as in a sweep's YAML: a number, true, false, null or text."""
     words = {"true": True, "false": False, "null": None}
     if text in words:
         return words[text]
@@ -239,14 +238,14 @@ def read_scalar(text: str) -> Any:
 
 
 def read_kinds(texts: Sequence[str], option: str) -> dict[str, str]:
-    """``NAME=KIND`` texts as a dictionary: a name may have an ``=``, a kind has none."""
+    """Parse ``NAME=KIND``. The name may contain ``=``. Errors as :func:`read_pairs`."""
     return _read(texts, option, str.rpartition, "NAME=KIND")
 
 
 def read_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """``KEY=VALUE`` texts as a dictionary: a value may have an ``=``, a key has none.
+    """Parse ``KEY=VALUE``. The value may contain ``=``.
 
-    Raises click.BadParameter if a text has no ``=``, or a key comes twice.
+    Raises click.BadParameter for a text without ``=``, or a duplicate key.
     """
     return _read(texts, option, str.partition, "KEY=VALUE")
 
@@ -266,15 +265,12 @@ def _read(
 
 
 def read_options(texts: Sequence[str], option: str) -> dict[str, Any]:
-    """``KEY=VALUE`` texts as options; errors as :func:`read_pairs`."""
+    """Parse ``KEY=VALUE`` as options. Raises as :func:`read_pairs`."""
     return {key: read_scalar(value) for key, value in read_pairs(texts, option).items()}
 
 
 def read_size(text: str | None, option: str) -> int | None:
-    """An amount of memory in bytes, from a number or a text such as ``4GiB``.
-
-    Raises click.BadParameter if it is neither.
-    """
+    """Bytes from a number or a text such as ``4GiB``. Raises click.BadParameter."""
     if text is None:
         return None
     from dask.utils import parse_bytes

@@ -74,7 +74,7 @@ def solve(
 
 
 def _show(request: Request, problem: Problem, solution: Solution) -> None:
-    """A solution for a person."""
+    """Print a solution."""
     from solver.trees.export import export_text
 
     show_problem(request, problem)
@@ -83,7 +83,7 @@ def _show(request: Request, problem: Problem, solution: Solution) -> None:
 
 
 def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
-    """What is known about a solution, one labelled line each."""
+    """The facts about a solution, with a label each."""
     leaves = count(solution.leaves, "leaf")
     shape = f"{count(solution.splits, 'split')}, {leaves}, depth {solution.depth}"
     return [
@@ -96,14 +96,11 @@ def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
 
 
 def _objective(solution: Solution) -> str:
-    """What is minimised, and what it is made of. Exact figures of regression are long: JSON has
-    them."""
+    """The objective and its parts. Exact fractions of regression are long; only JSON has them."""
     value, splits = float(solution.objective), count(solution.splits, "split")
-    if solution.tree.outputs:
-        loss = f"{float(solution.loss):.6g} squared error a row"
-        return f"{value:.6g} ({loss} + λ {solution.lam} × {splits})"
-    if solution.tolerance:
-        loss = f"{float(solution.loss):.6g} of the weight wrong"
+    if solution.tree.outputs or solution.tolerance:
+        unit = "squared error a row" if solution.tree.outputs else "of the weight wrong"
+        loss = f"{float(solution.loss):.6g} {unit}"
         return f"{value:.6g} ({loss} + λ {solution.lam} × {splits})"
     loss = f"{solution.errors}/{solution.total_weight} wrong"
     return f"{value:.6g} = {solution.objective} ({loss} + λ {solution.lam} × {splits})"
@@ -119,7 +116,7 @@ def _quality(solution: Solution) -> tuple[str, str]:
 
 
 def _proof(solution: Solution, within: str) -> str:
-    """What the status means for the tree; ``within`` says which other trees there are."""
+    """The meaning of the status; ``within`` says which trees are compared."""
     from solver import Status
     from solver.features.number_format import at_least, at_most
 

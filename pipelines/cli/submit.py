@@ -1,4 +1,4 @@
-"""The commands on drivers that run on their own: start one, end it."""
+"""The commands ``treesweep submit`` and ``stop``: drivers without a terminal."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
 
 
 def _prepare(folder: str, sweep: SweepFile) -> None:
-    """Make the folder of a sweep with its plan, once nothing is wrong with either.
+    """Create the folder of a sweep with its plan.
 
-    What is wrong is better said here than in the log, and it leaves the folder as it was.
+    Errors are shown here instead of in the log, before the folder is changed.
     """
     from sweep.plan.plan import make_plan
     from sweep.store import store

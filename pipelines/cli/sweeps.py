@@ -1,4 +1,4 @@
-"""The commands on a sweep: run it, go on with it, look at it, report it, check it."""
+"""The commands ``treesweep run``, ``resume``, ``status``, ``verify`` and ``report``."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 
 
 def _show_plan(plan: Plan, folder: str) -> None:
-    """What a sweep is going to do."""
+    """Print the plan of a sweep."""
     from pipelines.progress.display import show_bytes
 
     encodings = [node.encoding for node in plan.nodes]
@@ -237,13 +237,13 @@ def _show_plan(plan: Plan, folder: str) -> None:
 
 
 def _most_time(plan: Plan) -> str:
-    """How long the searches can take at most, rounded up."""
+    """The longest possible search time, rounded up."""
     from pipelines.progress.display import show_seconds
 
     if plan.untimed == plan.n_tasks:
         return "no limit of time is set"
     most = math.ceil(plan.most_seconds)
-    # Minutes are shown from an hour on, and days from a hundred.
+    # Round up to minutes from an hour on, and to days from a hundred hours on.
     for shown_from, unit in ((3600, 60), (100 * 3600, 86400)):
         if most >= shown_from:
             most = -(-most // unit) * unit
@@ -254,7 +254,7 @@ def _most_time(plan: Plan) -> str:
 
 
 def _shown_lams(block: Block) -> str:
-    """The λ of a block's tasks in short: ``0.01``, ``0.1 … 0.001``, ``path from 0.001``."""
+    """The λ of a block in short: ``0.01``, ``0.1 … 0.001``, ``path from 0.001``."""
     from sweep.spec.task_options import shown_lam
 
     first, last = block.lams[0].label, block.lams[-1].label
@@ -264,7 +264,7 @@ def _shown_lams(block: Block) -> str:
 
 
 def _told_apart(choice: Choice, choices: Sequence[Choice]) -> str:
-    """The name of a choice, with the options by which it differs from others of that name."""
+    """The name of a choice, with the options that distinguish it from others of that name."""
     from pipelines.option_labels import telling_options
 
     namesakes = [{**c.options, **c.limits} for c in choices if c.name == choice.name]

@@ -1,4 +1,4 @@
-"""What a running sweep shows: a live display on a terminal, plain lines everywhere else."""
+"""Displays of a running sweep: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from solver.features.number_format import at_least, at_most, count
+from sweep.events import Listener, Outcome, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, RenderableType
 
     from solver.monitor import Snapshot
-    from sweep.events import Outcome, Progress
     from sweep.plan.plan import Plan
 
 _FAILURES_SHOWN = 5
 
 
 def describe(progress: Progress) -> list[str]:
-    """Where a sweep is in words, most important first."""
+    """The progress of a sweep in words, most important first."""
     parts = [f"{progress.done}/{progress.total} done"]
     if progress.failed:
         parts.append(f"{progress.failed} failed")
@@ -44,7 +44,7 @@ def describe(progress: Progress) -> list[str]:
 
 
 def describe_failure(row: dict[str, Any]) -> str:
-    """Which task failed, and the last line of why."""
+    """The failed task, and the last line of its error."""
     from sweep.spec.task_options import shown_lam
 
     fold = "" if row["fold"] is None else f", fold {row['fold']}"
@@ -76,7 +76,7 @@ def describe_outcome(outcome: Outcome) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """A duration as a person says it: ``42 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """A duration for people: ``42 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -99,37 +99,37 @@ def show_bytes(size: float) -> str:
 
 
 def make_display(name: str, stream: IO[str] | None = None) -> LiveDisplay | LogDisplay:
-    """A live display if the stream is a terminal that can redraw, else one of plain lines."""
+    """A live display for a terminal that can redraw, else plain lines."""
     from rich.console import Console
 
     stream = stream or sys.stdout
     console = Console(file=stream, highlight=False)
-    # FORCE_COLOR makes a pipe a terminal to rich; only a real one can be redrawn.
+    # With FORCE_COLOR rich takes a pipe for a terminal, but it cannot be redrawn.
     if stream.isatty() and not console.is_dumb_terminal:
         return LiveDisplay(name, console)
     return LogDisplay(name, stream)
 
 
-class _Display(ABC):
-    """What both displays do with what the engine tells them; see ``sweep.events.Listener``."""
+class _Display(Listener, ABC):
+    """What both displays share."""
 
     def __init__(self) -> None:
         self._failures = 0
 
     def planned(self, plan: Plan, remaining: int) -> None:
-        """Say so if cells are impossible; the rest is in the figures."""
+        """Tell about impossible cells."""
         if remaining and plan.n_impossible:
             cells = count(plan.n_impossible, "cell")
             self.note(f"{cells} cannot be run, e.g. {plan.impossible[0].reason}")
 
     def finished(self, rows: pa.RecordBatch) -> None:
-        """Name the first failures as they come."""
+        """Describe the first failures."""
         errors = rows["error"]
         if errors.null_count == len(errors):
             return
         before = self._failures
         self._failures += len(errors) - errors.null_count
-        # A sweep may fail at every task: only what is shown is looked at.
+        # All tasks may fail: convert only the rows that are shown.
         failed = rows.filter(errors.is_valid()).slice(0, max(_FAILURES_SHOWN - before, 0))
         for row in failed.to_pylist():
             self.note(describe_failure(row))
@@ -138,19 +138,15 @@ class _Display(ABC):
 
     @abstractmethod
     def note(self, text: str) -> None:
-        """Say something once."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """Nothing: the command says how it ended."""
-        return None
+        """Print a message."""
 
     def aborted(self) -> None:
-        """Say good-bye."""
+        """Print that the sweep was interrupted."""
         print("treesweep: interrupted", file=sys.stderr, flush=True)
 
 
 class LiveDisplay(_Display):
-    """A bar and a line of figures that are redrawn in place."""
+    """A progress bar and a line of figures, redrawn in place."""
 
     def __init__(
         self, name: str, console: Console, clock: Callable[[], float] = time.monotonic
@@ -182,7 +178,7 @@ class LiveDisplay(_Display):
         self._live.console.print(Text(text))
 
     def aborted(self) -> None:
-        """Give the cursor back."""
+        """Restore the cursor."""
         self._live.stop()
         super().aborted()
 
@@ -213,7 +209,7 @@ class LiveDisplay(_Display):
 
 
 class LogDisplay(_Display):
-    """A line every few seconds, and one at the end."""
+    """A line every few seconds and at the end."""
 
     def __init__(
         self,
@@ -239,7 +235,7 @@ class LogDisplay(_Display):
             self._print(self._latest)
 
     def progress(self, progress: Progress) -> None:
-        """Print the figures if the last line is old enough."""
+        """Print the figures every few seconds."""
         self._latest = progress
         if self._printed is None or self._clock() - self._printed[0] >= self._interval:
             self._print(progress)
@@ -253,7 +249,7 @@ class LogDisplay(_Display):
         self._write(", ".join(describe(progress)))
 
     def _write(self, text: str) -> None:
-        # Nobody reads any more (``| head``): the sweep is worth more than its display.
+        # The reader may have left (``| head``). The sweep goes on without a display.
         if self._stream is None:
             return
         moment = time.strftime("%H:%M:%S")
@@ -265,9 +261,9 @@ class LogDisplay(_Display):
 
 @contextmanager
 def follow_search(stream: IO[str] | None = None) -> Iterator[Callable[[Snapshot], None] | None]:
-    """Show how far a single search is, in one line that is gone when it ends.
+    """Show the progress of one search in a line that disappears at its end.
 
-    Gives the function to tell it to, or None where the stream (stderr) is no terminal.
+    Gives the function to call with snapshots, or None if the stream (stderr) is no terminal.
     """
     stream = stream or sys.stderr
     if not stream.isatty():

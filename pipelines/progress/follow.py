@@ -1,4 +1,4 @@
-"""Showing the progress of a sweep whose driver is another process, maybe far away."""
+"""Show the progress of a sweep that another process runs, maybe on another machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTERVAL = 1.0
 
 
 def follow_sweep(place: Place) -> None:
-    """Show on stderr what the driver of a folder says of itself, until none is at work.
+    """Show on stderr the progress of a folder's driver, until none is at work.
 
     Raises InputError if it is no sweep's folder.
     """

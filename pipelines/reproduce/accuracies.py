@@ -1,4 +1,4 @@
-"""Published training accuracies of optimal trees, beside our own results."""
+"""Published training accuracies of optimal trees next to our results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ALL_CUTS = ("continuous", "thresholds")
 
 
 def is_accuracies(table: pd.DataFrame) -> bool:
-    """Whether a published table is one of accuracies by depth."""
+    """Whether a published table has accuracies by depth."""
     return any(_COLUMN.fullmatch(name) for name in table.columns)
 
 
 def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
-    """Table 6 of the Quant-BnB paper with our results beside it.
+    """Table 6 of the Quant-BnB paper next to our results.
 
     Returns one row for each dataset and depth. ``our_percent`` is that of the best tree on all cuts
     (encodings ``continuous`` and ``thresholds``), ``mdlp_percent`` on the cuts of MDLP,
@@ -35,8 +35,8 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
     table : DataFrame
         Text, with columns ``dataset`` and ``depth2_accuracy_percent`` (likewise of other depths).
     results : DataFrame
-        From :func:`sweep.store.results.read_results`. Runs count that trained on all rows, or on
-        those that the dataset calls its training rows, within this depth.
+        From :func:`sweep.store.results.read_results`. Only runs with this limit on depth count, on
+        all rows or on the given training rows.
     """
     if "dataset" not in table.columns:
         raise InputError("the published table has no column 'dataset'")
@@ -53,8 +53,8 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
 
 
 def _usable(results: pd.DataFrame) -> pd.DataFrame:
-    """The runs on all training rows that have a tree, with the depth they were limited to."""
-    # No map of a column: one of few values is read as categories, and stays one.
+    """The runs on all training rows that have a tree, with their limit on depth."""
+    # A list, since Series.map of a categorical column stays categorical.
     given = [(json.loads(text) or {}).get("kind") == "given" for text in results["validation"]]
     whole = results["fold"].isna() | pd.Series(given, results.index, dtype=bool)
     runs = results[whole & results["errors"].notna()]
@@ -92,7 +92,7 @@ def _compare(dataset: str, depth: int, printed: str, runs: pd.DataFrame) -> dict
         "our_seconds": float(best["seconds"]),
         "our_proven": bool(best["proven"]),
         "our_options": best["solver_options"],
-        "verdict": _verdict(percent, Fraction(printed), digits, bool(best["proven"])),
+        "verdict": verdict(percent, Fraction(printed), digits, bool(best["proven"])),
     }
 
 
@@ -100,8 +100,8 @@ def _best_percent(runs: pd.DataFrame) -> float | None:
     return None if runs.empty else 100 * float(runs["train_accuracy"].max())
 
 
-def _verdict(ours: Fraction, theirs: Fraction, digits: int, proven: bool) -> str:
-    """The published figure is rounded to its printed digits; ours may lie half a digit off."""
+def verdict(ours: Fraction, theirs: Fraction, digits: int, proven: bool) -> str:
+    """Compare our figure with a published one, which is rounded to its printed digits."""
     if abs(ours - theirs) <= Fraction(1, 2 * 10**digits):
         return "same" if proven else "no worse"
     return "better" if ours > theirs else "worse"

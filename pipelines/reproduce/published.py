@@ -1,4 +1,4 @@
-"""Published tables beside our own results."""
+"""Published tables next to our results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.reproduce.accuracies import compare_accuracies, is_accuracies
+from pipelines.reproduce.accuracies import compare_accuracies, is_accuracies, verdict
 from solver.errors import InputError
 from solver.objective.exact import as_lambda
 from solver.solution import Status
@@ -19,13 +19,13 @@ ENCODINGS = {
     "f": "onehot-drop-first",
     "l": "onehot-drop-last",
 }
-"""The published names of the encodings and ours."""
+"""Our names of the published encodings."""
 
 _NEEDED = ["dataset", "encoding", "lambda", "h_lambda", "iterations", "seconds", "proven_optimal"]
 
 
 def read_published(path: str | Path) -> pd.DataFrame:
-    """Read a published table; numbers stay text, as every digit counts.
+    """Read a published table. Numbers stay text, so that no digit is lost.
 
     Raises InputError if it cannot be read or lacks a column.
     """
@@ -42,11 +42,11 @@ def read_published(path: str | Path) -> pd.DataFrame:
 
 
 def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
-    """A published table with our results beside it: of the BRANCHES or of the Quant-BnB paper.
+    """A published table of the BRANCHES or the Quant-BnB paper next to our results.
 
-    See :func:`reproduce_branches` and :func:`pipelines.reproduce.accuracies.compare_accuracies`;
-    the columns of the table say which of the two it is. Raises InputError if the published table
-    cannot be used.
+    The columns decide between :func:`reproduce_branches` and
+    :func:`pipelines.reproduce.accuracies.compare_accuracies`. Raises InputError if the table cannot
+    be used.
     """
     table = read_published(published_csv)
     if is_accuracies(table):
@@ -55,13 +55,13 @@ def reproduce(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
 
 
 def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.DataFrame:
-    """The table of the BRANCHES paper with our results beside it.
+    """The table of the BRANCHES paper next to our results.
 
-    Only here objectives are printed as the paper does: H_λ = 1 − objective, maximised. Returns one
-    row a published one. ``verdict`` is ``same`` (proven, and equal to the last printed digit),
-    ``better``, ``no worse`` (not proven by one of the two, and not below), ``worse``, or ``not
-    run``. ``speed_up`` is given where ours is proven; where the published run hit its limit it is a
-    lower bound. Raises InputError if the published table cannot be used.
+    Objectives are printed as in the paper: H_λ = 1 − objective, maximised. Returns one row for each
+    published one. ``verdict`` is ``same`` (both proven, and equal to the last printed digit),
+    ``better``, ``no worse`` (equal, but one is not proven), ``worse``, or ``not run``. ``speed_up``
+    is given if ours is proven; if the published run hit its limit, it is a lower bound. Raises
+    InputError if the published table cannot be used.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
 def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
     encoding = ENCODINGS.get(row["encoding"], row["encoding"])
     lam = str(as_lambda(row["lambda"]))
-    # The published monks are the training files; a set of the bare name is the whole truth table.
+    # The published monks are the training files; the plain names are the complete tables.
     train = f"{row['dataset']}-train"
     name = train if (ours["dataset"] == train).any() else row["dataset"]
     same = ours[
@@ -113,9 +113,10 @@ def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
     exact = same["objective_exact"].map(Fraction)
     best = same[exact == exact.min()].sort_values("seconds").iloc[0]
     h = 1 - Fraction(best["objective_exact"])
-    # Six digits are printed, zeros at the end left out.
+    # Six digits are printed, without trailing zeros.
     digits = max(len(str(row["h_lambda"]).partition(".")[2]), 6)
     proven = best["status"] == Status.OPTIMAL.value
+    both_proven = proven and record["published_proven"]
     seconds, iterations = float(best["seconds"]), int(best["iterations"])
     return record | {
         "our_h": f"{float(round(h, 6)):g}",
@@ -126,16 +127,5 @@ def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
         "our_options": best["solver_options"],
         "speed_up": record["published_seconds"] / seconds if proven and seconds > 0 else None,
         "iteration_ratio": iterations / record["published_iterations"],
-        "verdict": _verdict(h, Fraction(row["h_lambda"]), digits, proven, record),
+        "verdict": verdict(h, Fraction(row["h_lambda"]), digits, both_proven),
     }
-
-
-def _verdict(
-    ours: Fraction, theirs: Fraction, digits: int, proven: bool, record: dict[str, Any]
-) -> str:
-    """The published figure is rounded to its printed digits, so ours is rounded alike."""
-    half = Fraction(1, 2 * 10**digits)
-    equal = abs(ours - theirs) <= half
-    if equal:
-        return "same" if proven and record["published_proven"] else "no worse"
-    return "better" if ours > theirs else "worse"

@@ -1,4 +1,4 @@
-"""A λ-path as a folder of files: the path, and each of its trees for ``treesweep predict``."""
+"""Save a λ-path as a folder: the path, and each tree for ``treesweep predict``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = re.compile(r"path\.json|\d+-splits?\.json")
 
 
 def check_folder(folder: Folder) -> None:
-    """Refuse a folder that a path cannot be written to, before any work is done for it.
+    """Refuse a folder that cannot take a path, before the search.
 
     Raises InputError if it cannot be made or written to, or holds anything but an earlier path.
     """
@@ -40,20 +40,12 @@ def check_folder(folder: Folder) -> None:
 
 
 def name_tree(step: Step) -> str:
-    """The file of a step's tree. No two steps have as many splits."""
+    """The file name of a step's tree. All steps have different numbers of splits."""
     return f"{step.splits}-{nouns(step.splits, 'split')}.json"
 
 
 def save_path(path: Path, folder: Folder, about: Mapping[str, Any]) -> None:
-    """Write ``path.json`` and a tree a step; an earlier path in the folder is replaced.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        See :func:`check_folder`. It is made if need be.
-    about : mapping
-        What stands before the path's own fields in ``path.json``.
-    """
+    """Write ``path.json`` (``about``, then the path) and the trees, in place of an earlier path."""
     folder.mkdir(exist_ok=True)
     names = {name_tree(step) for step in path.steps}
     for step in path.steps:

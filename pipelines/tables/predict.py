@@ -1,4 +1,4 @@
-"""Predictions of a stored tree on a raw table."""
+"""Predict the rows of a raw table with a stored tree."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from sweep.rows.metrics import held_out_quality
 
 
 class Accuracy(NamedTuple):
-    """How many of the rows with a label a tree gets right.
-
-    Parameters
-    ----------
-    known : int
-        Rows with a label.
-    foreign : int
-        Of these, rows with a label that is no class of the tree; it gets them wrong.
-    """
+    """Correct predictions, rows with a label, and those of them with an unknown class."""
 
     right: int
     known: int
@@ -36,15 +28,7 @@ class Accuracy(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """How well a tree predicts the numbers of a column on the rows where they are known.
-
-    Parameters
-    ----------
-    r2 : float or None
-        None where all these rows have one number.
-    rmse : float
-        In the column's unit.
-    """
+    """The fit to a column on its ``known`` rows; ``r2`` is None if they are all equal."""
 
     column: str
     r2: float | None
@@ -53,10 +37,7 @@ class Fit(NamedTuple):
 
 
 def load_tree(path: Path) -> Tree:
-    """Read a tree from what ``solve --save`` or ``solve --json`` wrote.
-
-    Raises InputError if the file is missing, is no tree, or is damaged.
-    """
+    """Read a tree of ``solve --save`` or ``solve --json``. Raises InputError for other files."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -76,18 +57,18 @@ def load_tree(path: Path) -> Tree:
 
 
 def save_tree(tree: Tree, path: Path) -> None:
-    """Write a tree as JSON; a file of that name is replaced as a whole or not at all."""
+    """Write a tree as JSON, atomically."""
     write_text(json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) + "\n", path)
 
 
 def write_text(text: str, path: Path) -> None:
-    """Write a text; a file of that name is replaced as a whole or not at all."""
+    """Write a text atomically."""
     with _replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write predictions as Parquet if the name ends so, else as CSV; whole or not at all."""
+    """Write predictions atomically, as Parquet for the suffix ``.parquet``, else as CSV."""
     with _replacing(path) as part:
         if path.suffix == ".parquet":
             table.to_parquet(part, index=False)
@@ -96,10 +77,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written, before any work is done for it.
-
-    Raises InputError if its folder is missing or read-only, or it is a folder itself.
-    """
+    """Refuse a file that cannot be written, before the work: InputError with the reason."""
     folder = path.parent
     if not folder.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {folder}")
@@ -111,7 +89,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` that takes its place when all has gone well."""
+    """A temporary file that replaces ``path`` if there is no error."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
@@ -121,18 +99,17 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd.DataFrame:
-    """The predicted label of each row, in the order of the rows, or its number.
+    """The predicted label or number of each row, in the order of the rows.
 
-    With several outputs there is a column ``prediction(name)`` for each. Raises InputError if a
-    column that the tree reads is missing or cannot be read, or regression is asked for frequencies.
+    Several outputs have a column ``prediction(name)`` each. Raises InputError if a column that the
+    tree reads is missing or unreadable, or for class frequencies of regression.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Raw rows with at least the columns that the tree reads.
     proba : bool
-        Add a column ``p(label)`` a class: its frequency among the training rows that end where
-        the row does.
+        Add a column ``p(label)`` for each class: its frequency among the leaf's training rows.
     """
     if proba and tree.outputs:
         raise InputError("the tree predicts numbers, which have no frequencies; leave out --proba")

@@ -1,4 +1,4 @@
-"""A single search that is kept in a file when it ends without a proof, and goes on from it."""
+"""Keep an unfinished search in a file, and resume it from there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sweep.store.search_state_file import read_state, size_of, write_state
 from sweep.worker.checkpointing import Pace
 
 KEEP_SECONDS = 30.0
-"""How often the state of a running search is written, if that takes little of its time."""
+"""Seconds between two writes of a state, or longer if writing takes long."""
 
 _TOLD_SECONDS = 0.5
 
@@ -34,7 +34,7 @@ _TOLD_SECONDS = 0.5
 def search_identity(
     problem: Problem, lam: Fraction, solver: Solver, limits: Limits
 ) -> dict[str, str]:
-    """What a state must be of, to be of use to a search; budgets are not part of it."""
+    """Identifies a search: only its own states are of use. Budgets are not part of it."""
     return {
         "data": _digest(problem),
         "encoding": problem.encoding,
@@ -83,18 +83,18 @@ class StateFile:
             raise InputError(f"{path} is damaged: it does not say what was reached") from None
 
     def tree(self) -> Tree | None:
-        """The best tree of the search so far."""
+        """The best tree so far."""
         return initial_tree(self._checkpoint)
 
     def take_state(self) -> dict[str, NDArray[Any]] | None:
-        """The state to go on from, once, so that the search has the only copy."""
+        """The state to resume from. Only once, so that the search has the only copy."""
         state, self._state = self._state, None
         return state
 
     def monitor(
         self, stop: Callable[[], bool], follow: Callable[[Snapshot], None] | None
     ) -> Monitor:
-        """Follow a search: what is told also goes to ``follow``."""
+        """A monitor that writes states; snapshots also go to ``follow``."""
 
         def snapshot(seen: Snapshot) -> None:
             if follow is not None:
@@ -112,9 +112,9 @@ class StateFile:
         return Monitor(stop, snapshot, _TOLD_SECONDS)
 
     def end(self, solution: Solution) -> Solution:
-        """Write the state of a search without a proof, remove that of one with a proof.
+        """Write the state of a search without a proof; remove it after a proof.
 
-        Returns with what earlier calls have spent and proved added to it.
+        Returns the solution with the effort and bound of earlier calls added.
         """
         last = self._last
         whole = resumed(solution, self._checkpoint, from_state=True)
@@ -134,6 +134,6 @@ class StateFile:
         try:
             write_state(self.path, state, self._identity, asdict(reached))
             self.complaint = None
-        except InputError as error:  # a full disk must not take the answer along
+        except InputError as error:  # a full disk must not lose the solution
             self.complaint = str(error)
         self._pace.wrote(size_of(state), time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""One table: what ``treesweep solve`` and ``treesweep path`` do, without the printing."""
+"""Solve one table, as ``treesweep solve`` and ``treesweep path`` do."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ class Request:
     data : str
         A file, the name of a built-in dataset, or ``openml:ID``.
     lam : str
-        λ, see :func:`solver.objective.exact.as_lambda`; ``k/n`` is k over the number of rows. Of a
-        path, the smallest one.
+        λ, or the least λ of a path, see :func:`solver.objective.exact.as_lambda`; ``k/n`` is k
+        over the number of rows.
     target : str or sequence of str, optional
-        Needed where the data do not know it. Regression may have several.
+        Needed for a file. Regression may have several.
     task : {"classification", "regression"}, optional
-        By default what a built-in dataset is for, else classification.
+        By default that of a built-in dataset, else classification.
     columns : mapping
-        How columns are read, by name.
+        How to read columns, by name.
     separator : str, optional
-        What parts the fields of a text file.
+        The delimiter of a text file.
     weights : str, optional
         Column of row weights.
     limits : mapping
         By the names of :class:`solver.limits.Limits`; None is no limit.
     state : Path, optional
-        A file that a search without a proof is written to, and goes on from if it is there. The
-        limit of seconds holds for this call, the Solution's figures are those of all calls. Not
-        for paths.
+        An unfinished search is written to this file, and resumed from it. The limit of seconds
+        holds for this call; the figures of the solution are those of all calls. Not for paths.
     """
 
     data: str
@@ -72,13 +71,7 @@ class Request:
 
 
 class SolvedTable(NamedTuple):
-    """What came of a request.
-
-    Parameters
-    ----------
-    complaint : str or None
-        Why the state of the search could not be kept.
-    """
+    """A solved request; ``complaint`` is why the state of the search could not be kept."""
 
     problem: Problem
     solution: Solution
@@ -90,16 +83,10 @@ def solve_request(
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
 ) -> SolvedTable:
-    """Load, encode and solve. What does not need the data is checked before they are read.
+    """Load, encode and solve. Options are checked before the data are read.
 
-    Raises InputError if anything in the request is wrong or does not fit.
-
-    Parameters
-    ----------
-    stop : callable
-        Asked during the search; when it returns True the search ends with what it has.
-    follow : callable, optional
-        Told twice a second how far the search is.
+    ``stop`` is called during the search and ends it by True. ``follow`` gets two snapshots a
+    second. Raises InputError if anything in the request is wrong or does not fit.
     """
     limits, solver = _check(request)
     if request.state is not None and not solver.resumes:
@@ -122,7 +109,7 @@ def solve_request(
 
 
 class TablePath(NamedTuple):
-    """What came of a request for a path."""
+    """The λ-path of a request."""
 
     problem: Problem
     path: LamPath
@@ -133,7 +120,7 @@ def find_path_request(
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
 ) -> TablePath:
-    """Load, encode and find the λ-path; parameters and errors as :func:`solve_request`."""
+    """Load, encode and find the λ-path, see :func:`solve_request`."""
     limits, solver = _check(request)
     problem = make_problem(request)
     lam_min = read_lambda(request.lam, problem.n_rows)
@@ -143,7 +130,7 @@ def find_path_request(
 
 
 def _check(request: Request) -> tuple[Limits, Solver]:
-    """What can be refused before the data are read."""
+    """Check what needs no data."""
     limits = Limits(**request.limits)
     solver = get_solver(request.solver)(**request.solver_options)
     solver.check_limits(limits)
@@ -153,7 +140,7 @@ def _check(request: Request) -> tuple[Limits, Solver]:
 
 
 def read_lambda(text: str, n_rows: int) -> Fraction:
-    """λ as an exact fraction; ``2/n`` is two rows' worth of a table of so many rows."""
+    """λ as an exact fraction; ``2/n`` is 2 / ``n_rows``."""
     k, slash, n = text.strip().partition("/")
     if slash and n.strip() == "n":
         return as_lambda(k) / n_rows
@@ -161,7 +148,7 @@ def read_lambda(text: str, n_rows: int) -> Fraction:
 
 
 def make_problem(request: Request) -> Problem:
-    """Load and encode; errors as :func:`solve_request`."""
+    """Load and encode. Raises as :func:`solve_request`."""
     fields: dict[str, Any] = {"columns": dict(request.columns)}
     if request.task is not None:
         fields["task"] = request.task
@@ -204,18 +191,10 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
 
 
 def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
-    """A table for a tree to predict on; it need not have a target.
+    """A table for a tree to predict; it needs no target.
 
-    Raises InputError if there is no such table or it cannot be read.
-
-    Parameters
-    ----------
-    data : str
-        As for :class:`Request`.
-    separator : str, optional
-        What parts the fields of a text file.
-    tree : Tree
-        It knows how its columns are read, so that those of a text file are left as text.
+    Columns of a text file are read as the tree reads them. Raises InputError if there is no such
+    table, or it cannot be read.
     """
     reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
     if reference.path is not None:

@@ -1,6 +1,6 @@
-"""Datasets by name, by file, or from OpenML.
+"""Datasets by name, from a file, or from OpenML.
 
-Here: tables as the user has them, their content's hash, and their form in Arrow.
+Here: reading tables, their digests, and their serialization in Arrow.
 Not here: folds (``sweep.spec.folds``) and encodings (``solver.encodings``).
 """
 
@@ -82,7 +82,7 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
 
 
 def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:
-    """Row numbers that a table was written with would be taken for a feature."""
+    """Refuse a column without a name: it may be row numbers, not a feature."""
     for name in map(str, names):
         if name.startswith("Unnamed: ") and name not in (*ref.columns, *ref.targets):
             raise InputError(

@@ -1,7 +1,7 @@
-"""A dataset as an Arrow file and back, such that every result on it stays the same.
+"""Write a dataset to an Arrow file and read it back with the same digest.
 
-Neither pandas' own description of a table nor a pickle is in the file: a column is numbers, dates,
-or a dictionary of values written as JSON. What cannot be written so is refused.
+A column is numbers, dates, or a dictionary of values as JSON; other values are refused. The file
+has no pickles and no metadata of pandas.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ _NULLABLE = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "Float64"}
 
 
 def pack(dataset: Dataset, path: Path) -> None:
-    """Write a dataset as a compressed Arrow file.
-
-    Raises InputError if a column holds values for which the file has no words.
-    """
+    """Write a dataset as a compressed Arrow file. Raises InputError for unsupported values."""
     names = list(dataset.frame.columns)
     try:
         columns = [_pack_column(dataset.frame[name]) for name in names]
@@ -56,15 +53,9 @@ def pack(dataset: Dataset, path: Path) -> None:
 
 
 def unpack(path: Path, name: str) -> Dataset:
-    """Read what :func:`pack` wrote; the digest is that of what was read.
+    """Read the file of :func:`pack`. The digest is computed again.
 
-    Raises FileNotFoundError if it is not there. Raises InputError if the file is damaged or another
-    one.
-
-    Parameters
-    ----------
-    name : str
-        What the dataset is to be called.
+    Raises FileNotFoundError if there is no such file, InputError if it is damaged or another one.
     """
     try:
         with pa.OSFile(str(path)) as source:
@@ -107,7 +98,7 @@ def _pack_column(column: pd.Series[Any]) -> tuple[pa.Array, str]:
         return pa.Array.from_pandas(column), "date"
     column = widened(column)
     if pd.api.types.infer_dtype(column, skipna=True).startswith("mixed"):
-        # 1, 1.0 and True are equal, but a column is read otherwise for having one of them.
+        # 1, 1.0 and True are equal, but columns with them are read in different ways.
         written = [None if pd.isna(v) else _text(v) for v in column.tolist()]
         codes, found = pd.factorize(pd.Series(written, dtype=object))
         return _dictionary(codes, list(found)), "object"
@@ -116,7 +107,7 @@ def _pack_column(column: pd.Series[Any]) -> tuple[pa.Array, str]:
 
 
 def _nullable(dtype: Any) -> str:
-    """The dtype that a column of values is given: one of numbers where it had one."""
+    """The pandas dtype for reading a column: numeric if it was numeric."""
     types = pd.api.types
     if types.is_bool_dtype(dtype):
         return _NULLABLE["b"]

@@ -1,7 +1,7 @@
-"""The datasets that need neither a file nor a network.
+"""The datasets that need no file and no network.
 
-Seven come from their published definitions, five with scikit-learn. The target column is called
-``target`` in all of them.
+Seven are computed from their published definitions, five come with scikit-learn. Their target
+column is ``target``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,7 @@ _MONKS = {"a1": 3, "a2": 3, "a3": 2, "a4": 3, "a5": 4, "a6": 2}
 
 @dataclass(frozen=True)
 class Builtin:
-    """A built-in dataset.
-
-    Parameters
-    ----------
-    rows, features, classes : int
-        Of regression there are no classes.
-    source : str
-        One line: what it is and where it comes from.
-    make : callable
-        Makes the table, features first.
-    """
+    """A built-in dataset. Regression has 0 classes; ``make`` returns the table, features first."""
 
     name: str
     rows: int
@@ -114,10 +104,10 @@ def _from_rules(domains: dict[str, str], rule: Callable[..., str]) -> pd.DataFra
 
 
 def _bundled(name: str) -> Callable[[], pd.DataFrame]:
-    """A table of scikit-learn with its labels by name."""
+    """A table of scikit-learn with names as labels."""
 
     def make() -> pd.DataFrame:
-        import sklearn.datasets  # takes a second, which only those should wait who need it
+        import sklearn.datasets  # slow to import
 
         bunch = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
         labels = [str(name) if isinstance(name, str) else int(name) for name in bunch.target_names]

@@ -1,13 +1,12 @@
-"""The rule tables of car and nursery.
+"""The rules that define the datasets car and nursery.
 
-Both sets are the complete tables of hierarchical decision models (M. Bohanec and V. Rajkovič):
-attributes are joined into concepts, and concepts into the class. Which attributes a concept joins
-is published; the tables below follow from the data, since two combinations are equal in a concept
-if they lead to the same classes whatever the other attributes are. The names of the concepts are
-the published ones, those of their levels are ours.
+Both are complete tables of hierarchical decision models (M. Bohanec and V. Rajkovič): attributes
+determine concepts, and concepts determine the class. Which attributes a concept has is published.
+The tables below follow from the data: two combinations have the same level of a concept if they
+always lead to the same class. The concepts have their published names, the levels ours.
 
-A table's first line has the values of its last argument; the other lines have the values of the
-arguments before it, a colon, and the results.
+The first line of a table has the values of its last argument. The other lines have the values of
+the other arguments, a colon, and the results.
 """
 
 from __future__ import annotations
@@ -128,10 +127,7 @@ bad  poor : spec_prior  spec_prior  not_recom
 
 
 def read_table(text: str) -> dict[tuple[str, ...], str]:
-    """The result for each combination of arguments.
-
-    Raises InputError if a line has too few or too many results.
-    """
+    """The result for each combination of arguments. Raises InputError for a malformed line."""
     head, *lines = text.strip().splitlines()
     table = {}
     for line in lines:

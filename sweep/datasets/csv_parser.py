@@ -1,4 +1,4 @@
-"""Fields of a text file as numbers, booleans and text, such that no field changes its meaning."""
+"""Convert the fields of a text file to numbers, booleans and text without changing a value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from solver.features.category_values import GAPS, is_exact, merged_numbers, writ
 _LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 _MANY_DIGITS = re.compile(r"\d[\d.]{15}|[eE]-\d{3}")
-"""What every field has that a float may confuse with another one."""
+"""Matches every field that may be rounded as a float."""
 _BEYOND = re.compile(r"\s*[+-]?\d{19}")
 _EXACT = 2.0**53
 _LATER = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 _PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
-"""The nearest float, which later versions of pandas take anyway."""
+"""Round to the nearest float, the default of later versions of pandas."""
 
 
 def parse_text(
@@ -27,23 +27,20 @@ def parse_text(
 ) -> pd.DataFrame:
     """The columns of a text file.
 
-    pandas tells numbers, booleans and text apart. Numbers with leading zeros (``01234``) are text,
-    they are names. So are numbers of which floats would make other ones: whole ones beyond 2^53
-    beside missing ones or fractions, and two that differ by less than floats can.
+    pandas chooses between numbers, booleans and text. But numbers with leading zeros (``01234``)
+    are names, so they stay text. Numbers that floats would round to others stay text too: integers
+    beyond 2^53 in columns with fractions or gaps, and numbers that become equal as floats.
 
     Parameters
     ----------
     text : str
-        The file.
-    separator : str
-        What parts its fields.
+        The content of the file.
     texts : mapping of str, optional
-        Columns that are left as text, and all others do not matter. Of each the values that are
-        known, and then do not stand for a missing one.
+        Only these columns are needed, as text. Their known values never stand for a missing one.
     """
 
     def parse(dtype: dict[Any, Any], **more: Any) -> pd.DataFrame:
-        # Without index_col=False the first column of too long lines is taken for row names.
+        # Without index_col=False, pandas takes the first column of longer lines as row names.
         frame: pd.DataFrame = pd.read_csv(
             io.StringIO(text),
             sep=separator,
@@ -86,25 +83,25 @@ def parse_text(
 
 
 def _kept_gaps(column: pd.Series[Any]) -> bool:
-    """Whether pandas may have made texts of missing fields, as it does beside fractions and whole
-    numbers beyond 2^63."""
+    """Whether pandas may have turned missing fields into text, as it does in columns with integers
+    beyond 2^63."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return False
     return any(isinstance(value, str) and _BEYOND.match(value) for value in column.unique())
 
 
 def _holds_integers(column: pd.Series[Any]) -> bool:
-    """Whether these are Python's integers: some are beyond those of numpy."""
+    """Whether these are Python integers, some beyond int64."""
     return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer"
 
 
 def _may_lose(numbers: pd.Series[Any]) -> bool:
-    """Whether two fields may have become one number, or a whole one another."""
+    """Whether two fields may have become equal, or an integer may be rounded."""
     return numbers.nunique() < numbers.count() or bool((numbers.abs() >= _EXACT).any())
 
 
 def _loses(fields: Any, numbers: pd.Series[Any]) -> bool:
-    """Whether distinct fields of a column say more than the numbers that were made of them."""
+    """Whether the numbers of a column lose information of its fields."""
     if pd.api.types.is_integer_dtype(numbers.dtype):
         return False
     if _holds_integers(numbers) and not numbers.hasnans:

@@ -1,4 +1,4 @@
-"""How a dataset is named in a sweep's YAML and on the command line."""
+"""References to datasets, in a sweep's YAML and on the command line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ColumnKind: TypeAlias = Literal["category", "number", "date", "drop"]
 
 
 class ColumnOverride(BaseModel):
-    """How a column is read instead of how it would be."""
+    """How to read a column instead of the default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: ColumnKind | None = None
     missing: list[str | int | float | bool] = Field(default_factory=list)
-    """Values that stand for a missing one."""
+    """Values that mean missing."""
 
 
 class DatasetRef(BaseModel):
@@ -34,8 +34,8 @@ class DatasetRef(BaseModel):
     Parameters
     ----------
     name : str
-        A built-in dataset, ``openml:61``, ``openml:iris``, ``openml:iris@2``; or, with ``path``,
-        what the table is to be called (by default the file's name without its ending).
+        A built-in dataset, ``openml:61``, ``openml:iris``, ``openml:iris@2``; or the name of the
+        table at ``path`` (by default the file's name without its suffix).
     path : Path, optional
         A file. A relative path starts at the current directory, see :meth:`from_directory`.
     target : str or list of str, optional
@@ -49,15 +49,15 @@ class DatasetRef(BaseModel):
         How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
         ``kind`` and ``missing``.
     separator : str, optional
-        What parts the fields of a text file.
+        The delimiter of a text file.
     source : str, optional
-        A built-in dataset or one of OpenML, where ``name`` is what it is to be called.
+        A built-in dataset or one of OpenML, if ``name`` is another name for it.
     features : list of str, optional
         The columns to use as features, in this order; by default all.
     first : int, optional
-        Of the features only so many.
+        Use only this many features.
     replicate : int
-        Each row so many times: the whole table, one copy after the other.
+        The number of copies of the table, one after the other.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -107,19 +107,19 @@ class DatasetRef(BaseModel):
 
     @property
     def origin(self) -> str:
-        """Without a path: the built-in dataset, or that of OpenML."""
+        """The built-in dataset or that of OpenML, without a path."""
         return self.source or self.name
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The target columns that are named."""
+        """The named target columns."""
         if self.target is None:
             return ()
         return (self.target,) if isinstance(self.target, str) else tuple(self.target)
 
     @property
     def is_part(self) -> bool:
-        """Whether rows are repeated or features left out, see :meth:`Dataset.part`."""
+        """Whether rows are repeated or features dropped, see :meth:`Dataset.part`."""
         return (self.features, self.first, self.replicate) != (None, None, 1)
 
     @property
@@ -128,14 +128,14 @@ class DatasetRef(BaseModel):
         return self.path is None and self.origin.startswith(PREFIX)
 
     def from_directory(self, directory: Path) -> DatasetRef:
-        """The same dataset with its path made absolute, relative to a directory."""
+        """The same dataset with an absolute path, starting at a directory."""
         if self.path is None:
             return self
         path = (directory / self.path.expanduser()).resolve()
         return self.model_copy(update={"path": path})
 
     def overrides(self) -> dict[str, Any]:
-        """The overrides as :func:`solver.features.columns.infer_columns` takes them."""
+        """The overrides for :func:`solver.features.columns.infer_columns`."""
         return {
             name: wish if isinstance(wish, str) else wish.model_dump(exclude_defaults=True)
             for name, wish in self.columns.items()
@@ -143,14 +143,14 @@ class DatasetRef(BaseModel):
 
 
 def _fields(text: str) -> dict[str, Any]:
-    """What a bare text means: a name, or the path of a file."""
+    """The field of a bare text: a name, or the path of a file."""
     known = text in BUILTINS or text.startswith(PREFIX)
     is_path = not known and ("/" in text or ending_of(Path(text)) in READERS)
     return {"path": text} if is_path else {"name": text}
 
 
 def unknown_name(name: str) -> str:
-    """What to say of a name that is no built-in dataset."""
+    """The message about an unknown name."""
     if not name:
         return "a dataset needs a name or a path"
     close = difflib.get_close_matches(name, BUILTINS, 2)
@@ -162,16 +162,9 @@ def unknown_name(name: str) -> str:
 
 
 def parse_reference(value: str | Path | Mapping[str, Any] | DatasetRef, **more: Any) -> DatasetRef:
-    """Read a reference.
+    """Read a name, a path, or the fields of :class:`DatasetRef`; ``more`` are further fields.
 
     Raises InputError if there is no such dataset, or a field is unknown or wrong.
-
-    Parameters
-    ----------
-    value : str, Path, mapping or DatasetRef
-        A name, a file's path, or a mapping with the fields of :class:`DatasetRef`.
-    **more
-        Further fields, e.g. ``target="class"``.
     """
     if isinstance(value, DatasetRef):
         fields: Mapping[str, Any] = value.model_dump(exclude_defaults=True)

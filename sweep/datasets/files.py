@@ -26,7 +26,7 @@ _DAMAGED = (
     EOFError,
     ValueError,
     LookupError,
-    # What a file tells pandas of its columns need not be what pandas expects.
+    # The metadata for pandas in a file may be invalid.
     TypeError,
     AttributeError,
     zlib.error,
@@ -36,7 +36,7 @@ _DAMAGED = (
 
 
 def ending_of(path: Path) -> str:
-    """The ending that tells the format, e.g. ``.csv.gz``."""
+    """The suffix that names the format, e.g. ``.csv.gz``."""
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
 
@@ -44,7 +44,7 @@ def ending_of(path: Path) -> str:
 def read_file(
     path: Path, separator: str | None = None, texts: Mapping[str, Collection[str]] | None = None
 ) -> pd.DataFrame:
-    """Read a table; its format follows from the file's ending.
+    """Read a table in the format that its suffix names.
 
     Raises InputError if the ending is not known, there is no such file, or it cannot be read.
 
@@ -54,11 +54,10 @@ def read_file(
         ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.arrow`` or ``.feather``. A directory
         of Parquet files that ends in ``.parquet`` is one table.
     separator : str, optional
-        What parts the fields of a text file: by default a comma, a tab in ``.tsv``.
+        The delimiter of a text file; by default a comma, a tab in ``.tsv``.
     texts : mapping of str, optional
-        The columns of a text file that are left as they are written, because somebody knows how to
-        read them, and of each the values that are known: ``NA`` among them is no missing field. By
-        default none: each is text, numbers or booleans, as its values suggest.
+        Columns of a text file to keep as text, each with its known values: ``NA`` among them is
+        not a missing field. By default the values decide: text, numbers or booleans.
     """
     ending = ending_of(path)
     if ending not in READERS:
@@ -93,7 +92,7 @@ def _read_text(
     text = data.decode("utf-8-sig")
     if not text.strip():
         raise InputError(f"{path} is empty; its first line must have the names of the columns")
-    # pandas renames a second column of the same name, so the names are looked at first.
+    # Check the names first: pandas renames duplicate columns.
     names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator))
     twice = [name for i, name in enumerate(names) if name and name in names[:i]]
     if twice:
@@ -110,7 +109,7 @@ def _read_text(
 
 
 def guess_separator(header: str) -> str:
-    """A question to append to an error, if the names look as if something else parted them."""
+    """A hint for an error message, if the header has another delimiter."""
     other = next((c for c in ";\t|" if c in header), None)
     return f"; is its separator {other!r}?" if other else ""
 
@@ -136,7 +135,7 @@ def _to_pandas(table: Any) -> pd.DataFrame:
         raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
     frame: pd.DataFrame = table.to_pandas()
     for name in names:
-        # Beside missing ones pandas makes floats of whole numbers, which may be other numbers.
+        # With missing values pandas turns integers into floats, which may round them.
         if name in frame and pa.types.is_integer(table.schema.field(name).type):
             if frame[name].dtype.kind == "f" and (frame[name].abs() >= 2.0**53).any():
                 frame[name] = table[name].to_pandas(types_mapper=_WHOLE.get)

@@ -1,4 +1,4 @@
-"""Tables from OpenML, kept in a cache so that the second time needs no network."""
+"""Tables from OpenML. A cache makes the second time work without a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "openml:"
 
 
 def cache_directory() -> Path:
-    """Where downloads are kept: ``$TREESWEEP_CACHE``, or the platform's cache directory."""
+    """The folder of downloads: ``$TREESWEEP_CACHE``, or the platform's cache directory."""
     chosen = os.environ.get("TREESWEEP_CACHE")
     return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("treesweep"))
 
@@ -49,7 +49,7 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
             )
         which["version"] = int(version)
     cache = cache_directory()
-    from sklearn.datasets import fetch_openml  # takes a second, which only those need to wait
+    from sklearn.datasets import fetch_openml  # slow to import
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,7 +59,7 @@ def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame
                 data_home=cache,
                 target_column="default-target" if target is None else target,
                 as_frame=True,
-                # The default parser takes labels such as 1 and 2 for numbers, and fails on them.
+                # The default parser fails on labels such as 1 and 2.
                 parser="liac-arff",
                 n_retries=1,
             )

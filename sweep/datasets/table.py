@@ -1,4 +1,4 @@
-"""A dataset: a named table with a target, and a digest of its content."""
+"""A dataset: a table with a target, and a digest of its content."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Dataset:
         task: TaskType = "classification",
         test: tuple[str, Category] | None = None,
     ) -> Dataset:
-        """Check a table and drop what is to be dropped.
+        """Check a table, and drop the columns of kind ``drop``.
 
         Raises InputError if the table has no rows, no target, no feature or two columns of one
         name, or an override names no column or kind.
@@ -103,12 +103,12 @@ class Dataset:
 
     @property
     def target(self) -> str:
-        """Names of the targets, for people."""
+        """The names of the targets, for messages."""
         return ", ".join(self.targets)
 
     @property
     def features(self) -> pd.DataFrame:
-        """The table without its targets, and without the column that tells test rows."""
+        """The table without its targets and the column that marks test rows."""
         return self.frame.drop(columns=self._no_features)
 
     @property
@@ -117,15 +117,15 @@ class Dataset:
 
     @cached_property
     def test_rows(self) -> NDArray[np.bool_] | None:
-        """The rows that the table itself calls test rows; None if it does not say.
+        """The test rows that the table marks; None if it marks none.
 
-        Raises InputError if all rows are, or none.
+        Raises InputError if all rows are marked, or none.
         """
         if self.test is None:
             return None
         column, value = self.test
         found = ColumnSpec("category").factorize(self.frame[column])[1]
-        # The value is one of YAML, and read as those of the column are.
+        # The value from YAML is read like those of the column.
         spec = ColumnSpec.of_categories(found)
         asked = spec.read(pd.Series([value], dtype=object))[0]
         mask: NDArray[np.bool_] = spec.read(self.frame[column]) == asked
@@ -140,19 +140,9 @@ class Dataset:
     def part(
         self, features: Sequence[str] | None = None, first: int | None = None, replicate: int = 1
     ) -> Dataset:
-        """The same table with some of its features, and each row more than once.
+        """The same table with only these (or the ``first`` N) features, and ``replicate`` copies.
 
-        Raises InputError if there is no such column, there are not so many, or the table becomes
-        too large.
-
-        Parameters
-        ----------
-        features : sequence of str, optional
-            The columns to use, in this order; by default all.
-        first : int, optional
-            Of these only so many.
-        replicate : int
-            Copies of the table, one after the other.
+        Raises InputError if there are no such columns, or the table becomes too large.
         """
         where = f"dataset {self.name!r}"
         there = list(self.features.columns)
@@ -184,7 +174,7 @@ class Dataset:
 
     @cached_property
     def labels(self) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
-        """The sorted labels and the label of each row; of regression none, and zeros.
+        """The sorted labels, and the index of each row's label; none and zeros for regression.
 
         Raises InputError if the targets cannot be used.
         """
@@ -194,7 +184,7 @@ class Dataset:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The targets of regression, (rows × outputs); errors as for labels."""
+        """The targets of regression, (rows × outputs). Raises as :attr:`labels`."""
         return read_targets(self.frame[list(self.targets)])
 
 
@@ -207,13 +197,11 @@ def table_digest(
 ) -> str:
     """SHA-256 of what determines a dataset's results.
 
-    These are the task, the names, order and values of the columns, the order of the rows, the
-    targets' names, which rows are test rows, and the overrides. The dataset's name, the file's
-    format and compression, the width of numbers, and whether text is stored as text or as pandas
-    categories do not matter; nor does it matter whether whole numbers are stored as integers or as
-    floats, or dates in UTC or in another zone. Where two formats give different values (dates are
-    text in CSV), the digests differ. Raises InputError if a column holds values that no test can
-    read.
+    These are the task, the names, order and values of the columns, the order of the rows, the names
+    of the targets, the test rows and the overrides. Not part of it are the dataset's name, the
+    file's format, the width of numbers, whether text is stored as pandas categories, whether whole
+    numbers are stored as floats, and time zones. Formats with different values (dates are text in
+    CSV) have different digests. Raises InputError if a column has values that no test can read.
     """
     content = hashlib.sha256()
 
@@ -221,7 +209,7 @@ def table_digest(
         data = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
         content.update(len(data).to_bytes(8, "little") + data)
 
-    # What a table of classification has been from the first version on stays as it was.
+    # Digests of classification do not change when options are added.
     names = [targets] if isinstance(targets, str) else [*targets]
     target = names[0] if task == "classification" else [task, *names]
     mark = [list(test)] if test else []
@@ -238,7 +226,7 @@ def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
     dtype = column.dtype
     types = pd.api.types
     if types.is_datetime64_any_dtype(dtype):
-        with suppress(InputError):  # as dates they are refused, as categories they are not
+        with suppress(InputError):  # dates that are refused are read as categories
             return "date", _floats(ColumnSpec("date").read(column))
     if types.is_float_dtype(dtype) or types.is_integer_dtype(dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -258,7 +246,7 @@ def _content(column: pd.Series[Any]) -> tuple[Any, ...]:
 
 
 def _reading(column: pd.Series[Any]) -> Any:
-    """How a column is read, or why it is not: it depends on more than the values."""
+    """How a column is read, or why not. This depends on more than its values."""
     try:
         specs = infer_columns(column.to_frame(), few_values=0)
     except InputError as error:
@@ -267,6 +255,6 @@ def _reading(column: pd.Series[Any]) -> Any:
 
 
 def _floats(values: np.ndarray[Any, np.dtype[np.float64]]) -> bytes:
-    """One bit pattern for each number: there are many NaNs and two zeros."""
+    """Bytes with one pattern for each number, for all NaNs and both zeros."""
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
     return plain.astype("<f8").tobytes()
