@@ -11,75 +11,33 @@ from sweep.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a sweep.
+    """The progress of a sweep."""
 
-    Parameters
-    ----------
-    active : bool
-        Whether the driver is at work.
-    total : int
-        Tasks of the plan.
-    answered : int
-        Tasks that had an answer before this run.
-    done : int
-        All tasks with an answer.
-    failed : int
-        Tasks of this run that ended in an error or killed their worker.
-    running : int
-        Tasks on workers.
-    seconds : float
-        Duration of this run so far.
-    rate : float
-        Tasks per second in this run.
-    eta : float or None
-        Estimated seconds to the end, if known.
-    worst_gap : float or None
-        Largest gap among this run's rows and running searches.
-    memory : int
-        Bytes in use by the workers.
-    shards_done, shards : int
-        Of running tasks in shards: finished shards, and all shards.
-    """
-
-    active: bool
-    total: int
-    answered: int
-    done: int
-    failed: int
-    running: int
-    seconds: float
-    rate: float
-    eta: float | None
-    worst_gap: float | None
+    active: bool  # whether the driver is at work
+    total: int  # tasks of the plan
+    answered: int  # tasks that had an answer before this run
+    done: int  # all tasks with an answer
+    failed: int  # tasks of this run that ended in an error or killed their worker
+    running: int  # tasks on workers
+    seconds: float  # duration of this run so far
+    rate: float  # tasks per second in this run
+    eta: float | None  # estimated seconds to the end, if known
+    worst_gap: float | None  # largest gap among this run's rows and running searches
     workers: int
-    memory: int
-    shards_done: int = 0
-    shards: int = 0
+    memory: int  # bytes in use by the workers
+    shards_done: int = 0  # finished shards of running tasks
+    shards: int = 0  # all shards of running tasks
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of a sweep ended.
+    """How a run of a sweep ended."""
 
-    Parameters
-    ----------
-    total : int
-        Tasks of the plan.
-    answered : int
-        Tasks that had an answer before.
-    ran : int
-        Written rows.
-    failed : int
-        Those of them that are failures.
-    impossible : int
-        Cells that cannot run.
-    """
-
-    total: int
-    answered: int
-    ran: int
-    failed: int
-    impossible: int
+    total: int  # tasks of the plan
+    answered: int  # tasks that had an answer before
+    ran: int  # written rows
+    failed: int  # those of them that are failures
+    impossible: int  # cells that cannot run
     interrupted: bool
     seconds: float
 

@@ -25,16 +25,9 @@ class ExitCode(IntEnum):
 
 # The user can fix these errors of the system. Others are bugs and keep their traceback.
 _REFUSALS = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ENAMETOOLONG,
-}
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOENT,
+    errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG,
+}  # fmt: skip
 
 
 class App(click.Group):

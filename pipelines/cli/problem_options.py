@@ -47,15 +47,11 @@ separator_option = click.option(
 
 _OPTIONS = (
     click.option(
-        "--target",
-        "targets",
-        multiple=True,
-        metavar="COLUMN",
+        "--target", "targets", multiple=True, metavar="COLUMN",
         help="Column to predict, where DATA does not know it. Regression may have several.",
     ),
     click.option(
-        "--task",
-        type=click.Choice(["classification", "regression"]),
+        "--task", type=click.Choice(["classification", "regression"]),
         help="Whether to predict labels (by default), or numbers with the least squared error.",
     ),
     click.option("--encoding", default="onehot", show_default=True, metavar="NAME"),
@@ -68,22 +64,16 @@ _OPTIONS = (
     click.option("--min-leaf-size", type=float, metavar="N", help="Smallest weight of a leaf."),
     click.option("--option", "options", multiple=True, metavar=_PAIR, help="Option of the solver."),
     click.option(
-        "--encoding-option",
-        "encoding_options",
-        multiple=True,
-        metavar=_PAIR,
+        "--encoding-option", "encoding_options", multiple=True, metavar=_PAIR,
         help="Option of the encoding, e.g. k=8.",
     ),
     click.option(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="NAME=KIND",
+        "--column", "columns", multiple=True, metavar="NAME=KIND",
         help="How to read a column: category, number, date or drop.",
     ),
     separator_option,
     click.option("--weights", metavar="COLUMN", help="Column of row weights."),
-)
+)  # fmt: skip
 
 
 def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:

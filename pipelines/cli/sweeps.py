@@ -222,16 +222,10 @@ def _show_plan(plan: Plan, folder: str) -> None:
     print_table(columns, [(*c, n) for c, n in cells.items()])
     if plan.impossible:
         click.echo(f"\n{count(plan.n_impossible, 'cell')} cannot be run:\n")
-        rows = [
-            (
-                e.dataset,
-                e.encoding,
-                e.solver,
-                e.tasks,
-                e.reason.removeprefix(f"dataset {e.dataset!r}: "),
-            )
-            for e in plan.impossible
-        ]
+        rows = []
+        for e in plan.impossible:
+            reason = e.reason.removeprefix(f"dataset {e.dataset!r}: ")
+            rows.append((e.dataset, e.encoding, e.solver, e.tasks, reason))
         print_table(("dataset", "encoding", "solver", "cells", "why"), rows)
     click.echo(f"\nEstimate: {show_bytes(plan.estimated_bytes)} of results; {_most_time(plan)}.")
 

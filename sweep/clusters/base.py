@@ -59,16 +59,8 @@ class Cluster(Strict, ABC):
     def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Replace lost workers, if nothing else does. The driver calls this every few seconds.
 
-        Returns messages for the user. Raises InputError if no worker can be started.
-
-        Parameters
-        ----------
-        client : Client
-            The client that :meth:`open` returned.
-        workers : int
-            How many workers are connected.
-        tasks : int
-            How many tasks are left, including running ones.
+        ``workers`` are connected; ``tasks`` are left, including running ones. Returns messages for
+        the user. Raises InputError if no worker can be started.
         """
         return []
 

@@ -37,22 +37,12 @@ _POLL = 0.2
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """A machine of a cluster, as :func:`check_cluster` found it.
-
-    Parameters
-    ----------
-    workers : int
-        How many of its workers have connected.
-    memory : int
-        Bytes that they may use in total.
-    differs : str or None
-        What is installed there in another version than here.
-    """
+    """A machine of a cluster, as :func:`check_cluster` found it."""
 
     host: str
-    workers: int
-    memory: int
-    differs: str | None
+    workers: int  # connected workers
+    memory: int  # bytes that they may use in total
+    differs: str | None  # what has another version there than here
 
 
 def load_cluster(path: str | Path) -> Cluster:

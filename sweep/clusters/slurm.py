@@ -169,14 +169,9 @@ class Slurm(Cluster):
         return Path(self.shared_directory).expanduser().absolute()
 
     def job_options(self, folder: Path) -> dict[str, Any]:
-        """The arguments of ``dask_jobqueue.SLURMCluster`` for a job.
+        """The arguments of ``dask_jobqueue.SLURMCluster`` for a job; ``folder`` is that of the run.
 
-        They override all defaults of its configuration files but the SLURM commands.
-
-        Parameters
-        ----------
-        folder : Path
-            The folder of this run in the shared directory.
+        They override all defaults of its configuration files except the SLURM commands.
         """
         stay = self.seconds - self.notice
         worker = [

@@ -50,18 +50,8 @@ def ask(*command: str) -> str:
 class JobsCluster(SLURMCluster):
     """Keeps as many jobs running as there is work for.
 
-    Parameters
-    ----------
-    target : callable
-        How many jobs there should be when N tasks are left.
-    seconds : float
-        The wall time of a job.
-    security : Security
-        The TLS certificates of this run.
-    host : str, optional
-        The address that the scheduler listens on.
-    options : mapping
-        The arguments of ``SLURMCluster`` for a job.
+    ``target`` gives the number of jobs for a number of tasks, ``seconds`` is the wall time of a
+    job, ``host`` the address of the scheduler, ``options`` are arguments of ``SLURMCluster``.
     """
 
     def __init__(
@@ -212,15 +202,7 @@ class JobsCluster(SLURMCluster):
 
 
 def shown_script(folder: Path, options: Mapping[str, Any]) -> str:
-    """The script of a job, with placeholders for what is known only at submission.
-
-    Parameters
-    ----------
-    folder : Path
-        A placeholder for the folder of a run.
-    options : mapping
-        The arguments of ``SLURMCluster`` for a job.
-    """
+    """The script of a job, with placeholders for the folder and what only submission decides."""
     keys = folder / "keys"
     security = Security(
         tls_ca_file=str(keys / "ca.pem"),

@@ -36,27 +36,13 @@ _TAIL_LINES = 20
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run on a host.
+    """A program to run on a host."""
 
-    Parameters
-    ----------
-    host : str
-        The host's name or address.
-    login : mapping
-        Arguments of ``asyncssh.connect``.
-    command : str
-        The command that starts the program.
-    order : mapping
-        What the program is told, except the scheduler's address and the TLS keys.
-    start_timeout : float
-        Seconds until the program must be ready.
-    """
-
-    host: str
-    login: Mapping[str, Any]
-    command: str
-    order: Mapping[str, Any]
-    start_timeout: float
+    host: str  # its name or address
+    login: Mapping[str, Any]  # arguments of asyncssh.connect
+    command: str  # starts the program
+    order: Mapping[str, Any]  # the input of the program, without scheduler's address and TLS keys
+    start_timeout: float  # seconds until the program must be ready
 
 
 class Node(ProcessInterface, ABC):
@@ -209,15 +195,9 @@ class WorkersNode(Node):
 class SshCluster(SpecCluster):
     """A scheduler, and a :class:`WorkersNode` for each host.
 
-    Parameters
-    ----------
-    hosts : mapping
-        The program of each host, by the host's unique name.
-    scheduler : Program or mapping
-        The program of the scheduler's host; or, for a scheduler in this process, the arguments
-        that say where it listens.
-    tunnel : bool
-        Whether a scheduler on a host is reached through the SSH connection.
+    ``hosts`` has the program of each host by its unique name. ``scheduler`` is a program, or the
+    listening address (arguments) of a scheduler in this process. With ``tunnel`` a scheduler on a
+    host is reached through the SSH connection.
     """
 
     def __init__(

@@ -61,25 +61,15 @@ class NodeInfo:
 
 @dataclass(frozen=True)
 class Node:
-    """A dataset, an encoding and a fold.
+    """A dataset, an encoding and a fold."""
 
-    Parameters
-    ----------
-    number : int
-        Position in the plan.
-    validation : dict or None
-        See :func:`sweep.spec.folds.describe`.
-    n_features : int
-        Encoded features of the whole table, with constant and duplicate ones.
-    """
-
-    number: int
+    number: int  # position in the plan
     reference: DatasetRef
     encoding: Choice
-    validation: dict[str, Any] | None
+    validation: dict[str, Any] | None  # from sweep.spec.folds.describe
     fold: folds.Fold
     info: NodeInfo
-    n_features: int
+    n_features: int  # encoded features of the whole table, with constant and duplicate ones
 
 
 class Task(NamedTuple):
@@ -430,15 +420,10 @@ def _axis(axis: Axis, solver: Choice) -> Axis:
 
 def _block(start: int, node: Node, solver: Choice, axis: Axis) -> Block:
     columns = {
-        "data_hash": node.info.data_hash,
-        "encoding": node.info.encoding,
-        "encoding_options": node.info.encoding_options,
-        "fold": node.info.fold,
-        "repeat": node.info.repeat,
+        **vars(node.info),
         "solver": solver.name,
         "solver_options": canonical(solver.options),
         "solver_version": SOLVERS[solver.name].version,
-        "validation": node.info.validation,
     }
     limits = canonical(solver.limits)
     return Block(start, node, solver, limits, _axis(axis, solver), KeyMaker(columns))

@@ -26,29 +26,18 @@ from sweep.rows.schema import PROOF_CONTENT
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The progress of an interrupted run.
-
-    Parameters
-    ----------
-    tree : str
-        The incumbent, as JSON.
-    objective, lower_bound : str
-        Fractions.
-    seconds : float
-        Search time so far, with that of earlier attempts.
-    path : str or None
-        Of a λ-path: the solved λ, see :func:`sweep.rows.path_progress.dump_solves`. The other
-        fields then belong to the λ that was being solved.
-    """
+    """The progress of an interrupted run."""
 
     key: str
-    tree: str
-    objective: str
-    lower_bound: str
-    seconds: float
+    tree: str  # the incumbent, as JSON
+    objective: str  # a fraction
+    lower_bound: str  # a fraction
+    seconds: float  # search time so far, with that of earlier attempts
     iterations: int
     nodes: int = 0
     path: str | None = None
+    """The solved λ of a λ-path, see :func:`sweep.rows.path_progress.dump_solves`. The other fields
+    then belong to the λ that was being solved."""
 
     @property
     def gap(self) -> Fraction:

@@ -58,23 +58,14 @@ _LIMIT_NAMES = ("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size"
 
 @dataclass(frozen=True)
 class Choice:
-    """One encoding or solver with its options.
-
-    Parameters
-    ----------
-    options : dict
-        All options with defaults, and those of :mod:`sweep.spec.task_options`.
-    limits : dict
-        Limits of this choice alone, by the names of :class:`solver.limits.Limits`.
-    shards : int
-        The number of shards of each task. It does not change the answer, so choices that differ
-        only in it are duplicates.
-    """
+    """One encoding or solver with its options."""
 
     name: str
-    options: dict[str, Any]
-    limits: dict[str, Any]
+    options: dict[str, Any]  # with defaults, and with those of sweep.spec.task_options
+    limits: dict[str, Any]  # of this choice alone, by the names of solver.limits.Limits
     shards: int = 1
+    """The number of shards of each task. It does not change the answer, so choices that differ only
+    in it are duplicates."""
 
 
 class EncodingEntry(Strict):

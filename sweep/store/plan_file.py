@@ -74,20 +74,16 @@ def survey(plan: Plan, store: Store) -> tuple[NDArray[np.int64], int]:
 
 
 def _survey_block(block: Block, store: Store) -> tuple[pa.Table, NDArray[np.int64]]:
-    answers, info, axis = store.answers.answers_to(block), block.node.info, block.axis
+    answers, axis = store.answers.answers_to(block), block.axis
     columns: dict[str, object] = {
+        **vars(block.node.info),
         "key": block.keys(),
-        "dataset": info.dataset,
-        "encoding": info.encoding,
-        "encoding_options": info.encoding_options,
         "lam": axis.values,
         "lam_exact": axis.texts,
         "lam_label": axis.labels,
         "solver": block.solver.name,
         "solver_options": canonical(block.solver.options),
         "limits": block.limits,
-        "fold": info.fold,
-        "repeat": info.repeat,
         "answered_by": answers,
         "reason": None,
         "tasks": 1,
@@ -105,18 +101,7 @@ def _column(content: object, kind: pa.DataType, n_rows: int) -> pa.Array:
 
 
 def _refused(plan: Plan) -> pa.Table:
-    rows = [
-        {
-            "dataset": entry.dataset,
-            "encoding": entry.encoding,
-            "encoding_options": entry.encoding_options,
-            "solver": entry.solver,
-            "reason": entry.reason,
-            "tasks": entry.tasks,
-        }
-        for entry in plan.impossible
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist([entry._asdict() for entry in plan.impossible], schema=SCHEMA)
 
 
 def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

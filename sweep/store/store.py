@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -114,12 +113,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, LostLeaseError):
             self.lease.release()  # the store belongs to another driver
         elif error is not None:

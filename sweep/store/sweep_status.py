@@ -26,62 +26,30 @@ from sweep.store.store import CHECKPOINTS, read_checkpoint, read_manifest
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How far a sweep is.
+    """The progress of a sweep."""
 
-    Parameters
-    ----------
-    sweep : str
-        Its name.
-    live : bool
-        Whether a driver is at work.
-    driver : str or None
-        Which one is, or was.
-    updated : float or None
-        When it was last heard of, in seconds since 1970.
-    total, done, failed, running, missing : int
-        Tasks of the plan: all; answered; ended in an error or killed; on a worker now; the rest.
-    impossible : int
-        Cells of the spec that cannot be run.
-    unfinished : int
-        Tasks without an answer that resume an earlier run.
-    states, state_bytes : int
-        Stored states of searches, unfinished or ended by a limit, of any plan; their bytes.
-    statuses : dict
-        Number of tasks by the status of their row.
-    uncertified : int
-        Answered tasks without the certificate that was asked for.
-    worst_gap : float or None
-        Largest gap among done tasks and unfinished ones; of a λ-path at the λ where it is worst.
-    seconds : float
-        Search time of the rows of all tasks.
-    rate, eta : float or None
-        Tasks per second and seconds to the end, of a running sweep.
-    workers, memory : int
-        Of a running sweep; memory in bytes.
-    """
-
-    sweep: str
+    sweep: str  # its name
     folder: str
-    live: bool
-    driver: str | None
-    updated: float | None
-    total: int
-    done: int
-    failed: int
-    running: int
-    missing: int
-    impossible: int
-    unfinished: int
-    states: int
-    state_bytes: int
-    statuses: dict[str, int]
-    uncertified: int
-    worst_gap: float | None
-    seconds: float
-    rate: float | None
-    eta: float | None
+    live: bool  # whether a driver is at work
+    driver: str | None  # the driver that is at work, or was last
+    updated: float | None  # its last heartbeat, in seconds since 1970
+    total: int  # tasks of the plan
+    done: int  # tasks with an answer
+    failed: int  # tasks that ended in an error or killed their worker
+    running: int  # tasks on workers
+    missing: int  # the other tasks
+    impossible: int  # cells that cannot run
+    unfinished: int  # tasks without an answer that resume an earlier run
+    states: int  # stored states of searches, unfinished or ended by a limit, of any plan
+    state_bytes: int  # their size
+    statuses: dict[str, int]  # number of tasks by the status of their row
+    uncertified: int  # answered tasks without the certificate that was asked for
+    worst_gap: float | None  # of done and unfinished tasks; of a λ-path over all its λ
+    seconds: float  # search time of the rows of all tasks
+    rate: float | None  # tasks per second, if a driver is at work
+    eta: float | None  # estimated seconds to the end, if a driver is at work
     workers: int
-    memory: int
+    memory: int  # bytes in use by the workers
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""

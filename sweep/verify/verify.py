@@ -48,36 +48,17 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a check.
+    """The result of a check."""
 
-    Parameters
-    ----------
-    rows : int
-        Checked rows.
-    trees : int
-        Trees that were scored again.
-    unscored : int
-        Other trees. A finding of the row says why, unless it is a former row.
-    proofs : int
-        Checked certificates.
-    planned, failed, missing : int
-        Tasks of the plan; those that have failed; those without a row.
-    former : int
-        Rows of earlier plans whose dataset the sweep's file does not name any more. Their trees are
-        not scored.
-    findings : list of Finding
-        Empty if all is well.
-    """
-
-    rows: int
-    trees: int
-    unscored: int
-    proofs: int
-    planned: int
-    failed: int
-    missing: int
-    former: int
-    findings: list[Finding]
+    rows: int  # checked rows
+    trees: int  # trees that were scored again
+    unscored: int  # other trees; a finding of the row says why, unless it is a former row
+    proofs: int  # checked certificates
+    planned: int  # tasks of the plan
+    failed: int  # tasks that have failed
+    missing: int  # tasks without a row
+    former: int  # rows of earlier plans whose dataset is gone; their trees are not scored
+    findings: list[Finding]  # empty if all is well
 
 
 def verify_sweep(
