@@ -55,16 +55,9 @@ def _digest(problem: Problem) -> str:
 
 
 class StateFile:
-    """The file of a search.
+    """The file of the search with an identity (:func:`search_identity`); read if it exists.
 
     Raises InputError if the file is damaged, or the state of another search.
-
-    Parameters
-    ----------
-    path : Path
-        It is read if it is there.
-    identity : dict
-        From :func:`search_identity`.
     """
 
     def __init__(self, path: Path, identity: dict[str, str]) -> None:

@@ -29,45 +29,23 @@ from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
 
 @dataclass(frozen=True)
 class Request:
-    """A table, how to encode it, and what to find.
+    """A table, how to encode it, and what to find."""
 
-    Parameters
-    ----------
-    data : str
-        A file, the name of a built-in dataset, or ``openml:ID``.
-    lam : str
-        λ, or the least λ of a path, see :func:`solver.objective.exact.as_lambda`; ``k/n`` is k
-        over the number of rows.
-    target : str or sequence of str, optional
-        Needed for a file. Regression may have several.
-    task : {"classification", "regression"}, optional
-        By default that of a built-in dataset, else classification.
-    columns : mapping
-        How to read columns, by name.
-    separator : str, optional
-        The delimiter of a text file.
-    weights : str, optional
-        Column of row weights.
-    limits : mapping
-        By the names of :class:`solver.limits.Limits`; None is no limit.
-    state : Path, optional
-        An unfinished search is written to this file, and resumed from it. The limit of seconds
-        holds for this call; the figures of the solution are those of all calls. Not for paths.
-    """
-
-    data: str
-    lam: str
-    target: str | Sequence[str] | None = None
-    task: TaskType | None = None
+    data: str  # a file, the name of a built-in dataset, or openml:ID
+    lam: str  # λ, or the least λ of a path; k/n is k over the number of rows
+    target: str | Sequence[str] | None = None  # needed for a file; regression may have several
+    task: TaskType | None = None  # by default that of a built-in dataset, else classification
     encoding: str = "onehot"
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = "branches"
     solver_options: Mapping[str, Any] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
-    separator: str | None = None
-    weights: str | None = None
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)  # how to read columns, by name
+    separator: str | None = None  # the delimiter of a text file
+    weights: str | None = None  # column of row weights
+    limits: Mapping[str, Any] = field(default_factory=dict)  # as solver.limits.Limits; None: none
     state: Path | None = None
+    """An unfinished search is written to this file, and resumed from it. The limit of seconds holds
+    for this call; the figures of the solution are those of all calls. Not for paths."""
 
 
 class SolvedTable(NamedTuple):

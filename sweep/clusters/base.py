@@ -20,20 +20,11 @@ class Cluster(Strict, ABC):
 
     The model is frozen and holds only what the file says. Whatever :meth:`open` starts belongs to
     the ``ExitStack`` that is passed to it.
-
-    Parameters
-    ----------
-    kind : str
-        The kind of cluster. Each kind has its own model.
-    worker_timeout : float
-        The sweep gives up after this many seconds without any worker.
-    dask : dict
-        Settings of Dask, under Dask's own names.
     """
 
-    kind: str
-    worker_timeout: float = Field(default=300.0, gt=0)
-    dask: dict[str, Any] = Field(default_factory=dict)
+    kind: str  # each kind has its own model
+    worker_timeout: float = Field(default=300.0, gt=0)  # give up after these seconds without worker
+    dask: dict[str, Any] = Field(default_factory=dict)  # settings under Dask's own names
 
     is_here: ClassVar[bool] = False
     """Whether all workers run on this machine, which the driver has already warmed up."""

@@ -64,50 +64,25 @@ def read_walltime(text: str) -> int:
 
 
 class Slurm(Cluster):
-    """Workers in jobs of a SLURM queue. The scheduler is in this process.
-
-    Parameters
-    ----------
-    jobs : Jobs
-        How many jobs at a time. A file may give one number. A job that ends is replaced while
-        there is work for it.
-    processes : int
-        Workers of a job, one core each.
-    memory : int
-        Bytes of a job, for all its workers together.
-    walltime : str
-        The wall time of a job, as SLURM writes it.
-    margin : float, optional
-        Workers stop and checkpoint their searches this many seconds before the wall time. The
-        default is a tenth of the wall time, but from 30 s to 5 minutes.
-    queue, account : str, optional
-        The partition and the account.
-    options : dict
-        More options of ``sbatch``, among :data:`OPTIONS`.
-    python : str, optional
-        The Python of the nodes; by default the path of this Python.
-    shared_directory : str
-        A folder that this machine and the nodes share, for certificates, settings and logs.
-    local_directory : str, optional
-        Where workers write temporary files.
-    interface, listen : str, optional
-        The network interface of scheduler and workers, or the scheduler's address.
-    """
+    """Workers in jobs of a SLURM queue. The scheduler is in this process."""
 
     kind: Literal["slurm"]
-    jobs: Jobs
-    processes: int = Field(default=1, ge=1, le=1024)
-    memory: Memory
-    walltime: str
+    jobs: Jobs  # how many at a time; a job that ends is replaced while there is work
+    processes: int = Field(default=1, ge=1, le=1024)  # workers of a job, one core each
+    memory: Memory  # bytes of a job, for all its workers together
+    walltime: str  # of a job, as SLURM writes it
     margin: float | None = Field(default=None, ge=1)
-    queue: Word | None = None
+    """Workers stop and checkpoint their searches this many seconds before the wall time. By default
+    a tenth of the wall time, but from 30 s to 5 minutes."""
+    queue: Word | None = None  # the partition
     account: Word | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-    python: PythonPath | None = None
+    options: dict[str, Any] = Field(default_factory=dict)  # more options of sbatch, among OPTIONS
+    python: PythonPath | None = None  # the Python of the nodes; by default this Python's path
     shared_directory: SafePath = "~/.treesweep"
-    local_directory: SafePath | None = None
-    interface: Word | None = None
-    listen: HostName | None = None
+    """A folder that this machine and the nodes share, for certificates, settings and logs."""
+    local_directory: SafePath | None = None  # for temporary files of workers
+    interface: Word | None = None  # the network interface of scheduler and workers
+    listen: HostName | None = None  # the scheduler's address
 
     @field_validator("jobs", mode="before")
     @classmethod

@@ -19,80 +19,38 @@ from sweep.spec.yaml_reader import Strict, problem
 
 
 class Host(Strict):
-    """A machine, with the settings that differ from those of the other machines.
+    """A machine, with the settings that differ from those of the other machines."""
 
-    Parameters
-    ----------
-    host : str
-        Its name or address, or an alias in ``~/.ssh/config``.
-    port, username : optional
-        Where and as whom to log in.
-    python : str, optional
-        The Python there that has treesweep.
-    workers : int, optional
-        The number of worker processes.
-    listen : str, optional
-        The address that its workers listen on.
-    """
-
-    host: HostName
+    host: HostName  # its name or address, or an alias in ~/.ssh/config
     port: int | None = Field(default=None, ge=1, le=65535)
     username: Word | None = None
-    python: PythonPath | None = None
-    workers: int | None = Field(default=None, ge=1, le=4096)
-    listen: HostName | None = None
+    python: PythonPath | None = None  # the Python there that has treesweep
+    workers: int | None = Field(default=None, ge=1, le=4096)  # number of worker processes
+    listen: HostName | None = None  # the address that its workers listen on
 
 
 class Ssh(Cluster):
-    """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run.
-
-    Parameters
-    ----------
-    hosts : list of Host
-        A file may give a name alone.
-    username, port, python, workers, listen : optional
-        For all hosts that do not set them. By default ``python`` is the path of this Python, and
-        there is one worker for each core.
-    scheduler : str
-        Where the scheduler runs: on the ``first`` host, or ``here`` in this process.
-    listen_scheduler : str, optional
-        The address that the scheduler listens on; by default all addresses of its machine.
-    interface : str, optional
-        The network interface that workers listen on, e.g. ``ib0``.
-    tunnel : bool
-        Whether a scheduler on the first host is reached through the SSH connection.
-    keys : list of str
-        Private key files; by default those of ``ssh``, and its agent.
-    known_hosts : str, optional
-        By default the file of ``ssh``.
-    check_host_keys : bool
-        False trusts any host.
-    memory_limit : int, optional
-        Bytes for each worker.
-    local_directory : str, optional
-        Where workers write temporary files.
-    connect_timeout, start_timeout : float
-        Seconds for the SSH connection, and for starting the programs through it.
-    """
+    """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run."""
 
     kind: Literal["ssh"]
-    hosts: list[Host] = Field(min_length=1)
+    hosts: list[Host] = Field(min_length=1)  # a file may give a name alone
+    # For all hosts that do not set them. By default this Python's path and a worker for each core.
     username: Word | None = None
     port: int | None = Field(default=None, ge=1, le=65535)
     python: PythonPath | None = None
     workers: int | None = Field(default=None, ge=1, le=4096)
     listen: HostName | None = None
-    scheduler: Literal["first", "here"] = "first"
-    listen_scheduler: HostName | None = None
-    interface: Word | None = None
-    tunnel: bool = True
-    keys: list[PrivateKey] = Field(default_factory=list)
-    known_hosts: str | None = None
-    check_host_keys: bool = True
-    memory_limit: Memory = None
-    local_directory: SafePath | None = None
-    connect_timeout: float = Field(default=15.0, gt=0)
-    start_timeout: float = Field(default=120.0, gt=0)
+    scheduler: Literal["first", "here"] = "first"  # runs on the first host, or in this process
+    listen_scheduler: HostName | None = None  # its address; by default all of its machine
+    interface: Word | None = None  # the network interface of workers, e.g. ib0
+    tunnel: bool = True  # reach a scheduler on the first host through the SSH connection
+    keys: list[PrivateKey] = Field(default_factory=list)  # by default those of ssh, and its agent
+    known_hosts: str | None = None  # by default the file of ssh
+    check_host_keys: bool = True  # False trusts any host
+    memory_limit: Memory = None  # bytes for each worker
+    local_directory: SafePath | None = None  # for temporary files of workers
+    connect_timeout: float = Field(default=15.0, gt=0)  # seconds for the SSH connection
+    start_timeout: float = Field(default=120.0, gt=0)  # seconds for starting the programs
 
     @field_validator("hosts", mode="before")
     @classmethod

@@ -23,22 +23,11 @@ def cache_directory() -> Path:
 
 
 def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame, str]:
-    """Fetch a table from OpenML or from the cache.
+    """Fetch a table and its target's name from OpenML or from the cache.
 
-    Raises InputError if it is not in the cache and OpenML cannot be reached, OpenML does not know
-    it, or it has no single target and none is given.
-
-    Parameters
-    ----------
-    reference : str
-        ``openml:61``, ``openml:iris`` (its oldest active version) or ``openml:iris@2``.
-    target : str, optional
-        By default the target that OpenML names.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    target : str
+    ``reference`` is ``openml:61``, ``openml:iris@2`` or ``openml:iris`` (its oldest active version).
+    ``target`` is by default the one that OpenML names. Raises InputError if the table is neither in
+    the cache nor on OpenML, or has no single target and none is given.
     """
     name, at, version = reference.removeprefix(PREFIX).partition("@")
     which: dict[str, Any] = {"data_id": int(name)} if name.isdecimal() else {"name": name}

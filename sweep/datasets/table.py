@@ -27,29 +27,15 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named table with a target column, as the user has it.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Features and target; dropped columns are gone.
-    targets : tuple of str
-        Names of the target columns; of classification a single one.
-    columns : dict
-        Overrides of how columns are read, for :meth:`solver.problem.problem.Problem.from_table`.
-    digest : str
-        SHA-256 of the content, see :func:`table_digest`.
-    test : tuple or None
-        A column that is no feature, and its value on test rows.
-    """
+    """A named table with a target column, as the user has it."""
 
     name: str
-    frame: pd.DataFrame
-    targets: tuple[str, ...]
-    columns: dict[str, Any]
-    digest: str
+    frame: pd.DataFrame  # features and targets, without dropped columns
+    targets: tuple[str, ...]  # names of the target columns; one for classification
+    columns: dict[str, Any]  # overrides, see solver.problem.problem.Problem.from_table
+    digest: str  # SHA-256 of the content, see table_digest
     task: TaskType = "classification"
-    test: tuple[str, Category] | None = None
+    test: tuple[str, Category] | None = None  # a column that is no feature, its value on test rows
 
     @classmethod
     def build(

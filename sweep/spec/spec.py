@@ -389,21 +389,7 @@ def _size_words(key: str, size: int) -> str:
 
 
 class Spec(Strict):
-    """A sweep.
-
-    Parameters
-    ----------
-    name : str
-        Letters, digits, spaces and ``._-``.
-    datasets, encodings, lambdas, solvers : list
-        The axes; every combination is a task. A dataset may have encodings and λ of its own.
-    validation : Validation
-        How rows are held out for testing.
-    limits : LimitsEntry
-        Limits of each task.
-    seed : int
-        Seed of everything that does not have its own.
-    """
+    """A sweep. Every combination of its axes is a task."""
 
     name: Name
     datasets: list[DatasetEntry] = Field(min_length=1)
@@ -411,8 +397,8 @@ class Spec(Strict):
     lambdas: list[LambdaItem] = Field(min_length=1)
     solvers: list[SolverEntry] = Field(min_length=1)
     validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
-    limits: LimitsEntry = LimitsEntry()
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    limits: LimitsEntry = LimitsEntry()  # of each task
+    seed: int = Field(default=0, ge=0, lt=2**32)  # of everything without its own seed
 
     @field_validator("datasets", mode="before")
     @classmethod

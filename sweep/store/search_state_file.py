@@ -75,21 +75,9 @@ def write_state(
 ) -> None:
     """Write or replace a state file. Contiguous arrays are not copied.
 
-    Raises TooLargeError if it would be larger than ``most``; nothing is written then. Raises
-    InputError if the disk is full or the folder cannot be written to.
-
-    Parameters
-    ----------
-    state : mapping of str to array
-        Of numbers or fixed-width text.
-    identity : mapping of str to str
-        What the search is.
-    reached : mapping, optional
-        Its progress, as plain data.
-    most : int, optional
-        The largest size of the file in bytes.
-    durable : bool
-        Whether the file must survive a power cut once this returns.
+    ``state`` has arrays of numbers or fixed-width text, ``reached`` is plain data. If ``durable``,
+    the file survives a power cut. Raises TooLargeError if the file would have more than ``most``
+    bytes; then nothing is written. Raises InputError if the folder is full or not writable.
     """
     about = {"version": VERSION, "identity": dict(identity), "reached": dict(reached or {})}
     limit = float("inf") if most is None else most
