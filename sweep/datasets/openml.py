@@ -25,7 +25,7 @@ def cache_directory() -> Path:
 def read_openml(reference: str, target: str | None = None) -> tuple[pd.DataFrame, str]:
     """Fetch a table and its target's name from OpenML or from the cache.
 
-    ``reference`` is ``openml:61``, ``openml:iris@2`` or ``openml:iris`` (its oldest active version).
+    ``reference`` is ``openml:61``, ``openml:iris@2`` or ``openml:iris`` (oldest active version).
     ``target`` is by default the one that OpenML names. Raises InputError if the table is neither in
     the cache nor on OpenML, or has no single target and none is given.
     """

@@ -75,7 +75,7 @@ def read_results(
     return of_tasks(rows, tasks.filter(pa.array(known)).to_pandas(), sweep)
 
 
-def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+def dictionary_codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
     """The codes of a column's values, and its distinct values in order of appearance, with null."""
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
@@ -87,7 +87,7 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
     return np.concatenate(codes).astype(np.int64), column.chunk(0).dictionary
 
 
-def groups_of(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def combine_codes(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The group of each row, from 0: rows with equal codes in all columns are in one group."""
     first, *others = parts
     found, count = first.astype(np.int64), int(first.max(initial=-1)) + 1

@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep.store.results import codes_of as codes_and_values
-from sweep.store.results import groups_of
+from sweep.store.results import combine_codes, dictionary_codes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,7 +29,7 @@ def groups(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
     """Numbers from 0, without gaps, that are equal where rows are equal in these columns."""
     if not len(frame):
         return np.zeros(0, np.int64)
-    found = groups_of([codes_of(frame[name]) for name in columns])
+    found = combine_codes([codes_of(frame[name]) for name in columns])
     return np.asarray(pd.factorize(found)[0], np.int64)
 
 
@@ -131,7 +130,7 @@ class ExactColumns:
     """
 
     def __init__(self, *columns: pd.Series[Any]) -> None:
-        codes, texts = codes_and_values(pa.chunked_array(map(as_texts, columns), pa.string()))
+        codes, texts = dictionary_codes(pa.chunked_array(map(as_texts, columns), pa.string()))
         self.ratios = [_ratio(text.as_py()) for text in texts if text.is_valid]
         valid = texts.is_valid().to_numpy(zero_copy_only=False)
         known = np.where(valid, np.cumsum(valid) - 1, -1)

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.store.part_files import Parts
-from sweep.store.results import codes_of, groups_of, read_results
+from sweep.store.results import combine_codes, dictionary_codes, read_results
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 5), min_size=1, max_size=60))
 def test_groups_are_equal_where_all_parts_are(rows: list[tuple[int, ...]]) -> None:
-    groups = groups_of([np.array(column) for column in zip(*rows, strict=True)])
+    groups = combine_codes([np.array(column) for column in zip(*rows, strict=True)])
     pairs = set(zip(rows, groups.tolist(), strict=True))
     assert len(pairs) == len(set(rows)) == len(set(groups.tolist()))
 
 
 def test_codes_tell_null_from_text_whatever_the_chunks_are() -> None:
     column = pa.chunked_array([["a", None], ["b", "a"]])
-    codes, values = codes_of(column)
+    codes, values = dictionary_codes(column)
     assert (codes.tolist(), values.to_pylist()) == ([0, 1, 2, 0], ["a", None, "b"])
     parts = [pa.array(["a"]).dictionary_encode(), pa.array(["b", "a"]).dictionary_encode()]
-    codes, values = codes_of(pa.chunked_array(parts))
+    codes, values = dictionary_codes(pa.chunked_array(parts))
     assert [values[code].as_py() for code in codes] == ["a", "b", "a"]
 
 
