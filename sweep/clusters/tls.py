@@ -89,17 +89,17 @@ def make_certificates(
         CLIENT: _signed(ca, "treesweep client", both[1:], [], now, end),
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))  # mode 700
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))  # mode 700
     try:
-        _write_certificate(beside / f"{CA}.pem", ca.certificate)
+        _write_certificate(temporary / f"{CA}.pem", ca.certificate)
         if authority is None:
-            _write_key(beside / f"{CA}.key", ca.key)
+            _write_key(temporary / f"{CA}.key", ca.key)
         for name, pair in pairs.items():
-            _write_certificate(beside / f"{name}.pem", pair.certificate)
-            _write_key(beside / f"{name}.key", pair.key)
-        os.rename(beside, folder)
+            _write_certificate(temporary / f"{name}.pem", pair.certificate)
+            _write_key(temporary / f"{name}.key", pair.key)
+        os.rename(temporary, folder)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def security_in(folder: Path) -> Security:

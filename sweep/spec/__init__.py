@@ -1,5 +1,5 @@
-"""What a sweep asks for: the models of its YAML, and the axes of λ and folds.
+"""The specification of a sweep: the models of its YAML, the axes of λ and folds.
 
-Here: reading and refusing.
+Here: reading and validation.
 Not here: which tasks follow from it (``sweep.plan``).
 """

@@ -76,7 +76,7 @@ class EncodingEntry(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _options_beside(cls, data: Any) -> Any:
+    def _collect_options(cls, data: Any) -> Any:
         if isinstance(data, str):
             data = {"encoding": data}
         if not isinstance(data, dict) or "encoding" not in data:

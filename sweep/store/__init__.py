@@ -1,5 +1,5 @@
 """The folder of a sweep: rows, plan, states, certificates, lease, status.
 
-Here: everything that is read from and written to the folder.
-Not here: the file systems below (``sweep.filesystem``) and checking (``sweep.verify``).
+Here: all files of the folder, read and written.
+Not here: disk and S3 (``sweep.filesystem``) and checks (``sweep.verify``).
 """

@@ -1,4 +1,4 @@
-"""Checking a store: every tree scored anew on the raw rows, every key, bound and proof.
+"""Check a store: all trees on the raw rows, all keys, bounds and proofs.
 
 Here: ``treesweep verify``.
 Not here: the scorer and the checker of certificates (``solver.verify``).

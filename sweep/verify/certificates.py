@@ -1,4 +1,4 @@
-"""Checking certificates with the small independent checker."""
+"""Check certificates with the independent checker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sweep.verify.raw_data import FoldKey, Tables
 
 
 def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
-    """Whether a row that asks for a proof has one, and its file is there."""
+    """Check that a row that asks for a proof has one, and that the file exists."""
     name = row["proof"]
     if name is None:
         if asks_proof(json.loads(row["solver_options"])) and _proven(row):
@@ -44,12 +44,11 @@ def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
 
 
 def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) -> Iterator[str]:
-    """Whether a row's certificate proves the bounds of the row; :func:`check_presence` must have
-    found nothing."""
+    """Check that a certificate proves the bounds of its row, after :func:`check_presence`."""
     problem = tables.problem(FoldKey.of(row), row["encoding"], row["encoding_options"])
     try:
         columns, meta = read_certificate(folder, row["proof"])
-        # Its many small products of matrices only lose by threads, most of all on a busy machine.
+        # Threads only slow down its many small products of matrices.
         with threadpool_limits(1):
             proven = check(problem.codes, problem.arities, problem.counts, columns, meta)
     except InputError as error:
@@ -74,7 +73,7 @@ def check_certificate(row: Mapping[str, Any], folder: Folder, tables: Tables) ->
 def _check_steps(
     row: Mapping[str, Any], proven: Mapping[Fraction, Fraction], problem: Problem
 ) -> Iterator[str]:
-    """Whether what a certificate proves at some λ proves all steps that are called proven."""
+    """Check that a certificate proves all steps that are called proven."""
     weight, leaf = row["total_weight"], Fraction(problem.leaf_errors, problem.total_weight)
     floor = Fraction(problem.unavoidable_errors, problem.total_weight)
     bounds = Envelope.of((Point(lam, bound) for lam, bound in proven.items()), floor, leaf)
@@ -85,7 +84,7 @@ def _check_steps(
 
 
 def _proven(row: Mapping[str, Any]) -> dict[Fraction, Fraction]:
-    """The λ at which a row claims to have proven its tree, and the objectives there."""
+    """The λ at which a row claims a proof, and the objectives there."""
     if row["path"] is None:
         if row["status"] != Status.OPTIMAL:
             return {}

@@ -1,4 +1,4 @@
-"""Checking the rows of λ-paths."""
+"""Check the rows of λ-paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARED = ("errors", "splits", "leaves", "depth", "test_errors", "tree")
 
 
 def check_path_columns(row: Mapping[str, Any]) -> Iterator[str]:
-    """What can be told of a path from its row alone."""
+    """Check a path by its row alone."""
     wanted = asks_path(json.loads(row["solver_options"]))
     if (row["path"] is not None) != wanted or (row["path_points"] is not None) != wanted:
         yield "it was asked for a path and has none" if wanted else "it has a path unasked"
@@ -38,10 +38,7 @@ def check_path_columns(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_stored_path(row: Mapping[str, Any], problem: Problem) -> Iterator[str]:
-    """Whether the steps are their own envelope, and what is called proven is.
-
-    The trees themselves must have been checked.
-    """
+    """Check that the steps are an envelope, and their proofs. Their trees are checked already."""
     steps, points = stored_claims(row)
     weight, floor = row["total_weight"], problem.unavoidable_errors
     status = Status(row["status"])
@@ -58,7 +55,7 @@ def check_stored_path(row: Mapping[str, Any], problem: Problem) -> Iterator[str]
 
 
 def path_claims(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
-    """At each point of a path: λ, the objective reached and the bound proven, as stored."""
+    """The λ, objective and lower bound (as stored) of each point of a path."""
     if row["path"] is None or row["path_points"] is None:
         return
     try:
@@ -68,4 +65,4 @@ def path_claims(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]
             if best is not None:
                 yield str(point.lam), str(best), stored["lower_bound"]
     except (TypeError, ValueError, ZeroDivisionError):
-        return  # it is told elsewhere
+        return  # check_path_columns reports it

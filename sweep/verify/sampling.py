@@ -1,5 +1,4 @@
-"""What makes checks of very many rows bearable: rows a few at a time, in a good order, or a sample
-of them, and signs of life."""
+"""Read many rows for a check: in batches, in a good order, or a sample; and show the progress."""
 
 from __future__ import annotations
 
@@ -17,26 +16,22 @@ from sweep.store.part_files import Parts
 from sweep.store.row_precedence import called_today
 
 _AT_ONCE = 2000
-"""So many rows are made objects of at a time."""
+"""Rows that are converted to dicts at a time."""
 
 _ORDER = ("data_hash", "repeat", "fold", "encoding")
-"""Rows in this order ask for the same table and fold one after the other."""
+"""In this order, rows of the same table and fold are together."""
 
 EVERY = 10.0
-"""Seconds between two signs of life."""
+"""Seconds between two messages."""
 
 
 def sampled_rows(
     parts: Parts, tasks: pa.Table, sample: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a store, or about so many of them, called as the plan calls their tasks.
+    """The rows of a store, or about ``sample`` of them, with the names of today's ``tasks``.
 
-    Parameters
-    ----------
-    tasks : pyarrow.Table
-        Those of today's plan, see :func:`sweep.store.row_precedence.called_today`.
-    sample : int, optional
-        Which they are follows from their keys, which are evenly spread.
+    Keys, which are evenly distributed, decide which rows are in a sample. See
+    :func:`sweep.store.row_precedence.called_today`.
     """
     share = 1.0
     if sample is not None:
@@ -49,33 +44,33 @@ def sampled_rows(
 
 
 def _below(keys: pa.ChunkedArray, share: float) -> NDArray[np.bool_]:
-    """Whether keys, as numbers, lie in the first share of all of them."""
+    """Whether keys, as numbers, are in the first share of all keys."""
     limit = int(share * 16**8)
     found = [not _is_key(key) or int(key[:8], 16) < limit for key in keys.to_pylist()]
     return np.array(found, dtype=bool)
 
 
 def _is_key(key: str | None) -> bool:
-    """Whether it begins as keys do; what does not is always looked at."""
+    """Whether it starts like a key. All other rows are in the sample."""
     return key is not None and len(key) >= 8 and set(key[:8]) <= set("0123456789abcdef")
 
 
 class Ticker:
-    """Signs of life, every :data:`EVERY` seconds."""
+    """Sends a message every :data:`EVERY` seconds."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._last = time.monotonic()
 
     def tick(self, text: str) -> None:
-        """Say something if nothing has been said for some time."""
+        """Send a message if the last one is old enough."""
         if time.monotonic() - self._last >= EVERY:
             self._tell(text)
             self._last = time.monotonic()
 
     @contextmanager
     def during(self, text: str) -> Iterator[None]:
-        """Say what is done, and again how long it has taken while it goes on."""
+        """Send a message, then the time that the work has taken so far."""
         self._tell(text)
         began, ended = time.monotonic(), threading.Event()
 
