@@ -113,10 +113,6 @@ class Block:
         """The λ of the tasks."""
         return self.axis.lams
 
-    def task(self, index: int) -> Task:
-        """The task with a number of the plan."""
-        return self.tasks([index])[0]
-
     def tasks(self, indices: Sequence[int]) -> list[Task]:
         """The tasks with some numbers of the plan."""
         places = [index - self.start for index in indices]

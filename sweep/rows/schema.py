@@ -138,22 +138,3 @@ SCHEMA: pa.Schema = pa.schema(
 
 PROOF_CONTENT = "proof_content"
 """The key of a certificate's bytes in a row on its way to the store."""
-
-
-def as_markdown() -> str:
-    """The table of ``docs/store.md``."""
-    lines = ["| column | type | meaning |", "|---|---|---|"]
-    lines += [f"| `{c.name}` | {_plain(c.type)} | {c.meaning} |" for c in COLUMNS]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"list of {_plain(kind.value_type)}"
-    if pa.types.is_struct(kind):
-        return "struct"
-    return (
-        str(kind)
-        .replace("timestamp[us, tz=UTC]", "timestamp (µs, UTC)")
-        .replace("double", "float64")
-    )

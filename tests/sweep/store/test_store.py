@@ -446,7 +446,7 @@ def test_a_part_without_a_column_is_refused(tmp_path: Path, rowmaker: Any) -> No
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
     text = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
-    assert schema.as_markdown() in text
+    assert columns_as_markdown() in text
 
 
 @pytest.mark.parametrize("where", ["disk", "s3"])
@@ -504,3 +504,22 @@ def test_a_sweep_file_that_was_changed_in_the_folder_is_named(
     for read in (read_plan, read_results, sweep_status, verify_sweep):
         with pytest.raises(InputError, match=r"sweep.yaml is not what was written there; if you"):
             read(tmp_path / "out")
+
+
+def columns_as_markdown() -> str:
+    """The table of ``docs/store.md``."""
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    lines += [f"| `{c.name}` | {_plain(c.type)} | {c.meaning} |" for c in schema.COLUMNS]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"list of {_plain(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return "struct"
+    return (
+        str(kind)
+        .replace("timestamp[us, tz=UTC]", "timestamp (µs, UTC)")
+        .replace("double", "float64")
+    )
