@@ -13,7 +13,7 @@ from pathlib import Path
 
 from solver.errors import InputError
 from sweep.filesystem import is_remote, open_folder
-from sweep.store.lease import claims, is_live, read_life
+from sweep.store.lease import claims, is_live, read_heartbeat
 from sweep.store.process_identity import began
 
 _POLL = 0.2
@@ -40,10 +40,10 @@ def find_driver(place: str) -> Driver | None:
     for claim in claims(folder):
         if claim.held and claim.is_near and claim.is_alive:
             return Driver(claim.pid, claim.name, claim.began)
-    life = read_life(folder)
-    if life is None or not is_live(folder):
+    heartbeat = read_heartbeat(folder)
+    if heartbeat is None or not is_live(folder):
         return None
-    return Driver(life.pid, life.name)
+    return Driver(heartbeat.pid, heartbeat.name)
 
 
 def log_for(place: str, name: str) -> Path:

@@ -8,7 +8,7 @@ import time
 from pipelines.progress.display import make_display
 from sweep.events import Progress
 from sweep.filesystem import Place, open_folder
-from sweep.store.lease import is_live, read_life
+from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.store import read_manifest
 
 _INTERVAL = 1.0
@@ -22,7 +22,7 @@ def follow_sweep(place: Place) -> None:
     folder = open_folder(place)
     with make_display(read_manifest(folder)["sweep"], sys.stderr) as display:
         while is_live(folder):
-            life = read_life(folder)
-            if life is not None and life.numbers:
-                display.progress(Progress(**life.numbers))
+            heartbeat = read_heartbeat(folder)
+            if heartbeat is not None and heartbeat.numbers:
+                display.progress(Progress(**heartbeat.numbers))
             time.sleep(_INTERVAL)

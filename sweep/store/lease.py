@@ -47,7 +47,7 @@ class LostLeaseError(InputError):
 
 
 @dataclass(frozen=True)
-class Life:
+class Heartbeat:
     """The heartbeat of a driver.
 
     ``updated`` is only shown, as the clock may be wrong. ``numbers`` are the fields of
@@ -66,7 +66,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Claim:
+class LeaseClaim:
     """A driver that asks for the lease or has it."""
 
     token: str
@@ -110,7 +110,8 @@ class Lease:
 
     def acquire(self) -> None:
         """Take the lease. Raises InputError if another driver has it or takes it."""
-        own = Claim(self.token, os.getpid(), socket.gethostname(), machine(), began(os.getpid()))
+        pid = os.getpid()
+        own = LeaseClaim(self.token, pid, socket.gethostname(), machine(), began(pid))
         try:
             self.folder.write(_file(self.token, "claim"), _json(asdict(own)))
             self._thread = threading.Thread(target=self._go_on_beating, daemon=True)
@@ -171,13 +172,13 @@ class Lease:
             with suppress(InputError):  # the storage may be full or not answer
                 if not self._has_claim:  # a write would create a removed folder again
                     return
-                content = asdict(self._life()) | {"beat": count}
+                content = asdict(self._heartbeat()) | {"beat": count}
                 self.folder.write(_file(self.token, "beat"), _json(content), durable=False)
             if self._ended.wait(BEAT):
                 return
 
-    def _life(self) -> Life:
-        return Life(os.getpid(), socket.gethostname(), time.time(), self._numbers)
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(os.getpid(), socket.gethostname(), time.time(), self._numbers)
 
     def check(self) -> None:
         """Call before each write. Raises LostLeaseError if the lease is lost."""
@@ -190,10 +191,10 @@ class Lease:
 
     def _loss(self) -> str:
         """Why the claim is gone."""
-        life = read_life(self.folder)
+        last = read_heartbeat(self.folder)
         others = [claim.name for claim in claims(self.folder)]
-        if life is not None and (life.pid, life.host) != (os.getpid(), socket.gethostname()):
-            others.append(life.name)
+        if last is not None and (last.pid, last.host) != (os.getpid(), socket.gethostname()):
+            others.append(last.name)
         if others:
             return (
                 f"another treesweep ({others[0]}) has taken over {self.folder}, because nothing "
@@ -213,7 +214,7 @@ class Lease:
         self._stop()
         with suppress(InputError):
             if self._has_claim:
-                self.folder.write(_LAST, _json(asdict(self._life())), durable=False)
+                self.folder.write(_LAST, _json(asdict(self._heartbeat())), durable=False)
             _withdraw(self.folder, self.token)
 
     def _stop(self) -> None:
@@ -231,11 +232,11 @@ class _Watch:
         self._seen: dict[str, tuple[bytes, float]] = {}
         self._moved: set[str] = set()
 
-    def is_alive(self, claim: Claim) -> bool:
+    def is_alive(self, claim: LeaseClaim) -> bool:
         """Whether a driver is certainly alive."""
         return claim.is_alive or (self.still_for(claim) == 0 and claim.token in self._moved)
 
-    def still_for(self, claim: Claim) -> float:
+    def still_for(self, claim: LeaseClaim) -> float:
         """Seconds since a heartbeat changed."""
         beat, now = _beat(self._folder, claim.token), time.monotonic()
         before = self._seen.get(claim.token)
@@ -267,7 +268,7 @@ def _withdraw(folder: Folder, token: str) -> None:
         folder.remove(_file(token, kind))
 
 
-def claims(folder: Folder) -> list[Claim]:
+def claims(folder: Folder) -> list[LeaseClaim]:
     """All claims to a store's lease, of dead drivers too."""
     names = {name for name, _ in folder.names(FOLDER)}
     found = []
@@ -277,29 +278,29 @@ def claims(folder: Folder) -> list[Claim]:
             continue
         try:
             content = json.loads(folder.read(name))
-            claim = Claim(**{**content, "token": token, "held": _file(token, "held") in names})
+            claim = LeaseClaim(**{**content, "token": token, "held": _file(token, "held") in names})
         except FileNotFoundError:
             continue
         except (ValueError, TypeError):
             held = _file(token, "held") in names
-            claim = Claim(token, 0, "a machine that is not known", "", None, held)
+            claim = LeaseClaim(token, 0, "a machine that is not known", "", None, held)
         found.append(claim)
     return found
 
 
-def read_life(folder: Folder) -> Life | None:
+def read_heartbeat(folder: Folder) -> Heartbeat | None:
     """The last heartbeat of a store's driver."""
     tokens = [claim.token for claim in claims(folder) if claim.held]
-    lives = [_read_life(folder, _file(token, "beat")) for token in tokens]
-    known = [life for life in lives if life is not None]
-    return max(known, key=lambda life: life.updated, default=_read_life(folder, _LAST))
+    found = [_read_heartbeat(folder, _file(token, "beat")) for token in tokens]
+    known = [beat for beat in found if beat is not None]
+    return max(known, key=lambda beat: beat.updated, default=_read_heartbeat(folder, _LAST))
 
 
-def _read_life(folder: Folder, name: str) -> Life | None:
+def _read_heartbeat(folder: Folder, name: str) -> Heartbeat | None:
     try:
         content = json.loads(folder.read(name))
-        numbers = dict(content["numbers"])
-        return Life(int(content["pid"]), str(content["host"]), float(content["updated"]), numbers)
+        pid, updated = int(content["pid"]), float(content["updated"])
+        return Heartbeat(pid, str(content["host"]), updated, dict(content["numbers"]))
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 

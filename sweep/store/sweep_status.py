@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap, row_gap
-from sweep.store.lease import is_live, read_life
+from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables, planned_tasks
 from sweep.store.row_precedence import rows_of_keys, rows_of_tasks
@@ -83,16 +83,16 @@ def sweep_status(path: Place) -> SweepStatus:
     if (most := largest_gap(rows)) is not None:
         gaps.append(most)
     states = state_sizes(folder)
-    life = read_life(folder)
-    numbers = life.numbers if life and live else {}
+    heartbeat = read_heartbeat(folder)
+    numbers = heartbeat.numbers if heartbeat and live else {}
     left = len(tasks) - done - failed
     running = min(int(numbers.get("running", 0)), left)
     return SweepStatus(
         sweep=name,
         folder=str(folder),
         live=live,
-        driver=life.name if life else None,
-        updated=life.updated if life else None,
+        driver=heartbeat.name if heartbeat else None,
+        updated=heartbeat.updated if heartbeat else None,
         total=len(tasks),
         done=done,
         failed=failed,

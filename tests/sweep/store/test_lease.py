@@ -18,7 +18,7 @@ import pytest
 from solver.errors import InputError
 from sweep.filesystem import Folder, open_folder
 from sweep.store import lease
-from sweep.store.lease import Lease, claims, is_live, read_life
+from sweep.store.lease import Lease, claims, is_live, read_heartbeat
 from sweep.store.process_identity import began, machine
 
 CONTENDER = Path(__file__).with_name("contender.py")
@@ -99,17 +99,17 @@ def test_a_lease_is_one_drivers_until_it_lets_go(folder: Folder) -> None:
 
 
 def test_a_sign_of_life_says_how_far_it_is_and_stays(folder: Folder) -> None:
-    assert read_life(folder) is None
+    assert read_heartbeat(folder) is None
     own = Lease(folder)
     own.acquire()
     own.beat({"done": 5})
     deadline = time.monotonic() + 10
-    while (life := read_life(folder)) is None or life.numbers != {"done": 5}:
+    while (heartbeat := read_heartbeat(folder)) is None or heartbeat.numbers != {"done": 5}:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert life.name == f"process {os.getpid()} on {socket.gethostname()}"
+    assert heartbeat.name == f"process {os.getpid()} on {socket.gethostname()}"
     own.release()
-    last = read_life(folder)
+    last = read_heartbeat(folder)
     assert last is not None
     assert (last.pid, last.numbers) == (os.getpid(), {"done": 5})
 
@@ -126,8 +126,8 @@ def test_a_lost_claim_says_what_has_become_of_it(folder: Folder) -> None:
     with pytest.raises(lease.LostLeaseError, match=r"another treesweep \(process 7 on far\) has"):
         own.check()
     folder.remove(f"{lease.FOLDER}/other.claim")
-    life = {"pid": 8, "host": "far", "updated": 1.0, "numbers": {}}
-    folder.write("driver.json", json.dumps(life).encode())
+    heartbeat = {"pid": 8, "host": "far", "updated": 1.0, "numbers": {}}
+    folder.write("driver.json", json.dumps(heartbeat).encode())
     with pytest.raises(lease.LostLeaseError, match=r"another treesweep \(process 8 on far\) has"):
         own.check()
     own.release()
@@ -164,7 +164,7 @@ def test_a_driver_that_was_killed_is_known_to_be_dead_at_once(
     first.process.kill()
     first.process.wait()
     assert not is_live(folder)
-    assert read_life(folder) is not None
+    assert read_heartbeat(folder) is not None
     second = contend(stale=1000.0)
     assert second.answer() == "held"
     assert second.ask("a") == "wrote"
@@ -256,7 +256,7 @@ def test_what_is_damaged_is_no_lease_for_long(
     folder.write(f"{lease.FOLDER}/0.beat", b"[]")
     folder.write(f"{lease.FOLDER}/1.beat", b"of a driver that lost its claim and went on")
     folder.write("driver.json", b"nothing")
-    assert read_life(folder) is None
+    assert read_heartbeat(folder) is None
     told: list[str] = []
     own = Lease(folder, told.append)
     own.acquire()
