@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from sweep.filesystem import Place, open_folder
 from sweep.rows.schema import SCHEMA
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables

@@ -32,7 +32,7 @@ from pipelines.report.pages.tree_cards import tree_card
 from solver.catalogue import SOLVERS
 from solver.features.number_format import nouns
 from solver.solution import Status
-from sweep.datasets.reference import DatasetRef
+from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.task_options import own_options
 
 MOST_ROWS = 30
