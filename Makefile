@@ -80,7 +80,7 @@ test-faults: venv-dev ## Run the other slow tests and the faults, which wait, tw
 	@$(BIN)/python -m pytest $(WAITING) -m "slow or faults" --ignore tests/solver --ignore tests/contract --durations 30 $(ARGS)
 
 chaos: venv-dev ## Strike sweeps with 200 random faults and compare (ARGS="--faults 1000")
-	@$(BIN)/python benchmarks/chaos.py --faults 200 --seed 1 $(ARGS)
+	@$(BIN)/python -m tests.faults.chaos --faults 200 --seed 1 $(ARGS)
 
 lint: venv-dev ## Check style and types
 	@$(BIN)/ruff check .

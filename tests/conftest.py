@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -15,9 +14,8 @@ import pytest
 from hypothesis import settings
 from pyarrow import fs
 
-from tests.ports import free_port
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.helpers import ROOT, wait_until
+from tests.helpers.ports import free_port, listens
 
 # Hypothesis fails an example that takes 200 ms; on a busy machine any may.
 settings.register_profile("treesweep", deadline=None)
@@ -76,15 +74,12 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = (tmp_path_factory.mktemp("s3") / "log").open("wb")
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=log, stderr=log)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            assert process.poll() is None, Path(log.name).read_text()
-            assert time.monotonic() < deadline, Path(log.name).read_text()
-            time.sleep(0.1)
+
+    def is_up() -> bool:
+        assert process.poll() is None, Path(log.name).read_text()
+        return listens(port)
+
+    wait_until(is_up, Path(log.name).read_text)
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(timeout=10)

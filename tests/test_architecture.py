@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.helpers import ROOT
+
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (

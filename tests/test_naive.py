@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver import Limits
 from tests import naive
-from tests.strategies import Table, cost_scale, structural_limits, tables
+from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

@@ -29,8 +29,7 @@ from sweep.datasets.arrow_serialization import unpack
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import load_spec
 from sweep.store.search_state_file import check_state, read_state, write_state
-
-ROOT = Path(__file__).parent.parent
+from tests.helpers import ROOT
 
 # What the sources may not use
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import treesweep
-
-ROOT = Path(__file__).parent.parent
+from tests.helpers import ROOT
 
 
 @pytest.mark.parametrize("name", treesweep.__all__)

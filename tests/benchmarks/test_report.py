@@ -5,7 +5,7 @@ import pytest
 from benchmarks.figures import draw
 from benchmarks.report import lambda_text, markdown, seconds_text, solvers_of
 from benchmarks.verdicts import by_cell
-from tests.benchmarks.rowmaking import made_up, open_row, skipped
+from tests.helpers.benchmark_rows import made_up, open_row, skipped
 
 ABOUT = dict.fromkeys(("processor", "memory", "versions", "revision", "started", "load"), "x")
 ROWS = [

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import anytime, rows, sparse
 from benchmarks.harness import Job, run
-from tests.benchmarks.rowmaking import made_up, open_row
+from tests.helpers.benchmark_rows import made_up, open_row
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from benchmarks.peers import ADAPTERS
 from benchmarks.store import SCHEMA, Store, make_row
 from benchmarks.tables import Table
 from solver.errors import InputError
-from tests.benchmarks.rowmaking import made_up
+from tests.helpers.benchmark_rows import made_up
 
 TABLE = Table("test/and", np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 0, 0, 1]), 2)
 LAM = Fraction("0.05")

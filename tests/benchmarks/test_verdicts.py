@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.verdicts import by_cell, cactus, contradictions, profile, totals
-from tests.benchmarks.rowmaking import made_up, open_row, skipped
+from tests.helpers.benchmark_rows import made_up, open_row, skipped
 
 
 def test_repeats_become_their_median():

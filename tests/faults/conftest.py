@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.faults.driving import STEPS, TOGETHER, Drive, Processes, alike
+from tests.helpers.dask_processes import Lab
+from tests.helpers.drivers import FAULTY, STEPS, TOGETHER, Drive, alike
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +21,10 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    """A cluster that runs already."""
-    found = Processes(tmp_path, settings={"TREESWEEP_TEST_SCRATCH": str(tmp_path), **TOGETHER})
+def processes(tmp_path: Path) -> Iterator[Lab]:
+    """A cluster of two workers that runs already."""
+    found = Lab(tmp_path, settings={**FAULTY, "TREESWEEP_TEST_SCRATCH": str(tmp_path), **TOGETHER})
+    for name in ("one", "two"):
+        found.worker(name)
     yield found
     found.close()

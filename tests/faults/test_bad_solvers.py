@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.driving import Drive
+from tests.helpers.drivers import Drive
 
 pytestmark = pytest.mark.faults
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sweep.store.sweep_status import sweep_status
-from tests.faults.driving import STEPS, Drive, alike
+from tests.helpers.drivers import STEPS, Drive, alike
 
 pytestmark = pytest.mark.faults
 

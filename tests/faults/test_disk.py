@@ -12,7 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.faults.driving import STEPS, Drive, alike, wait_for_done
+from tests.helpers import wait_until
+from tests.helpers.drivers import STEPS, Drive, alike, wait_for_done
 
 pytestmark = pytest.mark.faults
 
@@ -79,19 +80,20 @@ def test_a_driver_that_ends_while_the_disk_is_full_is_followed_by_another(
     assert kept.tolist() == before["started"].tolist()
 
 
+def parts_of(drive: Drive) -> list[Path]:
+    return sorted((drive.out / "rows").glob("part-*.parquet"))
+
+
 def test_damaged_parts_are_named_and_their_tasks_are_done_again(
     tmp_path: Path, quiet: pd.DataFrame
 ) -> None:
     drive = Drive(tmp_path, workers=1)  # slow enough for three parts
     with drive.start("run", STEPS) as process:
         wait_for_done(process, 1)
-        deadline = time.monotonic() + 60
-        while len(parts := sorted((drive.out / "rows").glob("part-*.parquet"))) < 3:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: len(parts_of(drive)) >= 3)
         process.kill()
     before = drive.rows().set_index("key")["started"]
-    flipped, emptied, *_ = parts
+    flipped, emptied, *_ = parts_of(drive)
     for part in (flipped, emptied):
         before = before.drop(pd.read_parquet(part, columns=["key"])["key"])
     assert len(before) >= 1

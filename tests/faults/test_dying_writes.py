@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.torment import roles
-from benchmarks.torment.cast import Cast
-from benchmarks.torment.check import Damage, Ledger, compare, results
-from tests.faults import dying
+from tests.faults.chaos import dying, roles
+from tests.faults.chaos.check import Damage, Ledger, compare, results
+from tests.faults.chaos.processes import Processes
 
 pytestmark = pytest.mark.faults
 
@@ -29,34 +28,36 @@ PARTS = 4
 
 
 @pytest.fixture
-def cast(tmp_path: Path) -> Iterator[Cast]:
+def processes(tmp_path: Path) -> Iterator[Processes]:
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC)
-    found = Cast(tmp_path, spec, tmp_path / "out")
+    found = Processes(tmp_path, spec, tmp_path / "out")
     found.mend()
     yield found
     found.close()
 
 
-def drive(cast: Cast, out: Path, at: int) -> int | None:
+def drive(processes: Processes, out: Path, at: int) -> int | None:
     """Run or resume; the exit code."""
-    where = (cast.folder / "address").read_text()
-    process = cast.start(dying.drive, cast.spec, out, where, at, cast.journal)
+    where = (processes.folder / "address").read_text()
+    process = processes.start(dying.drive, processes.spec, out, where, at, processes.journal)
     process.join(60)
     return process.exitcode
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_driver_may_die_before_any_step_of_writing(cast: Cast, tmp_path: Path, part: int) -> None:
-    assert drive(cast, tmp_path / "quiet", NEVER) == 0
+def test_a_driver_may_die_before_any_step_of_writing(
+    processes: Processes, tmp_path: Path, part: int
+) -> None:
+    assert drive(processes, tmp_path / "quiet", NEVER) == 0
     quiet = results(tmp_path / "quiet")
     assert len(quiet) == 4
     assert "00000001" not in (tmp_path / "quiet" / "rows").resolve().name  # it was compacted
     died = 0
     for at in range(1 + part, 1000, PARTS):
         out = tmp_path / str(at)
-        code = drive(cast, out, at)
+        code = drive(processes, out, at)
         if code == 0:
             break
         assert code == -signal.SIGKILL
@@ -64,7 +65,7 @@ def test_a_driver_may_die_before_any_step_of_writing(cast: Cast, tmp_path: Path,
         damage, ledger = Damage(), Ledger()
         if (out / roles.MANIFEST).exists():
             ledger.look(out, damage)  # it can be read as it is
-        assert drive(cast, out, NEVER) == 0, cast.journal.read_text()
+        assert drive(processes, out, NEVER) == 0, processes.journal.read_text()
         ledger.look(out, damage)
         compare(quiet, out, damage, verify=False)
         assert not damage, (at, damage)

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from sweep.store.sweep_status import sweep_status
-from tests.faults.driving import (
+from tests.helpers import wait_until
+from tests.helpers.drivers import (
     LONG,
     STEPS,
     Drive,
@@ -21,7 +22,6 @@ from tests.faults.driving import (
     children,
     wait_for_done,
     wait_for_note,
-    wait_until,
     workers,
 )
 
@@ -163,7 +163,7 @@ def test_a_worker_of_a_running_cluster_may_die_and_another_may_come(
         for child in [victim, *victim.children(recursive=True)]:
             child.kill()
         processes.workers[0].wait()
-        processes.workers.append(processes.start_worker())
+        processes.worker("three")
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
@@ -185,7 +185,8 @@ solvers: [killer, {solver: stepper, options: {steps: 6}}, cart]
     rows = drive.rows().set_index("solver")
     assert rows.loc["killer", "status"] == "killed"
     assert rows.loc["killer", "attempt"] == 2
-    assert processes.log.read_text().count("was killed by signal 9") == 2
+    logs = processes.log("one") + processes.log("two")
+    assert logs.count("was killed by signal 9") == 2
 
 
 ENDLESS = """

@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.faults.driving import STEPS, Drive, Processes, alike, wait_for_done
+from tests.helpers.dask_processes import Lab
+from tests.helpers.drivers import FAULTY, STEPS, Drive, alike, wait_for_done
 
 pytestmark = pytest.mark.faults
 
@@ -73,10 +74,16 @@ def cable() -> Iterator[Cable]:
 
 
 @pytest.fixture
-def far(tmp_path: Path, cable: Cable) -> Iterator[Processes]:
+def far(tmp_path: Path, cable: Cable) -> Iterator[Lab]:
     """A cluster at the other end of the cable."""
-    before = ["ip", "netns", "exec", cable.space]
-    found = Processes(tmp_path, host=cable.there, before=before, settings=SETTINGS)
+    found = Lab(
+        tmp_path,
+        host=cable.there,
+        wrap=["ip", "netns", "exec", cable.space],
+        settings={**FAULTY, **SETTINGS},
+    )
+    for name in ("one", "two"):
+        found.worker(name)
     yield found
     found.close()
 
@@ -84,14 +91,14 @@ def far(tmp_path: Path, cable: Cable) -> Iterator[Processes]:
 SETTINGS = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": f"{TCP_SECONDS}s"}
 
 
-def _drive(folder: Path, far: Processes) -> Drive:
+def _drive(folder: Path, far: Lab) -> Drive:
     drive = Drive(folder, workers=far.address)
     drive.environment |= SETTINGS
     return drive
 
 
 def test_a_short_cut_is_waited_for(
-    tmp_path: Path, cable: Cable, far: Processes, quiet: pd.DataFrame
+    tmp_path: Path, cable: Cable, far: Lab, quiet: pd.DataFrame
 ) -> None:
     drive = _drive(tmp_path, far)
     with drive.start("run", STEPS) as process:
@@ -108,7 +115,7 @@ def test_a_short_cut_is_waited_for(
 
 @pytest.mark.parametrize("heals", [False, True])
 def test_a_long_cut_ends_the_driver_with_a_line_and_resume_goes_on(
-    tmp_path: Path, cable: Cable, far: Processes, quiet: pd.DataFrame, heals: bool
+    tmp_path: Path, cable: Cable, far: Lab, quiet: pd.DataFrame, heals: bool
 ) -> None:
     """``heals``: while Dask's client tries to connect again, which is of no use to us."""
     drive = _drive(tmp_path, far)

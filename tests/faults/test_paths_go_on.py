@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import solver
-from tests.faults.driving import Drive, children, wait_for_done, workers
+from tests.helpers import wait_until
+from tests.helpers.drivers import Drive, children, wait_for_done, workers
 
 pytestmark = pytest.mark.faults
 
-# As in faulty.py, which is for the processes of a sweep: imported here, its solvers would be in the
-# catalogue of all tests.
+# As in faulty_solvers.py. Imported here, its solvers would be in the catalogue of all tests.
 SLOW = "TREESWEEP_TEST_SLOW"
 
 LAM = "1/300"
@@ -94,10 +94,7 @@ def states(drive: Drive) -> list[Path]:
 
 
 def wait_for_states(drive: Drive, number: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(states(drive)) < number:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: len(states(drive)) >= number)
 
 
 def strike(process: Any, what: str) -> None:

@@ -22,12 +22,12 @@ from sweep.datasets import load_dataset
 from sweep.store.results import read_results
 from sweep.store.search_state_file import read_about
 from sweep.store.sweep_status import sweep_status
-from tests.faults.driving import (
+from tests.helpers import wait_until
+from tests.helpers.drivers import (
     TOGETHER,
     Drive,
     children,
     wait_for_done,
-    wait_until,
     workers,
 )
 
@@ -212,10 +212,7 @@ solvers: [{solver: walker, lam: path}]
 
 def _walked(folder: Path, steps: int) -> None:
     """Wait until a path has been at so many λ."""
-    deadline = time.monotonic() + 300
-    while len(_marks(folder).get("walked", "")) < steps:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: len(_marks(folder).get("walked", "")) >= steps, seconds=300)
 
 
 def _marks(folder: Path) -> dict[str, str]:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sweep.store.sweep_status import sweep_status
-from tests.faults.driving import Drive, wait_until
+from tests.helpers import wait_until
+from tests.helpers.drivers import Drive
 
 pytestmark = pytest.mark.faults
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.pipelines.commands import refused, run
+from tests.helpers.commands import refused, run
 
 
 @pytest.fixture(scope="module")

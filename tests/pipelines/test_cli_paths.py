@@ -12,7 +12,7 @@ import pytest
 
 import solver
 from sweep.datasets import load_dataset
-from tests.pipelines.commands import Terminal, refused, run
+from tests.helpers.commands import Terminal, refused, run
 
 STEPS_OF_MONKS = [("1/1000", 6, 0), ("1/20", 1, 108), ("1/4", 0, 216)]
 

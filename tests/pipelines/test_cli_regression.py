@@ -17,7 +17,7 @@ from pipelines.tables.resumable import search_identity
 from solver.limits import Limits
 from solver.objective.exact import as_lambda
 from solver.problem.problem import Problem
-from tests.pipelines.commands import refused, run
+from tests.helpers.commands import refused, run
 
 HOW = ["--task", "regression", "--encoding", "continuous", "--solver", "quantbnb"]
 

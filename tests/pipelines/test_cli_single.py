@@ -15,7 +15,7 @@ import pytest
 
 import solver
 from sweep.datasets import load_dataset
-from tests.pipelines.commands import Terminal, refused, run
+from tests.helpers.commands import Terminal, refused, run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.cli import treesweep
 from pipelines.cli.app import ExitCode
-from tests.pipelines.commands import SCRIPT, refused
+from tests.helpers.commands import SCRIPT, refused
 
 SPEC = """\
 name: small

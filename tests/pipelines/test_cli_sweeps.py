@@ -22,10 +22,10 @@ from sweep.store import store as stores
 from sweep.store.checksummed_parquet import to_bytes
 from sweep.store.plan_file import survey
 from sweep.store.results import read_results
-from tests.pipelines.commands import SCRIPT, refused, run
-from tests.sweep import rowmaker
+from tests.helpers import ROOT, without_dask
+from tests.helpers.commands import SCRIPT, refused, run
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 
 SPEC = """\
 name: small
@@ -207,12 +207,12 @@ def test_verify_says_how_many_planned_tasks_have_failed(
 ) -> None:
     text = SPEC.replace(", monks-3", "").replace("categorical, ", "").replace(", cart", "")
     sweep = parse_spec(text)
-    plan, done = make_plan(sweep), rowmaker.make_rows(sweep)
+    plan, done = make_plan(sweep), without_dask.make_rows(sweep)
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(plan, store)
         for task, fails, row in zip(plan.tasks(), fates, done, strict=True):
             place = rows.Provenance(None, None, rows.now())
-            failure = rows.failed(task.node.info, rowmaker.cell_of(task), place, "it broke")
+            failure = rows.failed(task.node.info, without_dask.cell_of(task), place, "it broke")
             if fails is not None:
                 store.add(rows.as_finished([failure if fails else row]))
     result = run("verify", tmp_path / "out")

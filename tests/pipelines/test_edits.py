@@ -29,7 +29,7 @@ from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from sweep.worker import tasks
 from sweep.worker.run_settings import Run
-from tests.sweep.rowmaker import cell_of
+from tests.helpers.without_dask import cell_of
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",

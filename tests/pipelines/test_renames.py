@@ -18,7 +18,7 @@ from sweep.store.results import read_results
 from sweep.store.store import create, stored_sweep
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
-from tests.sweep.rowmaker import run_here
+from tests.helpers.without_dask import run_here
 
 SPEC = """\
 name: renamed

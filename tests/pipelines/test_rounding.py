@@ -14,7 +14,7 @@ from pipelines.cli.solve import _proof, _quality
 from pipelines.progress.display import describe
 from pipelines.report.data import formats
 from sweep.events import Progress
-from tests.pipelines.commands import run
+from tests.helpers.commands import run
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
-from tests.strategies import (
+from tests.helpers.strategies import (
     Table,
     binary_tables,
     cost_scale,

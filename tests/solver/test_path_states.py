@@ -18,7 +18,7 @@ from solver.errors import StateError
 from solver.lambda_series import Series
 from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
-from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables
+from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 State = dict[str, NDArray[Any]]
 LAM = Fraction(1, 300)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Tree, solve
 from solver.trees.export import export_dot, export_svg, export_text, plot_tree
-from tests import printed
+from tests.helpers import printed_trees
 
 EXTREME = ("large", "huge gaps", "denormal", "zeros", "powers")
 """Tables whose squares are beyond double precision."""
@@ -150,17 +150,17 @@ def check(tree: Tree, frame: pd.DataFrame, n: int = 1000) -> None:
     assert predict(tree, rows) == tree.predict(frame).tolist()
     rows += new_rows(tree, rows, n)
     expected = [str(label) for label in predict(tree, rows)]
-    by_tooltip, seen = printed.read_svg(export_svg(tree))
+    by_tooltip, seen = printed_trees.read_svg(export_svg(tree))
     for form, read in (
-        ("text", printed.read_text(export_text(tree))),
-        ("dot", printed.read_dot(export_dot(tree))),
+        ("text", printed_trees.read_text(export_text(tree))),
+        ("dot", printed_trees.read_dot(export_dot(tree))),
         ("tooltips", by_tooltip),
         ("svg", seen),
-        ("plot", printed.read_figure(plot_tree(tree))),
+        ("plot", printed_trees.read_figure(plot_tree(tree))),
     ):
         if read is not None:
-            assert [printed.predict(read, row) for row in rows] == expected, form
-    label = printed.read_dict(tree.to_dict())
+            assert [printed_trees.predict(read, row) for row in rows] == expected, form
+    label = printed_trees.read_dict(tree.to_dict())
     assert [str(label(row)) for row in rows] == expected
 
 
@@ -214,15 +214,15 @@ def test_any_texts(data: st.DataObject) -> None:
     labels = data.draw(st.lists(texts, min_size=len(values), max_size=len(values), unique=True))
     frame = pd.DataFrame({name: values, f"{name}'s target": labels})
     tree = solve(Problem.from_table(frame, f"{name}'s target"), "0.001", "cart").tree
-    by_tooltip, seen = printed.read_svg(export_svg(tree))
+    by_tooltip, seen = printed_trees.read_svg(export_svg(tree))
     for form, read in (
-        ("text", printed.read_text(export_text(tree))),
-        ("dot", printed.read_dot(export_dot(tree))),
+        ("text", printed_trees.read_text(export_text(tree))),
+        ("dot", printed_trees.read_dot(export_dot(tree))),
         ("tooltips", by_tooltip),
         ("svg", seen),
     ):
         if read is not None:
-            found = [printed.predict(read, {name: value}) for value in values]
+            found = [printed_trees.predict(read, {name: value}) for value in values]
             assert found == labels == tree.predict(frame).tolist(), form
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,40 +10,28 @@ import pytest
 
 from sweep.rows.rows import Cell
 from sweep.worker import tasks
-from tests.faults.driving import Processes
-
-HERE = Path(__file__).parent
-
-
-def _helper(name: str) -> Any:
-    """A module beside the tests; they are no package."""
-    full = f"tests_sweep_{name}"
-    if full not in sys.modules:
-        spec = importlib.util.spec_from_file_location(full, HERE / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[full] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[full]
+from tests.helpers import without_dask
+from tests.helpers.dask_processes import Lab
 
 
 @pytest.fixture(scope="session")
 def rowmaker() -> Any:
-    """Makes rows without Dask, see rowmaker.py."""
-    return _helper("rowmaker")
+    """Makes rows without Dask."""
+    return without_dask
 
 
 @pytest.fixture(scope="session")
-def small_rows(rowmaker: Any) -> list[dict[str, Any]]:
+def small_rows() -> list[dict[str, Any]]:
     """The rows of the small sweep; do not change them."""
-    rows: list[dict[str, Any]] = rowmaker.make_rows(rowmaker.small_sweep())
-    return rows
+    return without_dask.make_rows(without_dask.small_sweep())
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    """A cluster that runs already."""
-    found = Processes(tmp_path)
+def processes(tmp_path: Path) -> Iterator[Lab]:
+    """A cluster of two workers that runs already."""
+    found = Lab(tmp_path)
+    for name in ("one", "two"):
+        found.worker(name)
     yield found
     found.close()
 
@@ -58,6 +44,6 @@ def prepared(plan: Any) -> tasks.Prepared:
 
 
 @pytest.fixture
-def cells(plan: Any, rowmaker: Any) -> list[Cell]:
+def cells(plan: Any) -> list[Cell]:
     """All tasks of the plan, as workers get them."""
-    return [rowmaker.cell_of(task) for task in plan.tasks()]
+    return [without_dask.cell_of(task) for task in plan.tasks()]

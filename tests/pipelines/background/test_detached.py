@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -10,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,10 +24,9 @@ from sweep.spec.spec import load_spec
 from sweep.store import store
 from sweep.store.plan_file import survey
 from sweep.store.process_identity import began
-from tests.pipelines.commands import refused, run
-from tests.sweep import rowmaker
+from tests.helpers import ROOT, environment, wait_until, without_dask
+from tests.helpers.commands import n_done, refused, run
 
-ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "pipelines.cli"]
 
 LONG = """
@@ -53,7 +50,7 @@ solvers: [cart]
 def finished(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *command], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
     )  # fmt: skip
 
 
@@ -104,7 +101,7 @@ def test_a_driver_outlives_its_terminal_and_can_be_followed_and_stopped(
 
     follower = subprocess.Popen(
         [*COMMAND, "status", str(out), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True, env=environment(),
     )  # fmt: skip
     assert follower.stderr is not None
     while "1 running" not in (line := follower.stderr.readline()):
@@ -128,15 +125,7 @@ def test_a_short_sweep_may_be_over_before_the_command_is(tmp_path: Path, cluster
         "submit", str(tmp_path / "s.yaml"), "--out", str(out), "--cluster", str(cluster)
     )
     assert done.returncode == 0, done.stderr
-    deadline = time.monotonic() + 60
-    while True:
-        status = run("status", out, "--json")
-        if status.exit_code:
-            assert "still making the plan" in status.output
-        elif json.loads(status.stdout)["done"] == 1:
-            break
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    wait_until(lambda: n_done(out) == 1)
 
 
 def test_the_current_folder_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +170,7 @@ def test_a_refused_sweep_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "s.yaml").write_text(SHORT)
-    rowmaker.finish(tmp_path / "out", load_spec(tmp_path / "s.yaml"))
+    without_dask.finish(tmp_path / "out", load_spec(tmp_path / "s.yaml"))
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +14,9 @@ import pytest
 
 from sweep.clusters.tls import make_certificates
 from sweep.store.results import read_results
-from tests.pipelines.commands import refused, run
-from tests.sweep.graph.test_dataset_transfer import CAN_HIDE, hidden
-from tests.sweep.lab import Lab
+from tests.helpers import wait_until
+from tests.helpers.commands import n_done, refused, run
+from tests.helpers.dask_processes import CAN_HIDE, Lab, hidden
 
 SPEC = """
 name: away
@@ -62,15 +61,7 @@ def test_a_driver_on_the_machine_of_a_worker_runs_the_sweep(tmp_path: Path, lab:
             assert os.getsid(driver.pid) == driver.pid != os.getsid(worker.pid)
         except (psutil.NoSuchProcess, ProcessLookupError):
             pass
-    deadline = time.monotonic() + 90
-    while True:
-        status = run("status", out, "--json")
-        if status.exit_code:
-            assert "still making the plan" in status.output
-        elif json.loads(status.stdout)["done"] == 12:
-            break
-        assert time.monotonic() < deadline, (out / "driver.log").read_text()
-        time.sleep(0.5)
+    wait_until(lambda: n_done(out) == 12, (out / "driver.log").read_text, 90)
     assert set(read_results(out)["status"]) == {"optimal"}
     (config,) = (cache / "drivers").rglob("cluster.yaml")
     assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700

@@ -14,8 +14,8 @@ from pipelines.report.data.results import label_results
 from pipelines.report.pages.csv_tables import tree_table
 from pipelines.report.pages.tree_cards import tree_card
 from solver import Tree
-from tests import printed
-from tests.pipelines.report.frames import as_frame, run_row
+from tests.helpers import printed_trees
+from tests.helpers.report_rows import as_frame, run_row
 from tests.solver.test_printed_rules import CLASSES, TABLES, new_rows, predict, rows_of, solved
 
 CART = ("continuous", "cart", {})
@@ -40,12 +40,12 @@ def test_rules_of_the_page_and_of_its_tables(
     (path,) = make_paths(label_results(as_frame([run]), None))
     card = tree_card(path.trees[0], path, Figures(ReportFolder(tmp_path), pngs=False))
     for rules in (*tree_table([path])["rules"], card["rules"]):
-        read = printed.read_text(rules)
-        assert [printed.predict(read, row) for row in rows] == expected
-    by_tooltip, seen = printed.read_svg(str(card["picture"]))
+        read = printed_trees.read_text(rules)
+        assert [printed_trees.predict(read, row) for row in rows] == expected
+    by_tooltip, seen = printed_trees.read_svg(str(card["picture"]))
     for picture in (by_tooltip, seen):
         if picture is not None:
-            assert [printed.predict(picture, row) for row in rows] == expected
+            assert [printed_trees.predict(picture, row) for row in rows] == expected
 
 
 @pytest.mark.parametrize(("name", "how"), SHOWN)
@@ -58,4 +58,4 @@ def test_conditions_that_tell_what_changes(name: str, how: tuple[str, str, dict[
         if split.test.kind == "category":
             continue
         above = split.test.branches(*(columns[c] for c in split.test.columns))  # type: ignore[arg-type]
-        assert [printed.holds(split.asks, row) for row in rows] == (above == 1).tolist()
+        assert [printed_trees.holds(split.asks, row) for row in rows] == (above == 1).tolist()

@@ -30,7 +30,7 @@ from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.results import read_results
 from sweep.store.sweep_status import sweep_status
-from tests.sweep import rowmaker
+from tests.helpers import without_dask
 
 SPEC = """
 name: both
@@ -203,7 +203,7 @@ def test_a_tree_that_explains_everything_is_worth_a_share_of_the_variance(tmp_pa
         "solvers: [{solver: quantbnb, lam: path}]\nlimits: {depth: 2}\n",
         tmp_path,
     )
-    rowmaker.finish(tmp_path / "out", sweep)
+    without_dask.finish(tmp_path / "out", sweep)
     found = gather(load_results(tmp_path / "out"))
     (answer,) = found.recommendations
     # Of a variance of 100 a split at λ = 100 explains all, and at λ = 1 one per cent.

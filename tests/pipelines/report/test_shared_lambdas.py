@@ -12,8 +12,8 @@ from pipelines.report.analysis.comparison import rank
 from pipelines.report.data.results import Results, label_results, load_results
 from pipelines.report.write import gather
 from sweep.spec.spec import parse_spec
-from tests.pipelines.report.frames import as_frame, as_plan, run_row
-from tests.sweep.rowmaker import run_here
+from tests.helpers.report_rows import as_frame, as_plan, run_row
+from tests.helpers.without_dask import run_here
 
 SPEC = """\
 name: shared

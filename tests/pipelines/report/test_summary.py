@@ -9,7 +9,7 @@ from rich.console import Console
 from pipelines.report.data.results import Results, label_results
 from pipelines.report.summary import print_summary
 from pipelines.report.write import gather
-from tests.pipelines.report.frames import as_frame, as_plan, failed, refused, run_row, sweep_rows
+from tests.helpers.report_rows import as_frame, as_plan, failed, refused, run_row, sweep_rows
 
 
 def printed(results: Results, width: int = 100) -> str:

@@ -19,7 +19,7 @@ from pipelines.report.write import gather, write_report_data
 from solver.errors import InputError
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
-from tests.pipelines.report.frames import (
+from tests.helpers.report_rows import (
     as_frame,
     as_plan,
     failed,

@@ -13,7 +13,7 @@ from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
 from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
-from tests.pipelines.report.frames import as_frame, run_row
+from tests.helpers.report_rows import as_frame, run_row
 
 TRAINED_ON_GIVEN = json.dumps({"kind": "given"})
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.reproduce.published import read_published, reproduce_branches
 from solver.errors import InputError
-from tests.pipelines.report.frames import as_frame, run_row
+from tests.helpers.report_rows import as_frame, run_row
 
 HEAD = "dataset,encoding,lambda,h_lambda,accuracy,splits,iterations,seconds,proven_optimal\n"
 

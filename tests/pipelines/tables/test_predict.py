@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pipelines.tables.predict import Accuracy, load_tree, measure_accuracy, predict_table, save_tree
 from pipelines.tables.solve import read_frame
 from solver import InputError, Problem, Tree, solve
-from tests.pipelines.commands import run
+from tests.helpers.commands import run
 
 
 def train(frame: pd.DataFrame, target: str = "y", **columns: Any) -> Tree:

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from solver import InputError, Limits, Problem, solve
 from solver.trees.pruning import prunings
 from solver.verify.scorer import score
-from tests.strategies import random_table
+from tests.helpers.strategies import random_table
 
 
 @pytest.mark.parametrize("seed", range(5))

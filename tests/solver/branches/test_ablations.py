@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import solver
 from solver.branches.params import OPTIONS
-from tests.strategies import Table, cost_scale, structural_limits, tables
+from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 

@@ -12,7 +12,7 @@ from solver import InputError, Limits, Problem, get_solver
 from solver.monitor import Monitor
 from solver.verify.certificate import Certificate, Claim
 from solver.verify.checker import Refused, check
-from tests.strategies import Table, cost_scale, tables
+from tests.helpers.strategies import Table, cost_scale, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 XOR = Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])

@@ -1,15 +1,15 @@
 """The 32 rows published with BRANCHES, on the matrices of its experiments."""
 
 import csv
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import solver
 from solver.limits import Limits
+from tests.helpers import ROOT
 
-PUBLISHED = Path(__file__).parents[4] / "shared" / "data" / "published-branches.csv"
+PUBLISHED = ROOT.parent / "shared" / "data" / "published-branches.csv"
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,8 +13,8 @@ from solver.branches.warm_start import Archive
 from solver.engine.tree_constraints import INFINITE
 from solver.objective.exact import CostScale
 from solver.verify.scorer import score
+from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 from tests.solver.branches.test_ablations import OTHER
-from tests.strategies import Table, cost_scale, structural_limits, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 

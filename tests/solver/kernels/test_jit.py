@@ -1,6 +1,5 @@
 """The plumbing of compiled kernels."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from solver.kernels.jit import ensure_compiled, inlined, kernel, popcount
+from tests.helpers import environment
 
 
 @inlined
@@ -46,14 +46,13 @@ print(kernels.answer(1), sum(kernels.answer.stats.cache_hits.values()))
 
 def run(folder: Path) -> list[str]:
     """The kernel's answer in a process of its own, and how often it came from the cache."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     program = PROGRAM.format(folder=str(folder))
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=True,
-        env=environment,
+        env=environment(),
     )
     return done.stdout.split()
 

@@ -19,7 +19,7 @@ from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.solver import Osdt
-from tests.strategies import Table, binary_tables, cost_scale, structural_limits
+from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 SMALL = {"max_rows": 10, "max_features": 3}

@@ -21,7 +21,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
 from tests import naive
-from tests.strategies import Table, binary_tables, cost_scale, structural_limits, tables
+from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits, tables
 
 XOR = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)
 NO_LIMITS = Limits()

@@ -11,7 +11,7 @@ import pytest
 import solver
 from solver.errors import InputError
 from solver.path.solve_log import Entry, PathLog, read_log
-from tests.strategies import Table
+from tests.helpers.strategies import Table
 
 XOR = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)
 

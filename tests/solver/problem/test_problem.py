@@ -16,7 +16,7 @@ from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest
 from solver.features.ordered_values import Scale
-from tests.strategies import tables
+from tests.helpers.strategies import tables
 
 FRAME = pd.DataFrame(
     {

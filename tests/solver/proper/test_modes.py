@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from solver import InputError, Limits, Problem, Status, solve
 from solver.proper import Proper
 from solver.shards import Shard, merge
-from tests.solver.proper.clouds import cases
+from tests.helpers.point_problems import cases
 
 MODES = ("search", "paper")
 FAMILIES = ("axis", "hyperplane", "polynomial", "mixed")

@@ -13,7 +13,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.proper.paper_search import Found, PaperEngine, _thin
 from solver.shards import Shard
-from tests.solver.proper.clouds import XOR, cases
+from tests.helpers.point_problems import XOR, cases
 
 WHOLE = Shard(0, 1)
 

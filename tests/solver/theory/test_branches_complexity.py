@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from solver import InputError
 from solver.theory import branches_complexity
 from tests import naive
-from tests.strategies import cost_scale, random_table
+from tests.helpers.strategies import cost_scale, random_table
 
 # (λ, q): BRANCHES by Corollary 4.5, OSDT by Remark C.5; binary features and classes.
 TABLE_1 = {

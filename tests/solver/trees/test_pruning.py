@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import solver
 from solver.trees.pruning import prunings
 from solver.trees.tree import Shape, Tree
-from tests.strategies import Table, tables
+from tests.helpers.strategies import Table, tables
 
 
 def cuts(tree: Tree, at: int = 0) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from solver import InputError, Node, Problem, Tree, solve
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, ThresholdTest
 from solver.trees.tree import VERSION
-from tests.strategies import tables
+from tests.helpers.strategies import tables
 
 # colour = red → no; = blue → age > 30 → yes, else no; = green: no training row.
 TREE = Tree(

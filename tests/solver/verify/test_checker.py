@@ -21,7 +21,7 @@ from solver.verify import checker
 from solver.verify.certificate import Claim
 from solver.verify.checker import Refused, check
 from tests import naive
-from tests.strategies import Table, cost_scale, random_table, tables
+from tests.helpers.strategies import Table, cost_scale, random_table, tables
 
 NAMES = ("lam", "level", "feature", "code", "bound", "rule")
 

@@ -15,7 +15,7 @@ from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest
 from solver.verify.scorer import Score, score, score_rows
 from tests import naive
-from tests.strategies import cost_scale, tables
+from tests.helpers.strategies import cost_scale, tables
 
 LAM = Fraction(1, 10)
 

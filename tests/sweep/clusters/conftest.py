@@ -8,28 +8,28 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.faults.driving import MANY, Drive, alike
-from tests.sweep.clusters import slurmd, sshd
+from tests.helpers import environment, slurm_server, ssh_server
+from tests.helpers.drivers import MANY, Drive, alike
 
 
 @pytest.fixture(scope="session")
-def ssh_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.Servers]:
+def ssh_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ssh_server.Servers]:
     """Two machines that can be logged in to."""
-    why = sshd.missing()
+    why = ssh_server.missing()
     if why is not None:
         pytest.skip(why)
-    found = sshd.Servers(tmp_path_factory.mktemp("ssh"), 2)
+    found = ssh_server.Servers(tmp_path_factory.mktemp("ssh"), 2)
     yield found
     found.close()
 
 
 @pytest.fixture
-def own_servers(tmp_path: Path) -> Iterator[sshd.Servers]:
+def own_servers(tmp_path: Path) -> Iterator[ssh_server.Servers]:
     """Two machines of a test's own, to be switched off and on."""
-    why = sshd.missing()
+    why = ssh_server.missing()
     if why is not None:
         pytest.skip(why)
-    found = sshd.Servers(tmp_path, 2)
+    found = ssh_server.Servers(tmp_path, 2)
     yield found
     found.close()
 
@@ -43,14 +43,14 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurmd.Slurm]:
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm_server.Slurm]:
     """A SLURM of one node, which commands find by the environment."""
-    why = slurmd.missing()
+    why = slurm_server.missing()
     if why is not None:
         pytest.skip(why)
-    found = slurmd.Slurm(tmp_path_factory.mktemp("slurm"))
+    found = slurm_server.Slurm(tmp_path_factory.mktemp("slurm"))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {**found.environment, "PYTHONPATH": str(sshd.ROOT)}.items():
+        for name, value in environment(**found.environment).items():
             patch.setenv(name, value)
         yield found
     found.close()

@@ -14,8 +14,7 @@ from solver.errors import InputError
 from sweep.clusters import Address, Local, cores, load_cluster, local, open_cluster
 from sweep.clusters.connection import KINDS
 from sweep.clusters.tls import make_certificates
-
-ROOT = Path(__file__).parents[3]
+from tests.helpers import ROOT
 
 
 def write(folder: Path, text: str) -> Path:

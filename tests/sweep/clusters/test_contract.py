@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,39 +23,21 @@ from sweep.clusters.ssh import Ssh
 from sweep.graph.engine import run_sweep
 from sweep.rows.schema import SCHEMA
 from sweep.store.results import read_results
-from tests.faults.driving import alike
-
-ROOT = Path(__file__).parents[3]
+from tests.helpers import wait_until
+from tests.helpers.dask_processes import Lab
+from tests.helpers.drivers import alike
 
 
 def started_by_hand(folder: Path) -> Iterator[Cluster]:
     """A scheduler and workers, started with Dask's own commands."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
-        "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
-    }
-    log = folder / "dask.log"
-    processes = []
-
-    def start(*command: str) -> None:
-        with log.open("ab") as to:
-            here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-            line = [sys.executable, "-m", "dask", *command, *here]
-            processes.append(subprocess.Popen(line, stdout=to, stderr=to, env=environment))
-
-    start("scheduler", "--port", "0")
-    deadline = time.monotonic() + 60
-    while not (found := re.search(r"(tcp://127\.0\.0\.1:\d+)", log.read_text())):
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
-    start("worker", found[1], "--nthreads", "1", "--nworkers", "2")
-    yield Address(kind="address", address=found[1], insecure=True)
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.wait(timeout=20)
+    settings = {"ALLOWED_FAILURES": "0", "WORKER_SATURATION": "1.0"}
+    lab = Lab(
+        folder, settings={f"DASK_DISTRIBUTED__SCHEDULER__{k}": v for k, v in settings.items()}
+    )
+    for name in ("one", "two"):
+        lab.worker(name)
+    yield lab.config()
+    lab.close()
 
 
 @pytest.fixture(
@@ -93,19 +71,15 @@ def cluster(
 def client(cluster: Cluster) -> Iterator[Client]:
     """The cluster when it is open and its workers have come."""
     with open_cluster(cluster) as opened:
-        deadline = time.monotonic() + 90
-        while len(known_workers(opened)) < 2:
-            assert time.monotonic() < deadline
+
+        def have_come() -> bool:
+            if len(known_workers(opened)) == 2:
+                return True
             cluster.maintain(opened, len(known_workers(opened)), 100)
-            time.sleep(0.5)
+            return False
+
+        wait_until(have_come, seconds=90)
         yield opened
-
-
-def eventually(what: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def children() -> int:
@@ -179,8 +153,8 @@ class TestContract:
         before = client.run(os.getpid)
         address, pid = next(iter(before.items()))
         os.kill(pid, signal.SIGKILL)
-        eventually(lambda: address not in known_workers(client))
-        eventually(is_whole)
+        wait_until(lambda: address not in known_workers(client))
+        wait_until(is_whole)
         assert pid not in client.run(os.getpid).values()
 
     def test_a_sweep_gives_the_rows_it_gives_here(

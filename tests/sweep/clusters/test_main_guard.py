@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,7 @@ import pytest
 
 from solver.errors import InputError
 from sweep.clusters import Local, main_guard, open_cluster
-
-ROOT = Path(__file__).parents[3]
+from tests.helpers import environment
 
 SPEC = """
 name: small
@@ -43,7 +41,7 @@ def program(folder: Path, text: str, *, from_stdin: bool = False) -> tuple[str, 
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         timeout=300,
     )
     return done.stdout, (done.stderr.strip().splitlines() or [""])[-1]

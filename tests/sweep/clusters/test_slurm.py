@@ -16,9 +16,9 @@ from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurm_cluster
 from sweep.clusters.slurm import Slurm, read_walltime
 from sweep.clusters.slurm_cluster import last_log_line
-from tests.faults.driving import Drive, alike, wait_for_done
-from tests.pipelines.commands import SCRIPT
-from tests.sweep.clusters import slurmd
+from tests.helpers import slurm_server
+from tests.helpers.commands import SCRIPT
+from tests.helpers.drivers import Drive, alike, wait_for_done
 
 LEAST = "jobs: 2\nmemory: 4GiB\nwalltime: 02:00:00\n"
 
@@ -125,7 +125,7 @@ def test_the_last_words_of_a_job_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_jobs_that_never_work_are_given_up(
-    slurm: slurmd.Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slurm: slurm_server.Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = tmp_path / "python3"
     bare.write_text("#!/bin/sh\necho 'No module named distributed' >&2\nexit 1\n")
@@ -142,7 +142,7 @@ def test_jobs_that_never_work_are_given_up(
 
 @pytest.mark.slow
 def test_jobs_come_and_go_with_the_work(
-    slurm: slurmd.Slurm, monkeypatch: pytest.MonkeyPatch
+    slurm: slurm_server.Slurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
     config = Slurm.model_validate(slurm.config(jobs=2))
@@ -170,7 +170,7 @@ def test_jobs_come_and_go_with_the_work(
     assert slurm.jobs() == []
 
 
-def drive_over(slurm: slurmd.Slurm, folder: Path, **more: Any) -> Drive:
+def drive_over(slurm: slurm_server.Slurm, folder: Path, **more: Any) -> Drive:
     lines = [
         f"{key}: {value}" for key, value in slurm.config(folder=folder / "shared", **more).items()
     ]
@@ -209,7 +209,7 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def ended(slurm: slurmd.Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+def ended(slurm: slurm_server.Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """Two sweeps side by side, since SLURM counts time in minutes: see the tests of each."""
     killed = drive_over(slurm, tmp_path_factory.mktemp("killed"), walltime="00:30:00")
     longer = drive_over(slurm, tmp_path_factory.mktemp("longer"), walltime="00:01:00", margin=12)

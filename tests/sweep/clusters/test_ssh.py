@@ -19,9 +19,9 @@ from sweep.clusters import load_cluster, open_cluster, reach_cluster
 from sweep.clusters.base import needs
 from sweep.clusters.ssh import Ssh
 from sweep.clusters.tls import security_in, security_in_memory
-from tests.faults.driving import MANY, Drive, alike, wait_for_done
-from tests.ports import free_port
-from tests.sweep.clusters import sshd
+from tests.helpers import ssh_server
+from tests.helpers.drivers import MANY, Drive, alike, wait_for_done
+from tests.helpers.ports import free_port
 
 NODE = "exec {} -P -m sweep.clusters.ssh_node"
 
@@ -115,7 +115,7 @@ def test_certificates_of_a_run_leave_no_key_that_signs(tmp_path: Path) -> None:
     assert text.get_listen_args("scheduler")["ssl_context"] is not None
 
 
-def test_an_unknown_machine_is_not_trusted(ssh_servers: sshd.Servers, tmp_path: Path) -> None:
+def test_an_unknown_machine_is_not_trusted(ssh_servers: ssh_server.Servers, tmp_path: Path) -> None:
     nobody = tmp_path / "known_hosts"
     nobody.write_text("")
     config = Ssh.model_validate(ssh_servers.config(known_hosts=str(nobody)))
@@ -125,7 +125,9 @@ def test_an_unknown_machine_is_not_trusted(ssh_servers: sshd.Servers, tmp_path: 
     reach_cluster(Ssh.model_validate(trusting))
 
 
-def test_who_is_not_let_in_and_who_is_not_there_are_one_line(ssh_servers: sshd.Servers) -> None:
+def test_who_is_not_let_in_and_who_is_not_there_are_one_line(
+    ssh_servers: ssh_server.Servers,
+) -> None:
     stranger = Ssh.model_validate(ssh_servers.config(keys=[str(ssh_servers.stranger)]))
     with pytest.raises(InputError, match=r"host 127\.0\.0\.1:\d+: no key was accepted"):
         reach_cluster(stranger)
@@ -135,7 +137,9 @@ def test_who_is_not_let_in_and_who_is_not_there_are_one_line(ssh_servers: sshd.S
     assert "\n" not in str(caught.value)
 
 
-def test_a_python_without_treesweep_is_named(ssh_servers: sshd.Servers, tmp_path: Path) -> None:
+def test_a_python_without_treesweep_is_named(
+    ssh_servers: ssh_server.Servers, tmp_path: Path
+) -> None:
     bare = tmp_path / "python3"
     bare.write_text("#!/bin/sh\necho 'No module named sweep' >&2\nexit 1\n")
     bare.chmod(0o755)
@@ -145,7 +149,7 @@ def test_a_python_without_treesweep_is_named(ssh_servers: sshd.Servers, tmp_path
             pass
 
 
-def nodes_of(servers: sshd.Servers) -> list[psutil.Process]:
+def nodes_of(servers: ssh_server.Servers) -> list[psutil.Process]:
     """What these servers have started, and not those of a test beside this one."""
     found = []
     for server in servers.processes.values():
@@ -157,7 +161,7 @@ def nodes_of(servers: sshd.Servers) -> list[psutil.Process]:
 
 
 @pytest.mark.slow
-def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: sshd.Servers) -> None:
+def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: ssh_server.Servers) -> None:
     with open_cluster(Ssh.model_validate(ssh_servers.config())) as client:
         client.wait_for_workers(2, timeout=60)
         address = client.scheduler_info()["address"]
@@ -178,7 +182,7 @@ def test_no_secret_is_seen_and_nobody_else_is_let_in(ssh_servers: sshd.Servers) 
 
 @pytest.mark.slow
 def test_a_driver_that_is_killed_leaves_nobody_behind(
-    own_servers: sshd.Servers, tmp_path: Path
+    own_servers: ssh_server.Servers, tmp_path: Path
 ) -> None:
     drive = drive_over(own_servers, tmp_path)
     with drive.start("run", MANY) as process:
@@ -189,7 +193,7 @@ def test_a_driver_that_is_killed_leaves_nobody_behind(
     assert psutil.wait_procs(nodes, timeout=30)[1] == []
 
 
-def drive_over(servers: sshd.Servers, folder: Path) -> Drive:
+def drive_over(servers: ssh_server.Servers, folder: Path) -> Drive:
     lines = [f"{key}: {value}" for key, value in servers.config().items()]
     path = folder / "cluster.yaml"
     path.write_text("\n".join(lines) + "\n")
@@ -199,7 +203,7 @@ def drive_over(servers: sshd.Servers, folder: Path) -> Drive:
 @pytest.mark.slow
 @pytest.mark.faults
 def test_a_machine_that_is_switched_off_and_on_again_costs_nothing(
-    own_servers: sshd.Servers, tmp_path: Path, quiet: pd.DataFrame
+    own_servers: ssh_server.Servers, tmp_path: Path, quiet: pd.DataFrame
 ) -> None:
     drive = drive_over(own_servers, tmp_path)
     off = own_servers.ports[1]  # the scheduler is on the other one

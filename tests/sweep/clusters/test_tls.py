@@ -11,7 +11,8 @@ import pytest
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster
 from sweep.clusters.tls import make_certificates
-from tests.sweep.lab import Lab, n_workers, wait_until
+from tests.helpers import wait_until
+from tests.helpers.dask_processes import Lab, n_workers
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ from sweep.graph.engine import run_sweep
 from sweep.plan.versions import difference, fingerprint
 from sweep.spec.spec import load_spec
 from sweep.store.results import read_results
-from tests.sweep.graph.test_dataset_transfer import Notes
-from tests.sweep.lab import Lab
-from tests.sweep.meeting import meeting
-from tests.sweep.warming import MARKS, Warmer
+from tests.helpers import ROOT
+from tests.helpers.dask_processes import Lab, Notes
+from tests.helpers.meeting import meeting
+from tests.helpers.warming import MARKS, Warmer
 
 OWN = fingerprint()
 
@@ -236,10 +236,9 @@ def test_a_sweep_does_not_begin_on_a_worker_with_another_numba(tmp_path: Path, l
 @pytest.mark.slow
 def test_a_worker_with_other_code_gets_no_work(tmp_path: Path, lab: Lab) -> None:
     """It joins in mid-sweep; its code differs by a comment. No task ends before it is refused."""
-    root = Path(__file__).parents[3]
     leave = shutil.ignore_patterns("__pycache__")
     for package in ("solver", "sweep"):
-        shutil.copytree(root / package, tmp_path / "copy" / package, ignore=leave)
+        shutil.copytree(ROOT / package, tmp_path / "copy" / package, ignore=leave)
     with (tmp_path / "copy" / "sweep" / "keys.py").open("a") as file:
         file.write("# changed\n")
     lab.worker("same", environment=meeting(tmp_path / "met", 2))
@@ -278,7 +277,7 @@ def test_kernels_are_compiled_once_on_each_machine(
         folders[host].mkdir(exist_ok=True)
         environment = {
             **meeting(tmp_path / "met", 3),
-            "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.sweep.warming']",
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.warming']",
             "NUMBA_CACHE_DIR": str(tmp_path / f"numba-{host}"),
             MARKS: str(folders[host]),
         }

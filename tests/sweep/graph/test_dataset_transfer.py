@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +19,6 @@ from distributed.comm.addressing import get_address_host
 from solver.errors import InputError
 from sweep.datasets import DatasetRef, load_dataset
 from sweep.datasets.arrow_serialization import pack
-from sweep.events import Silent
 from sweep.graph import dataset_transfer
 from sweep.graph.dataset_transfer import Shipper
 from sweep.graph.engine import run_sweep
@@ -30,14 +27,9 @@ from sweep.store.results import read_results
 from sweep.worker import dataset_cache
 from sweep.worker.dataset_cache import TableCache
 from sweep.worker.process import request_stop
-from tests.sweep.lab import Lab, wait_until
-from tests.sweep.meeting import meeting
-
-CAN_HIDE = (
-    os.geteuid() == 0
-    and shutil.which("unshare") is not None
-    and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
-)
+from tests.helpers import wait_until
+from tests.helpers.dask_processes import CAN_HIDE, Lab, Notes, hidden
+from tests.helpers.meeting import meeting
 
 SPEC = """
 name: shipped
@@ -47,16 +39,6 @@ lambdas: [0.1, 0.02]
 solvers: [cart]
 validation: {kind: kfold, folds: 2, seed: 0}
 """
-
-
-class Notes(Silent):
-    """Keeps what is worth a line."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
 
 
 @pytest.fixture
@@ -77,11 +59,6 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     found = Lab(tmp_path)
     yield found
     found.close()
-
-
-def hidden(folder: Path) -> list[str]:
-    """Words before a command that make a folder empty for it."""
-    return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder} && exec "$@"', "sh"]
 
 
 @pytest.mark.slow
@@ -105,7 +82,7 @@ def test_data_that_no_worker_sees_are_sent_once_to_each_host(
     def counted(shipper: Shipper, address: str, function: Any, *arguments: Any) -> Any:
         host = get_address_host(address)
         if host == "127.0.0.1":  # it begins when both workers of this host have asked
-            wait_until(lambda: [*map(get_address_host, asking)].count(host) == 2, 120)
+            wait_until(lambda: [*map(get_address_host, asking)].count(host) == 2, seconds=120)
         calls[host, function.__name__] += 1
         return ask(shipper, address, function, *arguments)
 

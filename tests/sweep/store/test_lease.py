@@ -20,9 +20,9 @@ from sweep.filesystem import Folder, open_folder
 from sweep.store import lease
 from sweep.store.lease import Lease, claims, is_live, read_heartbeat
 from sweep.store.process_identity import began, machine
+from tests.helpers import environment, wait_until
 
-CONTENDER = Path(__file__).with_name("contender.py")
-ROOT = Path(__file__).parents[3]
+CONTENDER = [sys.executable, "-m", "tests.helpers.lease_contender"]
 
 
 @pytest.fixture(params=["disk", "s3"])
@@ -34,14 +34,14 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
 
 
 class Contender:
-    """A process of contender.py."""
+    """A process of ``lease_contender``."""
 
     def __init__(self, folder: Folder, machine: str = "here", stale: float = 2.0) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(CONTENDER), folder.place, machine, str(stale)],
+            [*CONTENDER, folder.place, machine, str(stale)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env=environment(),
             text=True,
         )
 
@@ -103,11 +103,10 @@ def test_a_sign_of_life_says_how_far_it_is_and_stays(folder: Folder) -> None:
     own = Lease(folder)
     own.acquire()
     own.beat({"done": 5})
-    deadline = time.monotonic() + 10
-    while (heartbeat := read_heartbeat(folder)) is None or heartbeat.numbers != {"done": 5}:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    assert heartbeat.name == f"process {os.getpid()} on {socket.gethostname()}"
+    wait_until(lambda: (life := read_heartbeat(folder)) is not None and life.numbers == {"done": 5})
+    life = read_heartbeat(folder)
+    assert life is not None
+    assert life.name == f"process {os.getpid()} on {socket.gethostname()}"
     own.release()
     last = read_heartbeat(folder)
     assert last is not None
@@ -217,11 +216,10 @@ def test_a_driver_elsewhere_that_beats_is_left_alone(
 @pytest.mark.parametrize("far", [False, True])
 def test_of_those_who_start_at_the_same_time_one_gets_it(folder: Folder, far: bool) -> None:
     arguments = [folder.place, "far" if far else "here"]
-    command = [sys.executable, str(CONTENDER), "rounds", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [*CONTENDER, "rounds", *arguments]
     processes = [
         subprocess.Popen(
-            [*command, str(number)], env=environment, stdout=subprocess.PIPE, text=True
+            [*command, str(number)], env=environment(), stdout=subprocess.PIPE, text=True
         )
         for number in range(3)
     ]
@@ -273,9 +271,6 @@ def test_a_process_is_told_from_a_later_one_of_its_number() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert began(child.pid) not in (None, own)
     child.kill()
-    deadline = time.monotonic() + 10
-    while began(child.pid) is not None:  # killed and not waited for: dead all the same
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: began(child.pid) is None)  # killed and not waited for: dead all the same
     child.communicate()
     assert began(child.pid) is None

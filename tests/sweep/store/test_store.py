@@ -31,6 +31,7 @@ from sweep.store.plan_file import read_plan, survey
 from sweep.store.results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
+from tests.helpers import ROOT
 
 Rows = list[dict[str, Any]]
 
@@ -445,7 +446,7 @@ def test_a_part_without_a_column_is_refused(tmp_path: Path, rowmaker: Any) -> No
 
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    text = (ROOT / "docs" / "store.md").read_text()
     assert columns_as_markdown() in text
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from sweep.rows import rows
 from sweep.worker import process as worker
 from sweep.worker.process import TimeGuard, is_stopped, name_run, take_over
-
-ROOT = Path(__file__).parents[3]
+from tests.helpers import environment
 
 GUARDED = """
 import sys, time
@@ -33,8 +30,7 @@ print("done")
 
 def start(*numbers: float) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", GUARDED, *map(str, numbers)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
 
 
 def test_a_process_whose_search_is_overdue_ends_and_says_so() -> None:

@@ -21,7 +21,7 @@ from pipelines.report.charts.ablations import trace_chart
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import label_results
 from pipelines.report.pages import ablations as page
-from tests.pipelines.report.frames import as_frame, failed, path_row, run_row
+from tests.helpers.report_rows import as_frame, failed, path_row, run_row
 from tests.pipelines.report.test_write import make
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ def test_option_sets_are_compared_with_the_first(rows: list[Row]) -> None:
 
 def as_planned(rows: list[Row], tmp_path: Path) -> tuple[str, pd.DataFrame]:
     """The page and the table of rows in the order in which they are planned."""
-    from tests.pipelines.report.frames import as_plan
+    from tests.helpers.report_rows import as_plan
 
     make(tmp_path, rows, as_plan(rows))
     html = (tmp_path / "ablations.html").read_text(encoding="utf-8")

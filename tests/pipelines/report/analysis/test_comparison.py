@@ -13,7 +13,7 @@ from pipelines.report.analysis.comparison import (
 )
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.data.results import label_results
-from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
+from tests.helpers.report_rows import as_frame, as_plan, failed, run_row, sweep_rows
 
 
 def test_the_distance_to_the_best_is_exact_and_within_a_problem() -> None:

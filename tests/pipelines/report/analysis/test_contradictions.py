@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.data.results import failure_groups, label_results
-from tests.pipelines.report.frames import as_frame, failed, run_row, sweep_rows
+from tests.helpers.report_rows import as_frame, failed, run_row, sweep_rows
 
 
 def kinds(*rows: dict[str, Any]) -> list[str]:

@@ -18,8 +18,8 @@ from pipelines.report.analysis.decision_regions import (
 )
 from pipelines.report.analysis.rule_families import FamilySet, RawRows, find_families
 from pipelines.report.data.results import label_results
-from tests.pipelines.report.frames import as_frame
-from tests.pipelines.report.ruleframes import PETALS, dataset, reference, rule_row, rule_rows
+from tests.helpers.report_rows import as_frame
+from tests.helpers.rule_rows import PETALS, dataset, reference, rule_row, rule_rows
 
 
 def petals(features: tuple[str, ...] | None = PETALS, known: bool = True) -> FamilySet:

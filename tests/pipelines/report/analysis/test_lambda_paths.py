@@ -10,7 +10,7 @@ import pytest
 from pipelines.report.analysis.lambda_paths import choose_on_grid, make_paths
 from pipelines.report.analysis.path_trees import signature
 from pipelines.report.data.results import label_results
-from tests.pipelines.report.frames import as_frame, as_plan, failed, run_row, sweep_rows
+from tests.helpers.report_rows import as_frame, as_plan, failed, run_row, sweep_rows
 
 
 def points(accuracies: list[float], error: float = 0.02, runs: int = 5) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather
-from tests.pipelines.report.frames import (
+from tests.helpers.report_rows import (
     as_frame,
     as_plan,
     failed,

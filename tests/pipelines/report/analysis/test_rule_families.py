@@ -10,8 +10,8 @@ from pipelines.report.analysis.rule_families import FamilySet, family_table, fin
 from pipelines.report.data.results import label_results
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef
-from tests.pipelines.report.frames import as_frame, run_row
-from tests.pipelines.report.ruleframes import dataset, reference, rule_row, rule_rows
+from tests.helpers.report_rows import as_frame, run_row
+from tests.helpers.rule_rows import dataset, reference, rule_row, rule_rows
 
 
 def found(rows: list[dict[str, Any]], known: bool = True) -> list[FamilySet]:

@@ -13,7 +13,7 @@ from pipelines.report.charts.style import solver_colours, style
 from pipelines.report.data.results import Results, label_results
 from pipelines.report.write import gather, write_report_data
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference
-from tests.pipelines.report.frames import as_frame, failed, run_row
+from tests.helpers.report_rows import as_frame, failed, run_row
 
 
 def sized(dataset: str, rows: int, features: int, seconds: float, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.charts.small_charts import Line, Panel, small_chart, small_path_chart, thin
 from pipelines.report.data.results import label_results
-from tests.pipelines.report.frames import as_frame, as_plan, path_row, run_row
+from tests.helpers.report_rows import as_frame, as_plan, path_row, run_row
 
 
 @settings(deadline=None, max_examples=60)

@@ -25,7 +25,7 @@ from pipelines.report.data.columns import (
 )
 from pipelines.report.data.results import label_results
 from pipelines.report.data.stored_tables import compress_column, decompress
-from tests.pipelines.report.frames import as_frame, run_row, sweep_rows
+from tests.helpers.report_rows import as_frame, run_row, sweep_rows
 
 # Some are equal as floats and not as fractions.
 NEAR = [Fraction(1, 3) + Fraction(i, 10**40) for i in range(3)]

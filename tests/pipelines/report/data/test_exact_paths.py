@@ -16,7 +16,7 @@ from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
 from pipelines.report.data import formats
 from pipelines.report.data.exact_paths import ExactPath, at_breakpoints, at_grid, read_exact_paths
 from pipelines.report.data.results import Results, label_results
-from tests.pipelines.report.frames import (
+from tests.helpers.report_rows import (
     as_frame,
     as_plan,
     failed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pipelines.report.data.results import label_results
-from tests.pipelines.report.frames import (
+from tests.helpers.report_rows import (
     as_frame,
     as_plan,
     failed,

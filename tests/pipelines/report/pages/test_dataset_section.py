@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.report.pages.dataset_section import train_command
 from sweep.datasets import parse_reference
-from tests.pipelines.commands import run
-from tests.pipelines.report.frames import run_row
+from tests.helpers.commands import run
+from tests.helpers.report_rows import run_row
 
 
 def test_the_command_that_trains_a_tree_reads_options_of_all_kinds(

@@ -28,8 +28,8 @@ from pipelines.report.write import gather, write_report_data
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.verify.verify import verify_sweep
-from tests.pipelines.report.frames import as_frame
-from tests.pipelines.report.ruleframes import PETALS, reference, rule_row, rule_rows
+from tests.helpers.report_rows import as_frame
+from tests.helpers.rule_rows import PETALS, reference, rule_row, rule_rows
 
 
 def page(out: Path, rows: list[dict[str, Any]], known: bool = True, features: Any = PETALS) -> str:

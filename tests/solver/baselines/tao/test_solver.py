@@ -14,7 +14,7 @@ from solver import Limits, Problem, regularization_path, solve
 from solver.monitor import Monitor
 from solver.trees.pruning import prunings
 from solver.verify.scorer import score
-from tests.strategies import random_table
+from tests.helpers.strategies import random_table
 
 
 @pytest.mark.parametrize("seed", range(12))

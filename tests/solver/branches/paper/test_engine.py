@@ -15,7 +15,7 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
 from solver.objective.exact import CostScale, objective
 from solver.problem.problem import Problem
-from tests.strategies import cost_scale, structural_limits, tables
+from tests.helpers.strategies import cost_scale, structural_limits, tables
 
 THOROUGH = settings(
     max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)

@@ -13,7 +13,7 @@ from solver.proper.framework.ancestry import (
 from solver.proper.framework.rules import Axis, Rule
 from solver.proper.recursion import Leaf, Node
 from solver.theory.proper_framework.generators import gen_dts
-from tests.solver.proper.framework.samples import samples
+from tests.helpers.point_samples import samples
 
 
 def cut(after: int, most: int = 4) -> Rule:

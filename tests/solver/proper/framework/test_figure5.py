@@ -6,7 +6,7 @@ from math import comb, factorial
 from solver.proper.framework.ancestry import ancestry, ancestry_matrix, broken_axioms
 from solver.theory.proper_framework.generators import gen_bts, gen_dtks_by_permutations, gen_dts
 from solver.theory.proper_framework.trees import from_level_order
-from tests.solver.proper.framework import figure5
+from tests.helpers import figure5
 
 RULES, PLANE = figure5.rules_of(figure5.POINTS)
 

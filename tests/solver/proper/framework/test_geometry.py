@@ -15,7 +15,7 @@ from solver.proper.framework.geometry import (
     subsets,
 )
 from tests import naive_geometry
-from tests.solver.proper.framework.clouds import point_sets
+from tests.helpers.point_samples import point_sets
 
 
 @settings(deadline=None, max_examples=60)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solver.proper.framework.geometry import embed, members, subsets
 from solver.proper.framework.rules import Axis, Plane, Surface, _plane_rules, describe, gen_rules
 from tests import naive_geometry
-from tests.solver.proper.framework.clouds import point_sets
+from tests.helpers.point_samples import point_sets
 
 FAMILIES = ["axis", "hyperplane", "polynomial", "mixed"]
 

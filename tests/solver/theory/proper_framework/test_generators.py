@@ -24,7 +24,7 @@ from solver.theory.proper_framework.generators import (
 )
 from solver.theory.proper_framework.optimum import min_e
 from solver.theory.proper_framework.trees import depth, map_d
-from tests.solver.proper.framework.samples import Sample, samples
+from tests.helpers.point_samples import Sample, samples
 from tests.solver.proper.framework.test_ancestry import cut
 
 several = settings(deadline=None, max_examples=50)

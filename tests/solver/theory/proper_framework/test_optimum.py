@@ -18,9 +18,8 @@ from solver.theory.proper_framework.optimum import (
     sodt,
     sodt_with_memo,
 )
+from tests.helpers.point_samples import point_sets, samples
 from tests.naive_geometry import best_cost
-from tests.solver.proper.framework.clouds import point_sets
-from tests.solver.proper.framework.samples import samples
 
 several = settings(deadline=None, max_examples=50)
 

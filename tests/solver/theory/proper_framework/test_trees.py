@@ -20,7 +20,7 @@ from solver.theory.proper_framework.trees import (
     map_d,
     paths,
 )
-from tests.solver.proper.framework.samples import samples
+from tests.helpers.point_samples import samples
 
 TREE = Node(Node(Leaf(1), "r2", Leaf(2)), "r1", Node(Leaf(3), "r3", Leaf(4)))
 

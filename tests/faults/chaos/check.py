@@ -1,4 +1,4 @@
-"""Comparing a tormented store with an undisturbed one."""
+"""Comparing a store that faults have hit with an undisturbed one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from solver.errors import InputError
 from solver.solution import Status
 from sweep.store.results import read_results
 from sweep.verify.verify import verify_sweep
+from tests.helpers import drivers
 
-VARYING = frozenset(
-    {
-        "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started",
-        "finished", "trace", "extra", "versions", "git_revision", "proof_seconds",
-        # A search that goes on from its best tree, or a certificate made anew, may take other ways.
-        "iterations", "nodes", "proof_bytes", "path_points",
-    }
-)  # fmt: skip
+# A search that goes on from its best tree, or a certificate made anew, may take other ways.
+_EFFORT = {"proof_seconds", "iterations", "nodes", "proof_bytes", "path_points"}
+VARYING = _EFFORT.union(drivers.VARYING)
 """Columns of times, places and effort. All others must be equal."""
 
 

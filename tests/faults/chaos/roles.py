@@ -1,6 +1,6 @@
-"""The processes of a sweep that is tormented, each a fork of one that has imported everything.
+"""What each process of a sweep does. Each is a fork of one that has imported everything.
 
-A worker that takes seconds to start would be dead most of the time.
+Otherwise workers would be starting most of the time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SETTINGS = {
 
 
 class Journal(Silent):
-    """Writes what happens where the tormentor reads it."""
+    """Writes what happens to a file."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -118,7 +118,7 @@ def schedule(address: Path, log: Path) -> None:
 
 
 def work(address: str, folder: Path, log: Path) -> None:
-    """A worker without a nanny: the tormentor starts another one when it dies."""
+    """A worker without a nanny: another one is started when it dies."""
     _redirect(log)
     dask.config.set(_SETTINGS)
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 import psutil
 import pytest
 
 from sweep.store.results import read_results
+from tests.helpers import environment
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}
+"""For the environment: workers know the solvers that misbehave."""
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
@@ -46,12 +42,7 @@ class Drive:
         self.folder, self.workers, self.checkpoint = folder, workers, checkpoint
         self.largest_state, self.grace = largest_state, grace
         self.out = folder / "out"
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
-            "TREESWEEP_TEST_SCRATCH": str(folder),
-        }
+        self.environment = environment(**FAULTY, TREESWEEP_TEST_SCRATCH=str(folder))
 
     @contextmanager
     def start(self, command: str, spec: str | None = None) -> Iterator[subprocess.Popen[str]]:
@@ -61,7 +52,7 @@ class Drive:
         terms = [self.out, self.workers, self.checkpoint, self.largest_state, self.grace]
         arguments = [command, str(path), *map(str, terms)]
         process = subprocess.Popen(
-            [sys.executable, str(HERE / "drive.py"), *arguments],
+            [sys.executable, "-m", "tests.helpers.driver_process", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -132,80 +123,8 @@ def wait_for_note(process: subprocess.Popen[str], words: str) -> None:
     raise AssertionError("".join(told))
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, whatever else the machine is at."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def alike(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=VARYING).sort_values("key", ignore_index=True)
-
-
-class Processes:
-    """A scheduler and two workers that have joined it, each a process of Dask's own commands.
-
-    Parameters
-    ----------
-    folder : Path
-    host : str
-        Where they listen.
-    before : sequence of str
-        What comes before each command.
-    settings : mapping
-        More for the environment.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        host: str = "127.0.0.1",
-        before: Sequence[str] = (),
-        settings: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.folder, self.log = folder, folder / "dask.log"
-        self._host, self._before = host, before
-        self.log.touch()
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{HERE / 'faulty.py'}']",
-            **settings,
-        }
-        self.scheduler = self._start("scheduler", "--host", host, "--port", "0")
-        deadline = time.monotonic() + 60
-        while not (found := re.search(rf"(tcp://{host}:\d+)", self.log.read_text())):
-            assert time.monotonic() < deadline, self.log.read_text()
-            assert self.scheduler.poll() is None, self.log.read_text()
-            time.sleep(0.1)
-        self.address = found[1]
-        self.workers = [self.start_worker(), self.start_worker()]
-        while self.log.read_text().count("Registered to:") < len(self.workers):
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.1)
-
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", self.address, "--nthreads", "1", "--host", self._host)
-
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as to:
-            return subprocess.Popen(
-                [*self._before, sys.executable, "-m", "dask", *command, "--no-dashboard"],
-                stdout=to,
-                stderr=to,
-                env=self.environment,
-                cwd=self.folder,
-                start_new_session=True,  # a nanny and its worker are ended together
-            )
-
-    def close(self) -> None:
-        """End all processes."""
-        for process in [*self.workers, self.scheduler]:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 STEPS = """

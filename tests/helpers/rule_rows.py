@@ -16,7 +16,7 @@ from sweep.datasets import Dataset, load_dataset
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference
 from sweep.spec import folds
 from sweep.worker.encode import encode
-from tests.pipelines.report.frames import run_row
+from tests.helpers.report_rows import run_row
 
 PETALS = ("petal length (cm)", "petal width (cm)")
 FOLDS = 3

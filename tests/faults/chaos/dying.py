@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.torment import roles
 from sweep.store import part_files
 from sweep.store import store as stores
+from tests.faults.chaos import roles
 
 CALLS = ("replace", "rename", "link", "symlink", "unlink", "fsync", "mkdir", "rmdir")
 """What changes a folder for good; between two of them nothing can be half done."""

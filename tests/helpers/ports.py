@@ -25,3 +25,12 @@ def free_port() -> int:
         with socket.socket() as taken, suppress(OSError):
             taken.bind(("127.0.0.1", port))
             return port
+
+
+def listens(port: int) -> bool:
+    """Whether somebody of this machine listens at a port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Samples for hypothesis: some rules of some points, with counts of two classes at each point."""
+"""Samples for hypothesis: points, rules of theirs, and counts of two classes at each point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from solver.proper.framework.geometry import members
 from solver.proper.framework.rules import Rule, gen_rules
 from solver.proper.recursion import Objective
 from solver.theory.proper_framework.optimum import additive
-from tests.solver.proper.framework.clouds import point_sets
+
+Point = tuple[int, ...]
+
+
+@st.composite
+def point_sets(draw: Any, most: int = 6, dimensions: int = 3) -> list[Point]:
+    """Distinct points, often in degenerate position, in one to three dimensions."""
+    d = draw(st.integers(1, dimensions))
+    widest = draw(st.sampled_from([1, 2, 4, 40]))
+    point = st.tuples(*[st.integers(0, widest)] * d)
+    return draw(st.lists(point, min_size=1, max_size=most, unique=True))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -29,6 +30,15 @@ def refused(*arguments: object) -> str:
     (line,) = result.stderr.splitlines()
     assert line.startswith("treesweep: error: ")
     return str(line)
+
+
+def n_done(out: Path) -> int | None:
+    """Tasks of a sweep that are done, by ``status``; None while there is no plan."""
+    result = run("status", out, "--json")
+    if result.exit_code:
+        assert "still making the plan" in result.output
+        return None
+    return int(json.loads(result.stdout)["done"])
 
 
 class Terminal:

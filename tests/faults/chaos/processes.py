@@ -1,4 +1,4 @@
-"""The processes of a tormented sweep, from outside: starting, finding and ending them."""
+"""The processes of a sweep, from outside: starting, finding and ending them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 
 import psutil
 
-from benchmarks.torment import roles
+from tests.faults.chaos import roles
+from tests.helpers import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 N_WORKERS = 2
 _START_SECONDS = 60.0
 
 
-class Cast:
+class Processes:
     """A driver, and a scheduler with workers that may outlive it.
 
     Parameters
@@ -40,7 +40,7 @@ class Cast:
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["benchmarks.torment.roles"])
+        self._context.set_forkserver_preload(["tests.faults.chaos.roles"])
         self._everyone: list[psutil.Process] = []
         self.driver: ForkServerProcess | None = None
         self.is_local = False

@@ -5,19 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import socket
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tests.ports import free_port
-
-ROOT = Path(__file__).parents[3]
-FAULTY = str(ROOT / "tests" / "faults" / "faulty.py")
+from tests.helpers import ROOT, wait_until
+from tests.helpers.drivers import FAULTY
+from tests.helpers.ports import free_port, listens
 
 
 def missing() -> str | None:
@@ -56,12 +53,13 @@ class Servers:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
         config = self.folder / f"sshd_{port}.conf"
+        preload = " ".join(f'"{name}={value}"' for name, value in FAULTY.items())
         config.write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/host_{port}\n"
             f"AuthorizedKeysFile {self.folder}/authorized_keys\nPidFile none\nUsePAM no\n"
             "StrictModes no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n"
             # Workers of tests have the misbehaving solvers at hand.
-            f'SetEnv PYTHONPATH={ROOT} "DASK_DISTRIBUTED__WORKER__PRELOAD=[{FAULTY!r}]"\n'
+            f"SetEnv PYTHONPATH={ROOT} {preload}\n"
         )
         program = find("sshd")
         assert program is not None
@@ -69,14 +67,7 @@ class Servers:
             self.processes[port] = subprocess.Popen(
                 [program, "-D", "-e", "-f", str(config)], stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < deadline, self.log(port)
-                time.sleep(0.05)
+        wait_until(lambda: listens(port), lambda: self.log(port))
 
     def log(self, port: int) -> str:
         return (self.folder / f"sshd_{port}.log").read_text()

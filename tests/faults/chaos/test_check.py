@@ -1,4 +1,4 @@
-"""Tests of what ``benchmarks/chaos.py`` rests on: that what is wrong is found."""
+"""Whatever is wrong with a store is found."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from benchmarks.torment.check import Damage, Ledger, compare, results
-from benchmarks.torment.sabotage import sabotage
 from sweep.plan.plan import make_plan
 from sweep.rows.rows import as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.store import store as stores
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import survey
-from tests.sweep import rowmaker
+from tests.faults.chaos.check import Damage, Ledger, compare, results
+from tests.faults.chaos.sabotage import sabotage
+from tests.helpers import without_dask
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = rowmaker.make_rows(rowmaker.small_sweep())
+    found: list[dict[str, Any]] = without_dask.make_rows(without_dask.small_sweep())
     return found
 
 
 @pytest.fixture
 def out(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
-    sweep = rowmaker.small_sweep()
+    sweep = without_dask.small_sweep()
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         store.add(as_finished([dict(row) for row in rows]))

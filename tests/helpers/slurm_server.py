@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.ports import free_port
-from tests.sweep.clusters.sshd import find
+from tests.helpers import wait_until
+from tests.helpers.ports import free_port
+from tests.helpers.ssh_server import find
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 CPUS = 8
@@ -84,10 +85,10 @@ class Slurm:
             f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
             f"--log-file={folder}/munged.log", f"--seed-file={folder}/munged.seed",
         )  # fmt: skip
-        self._wait(lambda: (folder / "munge.socket").exists())
+        wait_until(lambda: (folder / "munge.socket").exists(), self.logs)
         self._start("slurmctld", "-D", "-f", str(config))
         self._start("slurmd", "-D", "-f", str(config), "-N", name)
-        self._wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%T"))
+        wait_until(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%T"), self.logs)
 
     def _start(self, program: str, *arguments: str) -> None:
         found = find(program)
@@ -98,13 +99,6 @@ class Slurm:
             self.processes.append(
                 subprocess.Popen(command, stdout=log, stderr=log, env=environment)
             )
-
-    def _wait(self, what: object) -> None:
-        assert callable(what)
-        deadline = time.monotonic() + 40
-        while not what():
-            assert time.monotonic() < deadline, self.logs()
-            time.sleep(0.2)
 
     def run(self, *command: str) -> str:
         """What a command says."""

@@ -15,25 +15,25 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.torment.cast import Cast, send
-from benchmarks.torment.check import Ledger
-from benchmarks.torment.roles import STALE
+from tests.faults.chaos.check import Ledger
+from tests.faults.chaos.processes import Processes, send
+from tests.faults.chaos.roles import STALE
 
 
 @dataclass
-class Stage:
+class Target:
     """What a fault may touch.
 
     Parameters
     ----------
-    cast : Cast
+    processes : Processes
     random : random.Random
     ledger : Ledger
     is_small_disk : bool
         Whether the store is on a disk of its own that may be filled.
     """
 
-    cast: Cast
+    processes: Processes
     random: random.Random
     ledger: Ledger
     is_small_disk: bool
@@ -41,7 +41,7 @@ class Stage:
     @property
     def out(self) -> Path:
         """The store's folder."""
-        return self.cast.out
+        return self.processes.out
 
     def nap(self, least: float, most: float) -> None:
         """Wait for a random time."""
@@ -62,105 +62,105 @@ class Fault(NamedTuple):
 
     name: str
     weight: float
-    strike: Callable[[Stage], bool]
+    strike: Callable[[Target], bool]
 
 
 # While a driver is at work
 
 
-def kill_worker(stage: Stage) -> bool:
+def kill_worker(target: Target) -> bool:
     """kill -9 of a worker."""
-    pids = stage.cast.workers_at_work()
-    return bool(pids) and send(stage.random.choice(sorted(pids)), signal.SIGKILL)
+    pids = target.processes.workers_at_work()
+    return bool(pids) and send(target.random.choice(sorted(pids)), signal.SIGKILL)
 
 
-def kill_all_workers(stage: Stage) -> bool:
+def kill_all_workers(target: Target) -> bool:
     """kill -9 of all workers."""
-    killed = [pid for pid in stage.cast.workers_at_work() if send(pid, signal.SIGKILL)]
+    killed = [pid for pid in target.processes.workers_at_work() if send(pid, signal.SIGKILL)]
     return bool(killed)
 
 
-def stop_worker(stage: Stage) -> bool:
+def stop_worker(target: Target) -> bool:
     """SIGSTOP of a worker for a while."""
-    pids = stage.cast.workers_at_work()
-    return bool(pids) and _stop(stage, [stage.random.choice(sorted(pids))], 0.2, 1.0)
+    pids = target.processes.workers_at_work()
+    return bool(pids) and _stop(target, [target.random.choice(sorted(pids))], 0.2, 1.0)
 
 
-def stop_everything(stage: Stage) -> bool:
+def stop_everything(target: Target) -> bool:
     """SIGSTOP of driver, scheduler and workers for less than a lease: a machine that sleeps."""
-    cast = stage.cast
-    others = [p.pid for p in (cast.driver, cast.scheduler) if p is not None and p.pid]
-    return _stop(stage, [*cast.workers_at_work(), *others], 0.3, 0.5 * STALE)
+    processes = target.processes
+    others = [p.pid for p in (processes.driver, processes.scheduler) if p is not None and p.pid]
+    return _stop(target, [*processes.workers_at_work(), *others], 0.3, 0.5 * STALE)
 
 
-def stop_scheduler(stage: Stage) -> bool:
+def stop_scheduler(target: Target) -> bool:
     """SIGSTOP of the scheduler for a while."""
-    cast = stage.cast
-    if cast.is_local or cast.scheduler is None or cast.scheduler.pid is None:
+    processes = target.processes
+    if processes.is_local or processes.scheduler is None or processes.scheduler.pid is None:
         return False
-    return _stop(stage, [cast.scheduler.pid], 0.2, 1.0)
+    return _stop(target, [processes.scheduler.pid], 0.2, 1.0)
 
 
-def kill_scheduler(stage: Stage) -> bool:
+def kill_scheduler(target: Target) -> bool:
     """kill -9 of the scheduler; the driver must say so and end."""
-    cast = stage.cast
-    if cast.is_local or cast.scheduler is None or cast.scheduler.pid is None:
+    processes = target.processes
+    if processes.is_local or processes.scheduler is None or processes.scheduler.pid is None:
         return False
-    hit = send(cast.scheduler.pid, signal.SIGKILL)
-    cast.scheduler.join(10)
-    cast.wait_for_driver(60)
+    hit = send(processes.scheduler.pid, signal.SIGKILL)
+    processes.scheduler.join(10)
+    processes.wait_for_driver(60)
     return hit
 
 
-def kill_driver(stage: Stage) -> bool:
+def kill_driver(target: Target) -> bool:
     """kill -9 of the driver."""
-    driver = stage.cast.driver
+    driver = target.processes.driver
     assert driver is not None
     assert driver.pid is not None
     hit = send(driver.pid, signal.SIGKILL)
-    stage.cast.wait_for_driver(20)
+    target.processes.wait_for_driver(20)
     return hit
 
 
-def kill_driver_at_a_write(stage: Stage) -> bool:
+def kill_driver_at_a_write(target: Target) -> bool:
     """kill -9 of the driver while a file is half written or not yet renamed."""
-    if _find_temporary(stage, 0.5) is None:
+    if _find_temporary(target, 0.5) is None:
         return False
-    return kill_driver(stage)
+    return kill_driver(target)
 
 
-def interrupt(stage: Stage) -> bool:
+def interrupt(target: Target) -> bool:
     """Ctrl-C once: the driver keeps what it has and ends."""
-    hit = _interrupt(stage)
-    stage.cast.wait_for_driver(60)
+    hit = _interrupt(target)
+    target.processes.wait_for_driver(60)
     return hit
 
 
-def interrupt_twice(stage: Stage) -> bool:
+def interrupt_twice(target: Target) -> bool:
     """Ctrl-C twice: the driver ends at once."""
-    hit = _interrupt(stage)
-    stage.nap(0.01, 0.3)
-    _interrupt(stage)
-    stage.cast.wait_for_driver(60)
+    hit = _interrupt(target)
+    target.nap(0.01, 0.3)
+    _interrupt(target)
+    target.processes.wait_for_driver(60)
     return hit
 
 
-def outlive_lease(stage: Stage) -> bool:
+def outlive_lease(target: Target) -> bool:
     """SIGSTOP of the driver until a second one has taken over; then it goes on, and must end."""
-    cast, first = stage.cast, stage.cast.driver
+    processes, first = target.processes, target.processes.driver
     assert first is not None
     assert first.pid is not None
     if not send(first.pid, signal.SIGSTOP):
         return False
     try:
-        second = cast.start_driver(cast.is_local, elsewhere=True)
+        second = processes.start_driver(processes.is_local, elsewhere=True)
         deadline = time.monotonic() + STALE + 120
-        while not cast.is_busy() and second.is_alive():
+        while not processes.is_busy() and second.is_alive():
             if time.monotonic() > deadline:
                 raise TimeoutError("no second driver can take over from one that was stopped")
             time.sleep(0.05)
         has_taken_over = second.is_alive() or second.exitcode in (0, 1)
-        stage.nap(0.0, 1.0)
+        target.nap(0.0, 1.0)
     finally:
         send(first.pid, signal.SIGCONT)
     first.join(120)  # its workers may have been killed meanwhile, and be waited for
@@ -169,26 +169,26 @@ def outlive_lease(stage: Stage) -> bool:
     return has_taken_over and first.exitcode == 2
 
 
-def fill_disk(stage: Stage) -> bool:
+def fill_disk(target: Target) -> bool:
     """The store's disk is full for a while, and rows come meanwhile."""
-    if not stage.is_small_disk:
+    if not target.is_small_disk:
         return False
-    ballast, before = stage.out.parent / "ballast", stage.cast.n_finished()
+    ballast, before = target.out.parent / "ballast", target.processes.n_finished()
     try:
         with suppress(OSError), ballast.open("wb", buffering=0) as file:
             for size in (2**20, 2**12, 1):
                 with suppress(OSError):
                     while file.write(b"x" * size):
                         pass
-        stage.nap(0.5, 3.0)
-        return stage.cast.n_finished() > before
+        target.nap(0.5, 3.0)
+        return target.processes.n_finished() > before
     finally:
         ballast.unlink(missing_ok=True)
 
 
-def remove_temporary(stage: Stage) -> bool:
+def remove_temporary(target: Target) -> bool:
     """A file that is being written is removed."""
-    found = _find_temporary(stage, 0.5)
+    found = _find_temporary(target, 0.5)
     if found is None:
         return False
     try:
@@ -201,68 +201,68 @@ def remove_temporary(stage: Stage) -> bool:
 # Between two drivers
 
 
-def truncate_part(stage: Stage) -> bool:
+def truncate_part(target: Target) -> bool:
     """A part is cut off somewhere."""
-    part = _choose_part(stage)
+    part = _choose_part(target)
     if part is None:
         return False
     with part.open("r+b") as file:
-        file.truncate(stage.random.randrange(part.stat().st_size))
+        file.truncate(target.random.randrange(part.stat().st_size))
     return True
 
 
-def flip_byte(stage: Stage) -> bool:
+def flip_byte(target: Target) -> bool:
     """A byte of a part becomes another one."""
-    part = _choose_part(stage)
+    part = _choose_part(target)
     if part is None:
         return False
-    place = stage.random.randrange(part.stat().st_size)
+    place = target.random.randrange(part.stat().st_size)
     with part.open("r+b") as file:
         file.seek(place)
         old = file.read(1)[0]
         file.seek(place)
-        file.write(bytes([old ^ stage.random.randrange(1, 256)]))
+        file.write(bytes([old ^ target.random.randrange(1, 256)]))
     return True
 
 
-def damage_search(stage: Stage) -> bool:
+def damage_search(target: Target) -> bool:
     """The checkpoint or the state of a search is cut off or changed."""
-    folders = (stage.out / "checkpoints", stage.out / "states")
+    folders = (target.out / "checkpoints", target.out / "states")
     found = sorted(path for folder in folders for path in folder.glob("*.parquet"))
     if not found:
         return False
-    path = stage.random.choice(found)
+    path = target.random.choice(found)
     content = bytearray(path.read_bytes())
-    place = stage.random.randrange(len(content))
-    if stage.random.random() < 0.5:
+    place = target.random.randrange(len(content))
+    if target.random.random() < 0.5:
         content = content[:place]
     else:
-        content[place] ^= stage.random.randrange(1, 256)
+        content[place] ^= target.random.randrange(1, 256)
     path.write_bytes(content)
     return True
 
 
-def leave_rubbish(stage: Stage) -> bool:
+def leave_rubbish(target: Target) -> bool:
     """Temporary files and half a generation lie about, as after a crash."""
-    places = [stage.out, *(p for p in stage.out.rglob("*") if p.is_dir() and not p.is_symlink())]
-    place = stage.random.choice(sorted(places))
-    name = stage.random.choice(["part-00000001.parquet", "driver.json", "rows", "manifest.json"])
-    (place / f".{name}.{stage.random.randrange(10**5)}.tmp").write_bytes(b"PAR1 rubbish")
-    orphan = stage.out / ".generations" / "99999999"
-    if stage.random.random() < 0.3 and orphan.parent.is_dir() and not orphan.exists():
+    places = [target.out, *(p for p in target.out.rglob("*") if p.is_dir() and not p.is_symlink())]
+    place = target.random.choice(sorted(places))
+    name = target.random.choice(["part-00000001.parquet", "driver.json", "rows", "manifest.json"])
+    (place / f".{name}.{target.random.randrange(10**5)}.tmp").write_bytes(b"PAR1 rubbish")
+    orphan = target.out / ".generations" / "99999999"
+    if target.random.random() < 0.3 and orphan.parent.is_dir() and not orphan.exists():
         orphan.mkdir()
         (orphan / "part-00000001.parquet").write_bytes(b"PAR1 rubbish")
     return True
 
 
-def damage_sign_of_life(stage: Stage) -> bool:
+def damage_sign_of_life(target: Target) -> bool:
     """What a driver said of itself, or its claim to the lease, is nonsense."""
-    found = [path for path in (stage.out / ".drivers").glob("*") if path.is_file()]
-    found += [path for path in [stage.out / "driver.json"] if path.exists()]
+    found = [path for path in (target.out / ".drivers").glob("*") if path.is_file()]
+    found += [path for path in [target.out / "driver.json"] if path.exists()]
     if not found:
         return False
-    path = stage.random.choice(sorted(found))
-    path.write_bytes(stage.random.choice([b"", b"{", stage.random.randbytes(50)]))
+    path = target.random.choice(sorted(found))
+    path.write_bytes(target.random.choice([b"", b"{", target.random.randbytes(50)]))
     return True
 
 
@@ -291,16 +291,16 @@ BETWEEN = (
 )
 
 
-def _stop(stage: Stage, pids: list[int], least: float, most: float) -> bool:
+def _stop(target: Target, pids: list[int], least: float, most: float) -> bool:
     stopped = [pid for pid in pids if send(pid, signal.SIGSTOP)]
-    stage.nap(least, most)
+    target.nap(least, most)
     going_on = [pid for pid in stopped if send(pid, signal.SIGCONT)]
     return bool(going_on)
 
 
-def _interrupt(stage: Stage) -> bool:
+def _interrupt(target: Target) -> bool:
     """As a terminal does it: the driver and its workers get it."""
-    driver = stage.cast.driver
+    driver = target.processes.driver
     assert driver is not None
     assert driver.pid is not None
     try:
@@ -310,26 +310,26 @@ def _interrupt(stage: Stage) -> bool:
     return True
 
 
-def _find_temporary(stage: Stage, seconds: float) -> Path | None:
+def _find_temporary(target: Target, seconds: float) -> Path | None:
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and stage.cast.is_running:
+    while time.monotonic() < deadline and target.processes.is_running:
         with suppress(OSError):
-            for folder, _, names in os.walk(stage.out):
+            for folder, _, names in os.walk(target.out):
                 for name in names:
                     if name.endswith(".tmp") and "PAR1 rubbish" not in name:
                         return Path(folder, name)
     return None
 
 
-def _choose_part(stage: Stage) -> Path | None:
+def _choose_part(target: Target) -> Path | None:
     """A part to damage; its results may go."""
-    parts = sorted((stage.out / "rows").glob("part-*.parquet"))
+    parts = sorted((target.out / "rows").glob("part-*.parquet"))
     if not parts:
         return None
-    part = stage.random.choice(parts)
+    part = target.random.choice(parts)
     try:
         keys = pq.read_table(part, columns=["key"])["key"].to_pylist()
     except (OSError, pa.ArrowException):
         return None  # it is damaged already
-    stage.ledger.strike(keys)
+    target.ledger.strike(keys)
     return part

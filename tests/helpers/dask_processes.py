@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,24 +16,62 @@ from typing import Any
 from distributed import Client
 
 from sweep.clusters import Address
+from sweep.events import Silent
+from tests.helpers import environment, wait_until
 
-ROOT = Path(__file__).parents[2]
+CAN_HIDE = (
+    os.geteuid() == 0
+    and shutil.which("unshare") is not None
+    and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+)
+"""Whether a folder can be hidden from a process."""
+
+
+def hidden(folder: Path) -> list[str]:
+    """Words before a command that make a folder empty for it."""
+    return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none {folder} && exec "$@"', "sh"]
 
 
 class Lab:
-    """Processes of Dask's own commands; with ``certificates`` (a folder) they speak TLS.
+    """A scheduler and the workers that are started for it. It must be closed.
 
-    It is to be closed.
+    Parameters
+    ----------
+    folder : Path
+        For logs and scratch files.
+    certificates : Path, optional
+        A folder; all processes speak TLS.
+    host : str
+        Where all listen.
+    wrap : sequence of str
+        What comes before each command.
+    settings : mapping, optional
+        More for the environment of all processes.
     """
 
-    def __init__(self, folder: Path, certificates: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        certificates: Path | None = None,
+        *,
+        host: str = "127.0.0.1",
+        wrap: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder, self.certificates = folder, certificates
+        self.host, self.wrap, self.settings = host, wrap, settings or {}
         self.processes: list[subprocess.Popen[bytes]] = []
-        scheduler = self._start(
-            "scheduler", "scheduler", "--port", "0", "--host", "127.0.0.1",
-            *self.tls(certificates), "--dashboard-address", "127.0.0.1:0",
+        self.scheduler = self._start(
+            "scheduler", "scheduler", "--port", "0", "--host", host,
+            *self.tls(certificates), "--dashboard-address", f"{host}:0", wrap=wrap,
         )  # fmt: skip
-        self.address = self._wait("scheduler", r"at:\s+((?:tcp|tls)://127\.0\.0\.1:\d+)", scheduler)
+        pattern = rf"at:\s+((?:tcp|tls)://{re.escape(host)}:\d+)"
+        self.address = self._wait("scheduler", pattern, self.scheduler)
+
+    @property
+    def workers(self) -> list[subprocess.Popen[bytes]]:
+        """All workers that were started, in order."""
+        return self.processes[1:]
 
     @staticmethod
     def tls(certificates: Path | None, name: str = "node") -> list[str]:
@@ -47,18 +85,18 @@ class Lab:
         self,
         name: str,
         *,
-        host: str = "127.0.0.1",
+        host: str | None = None,
         environment: Mapping[str, str] | None = None,
-        wrap: Sequence[str] = (),
+        wrap: Sequence[str] | None = None,
         certificates: Path | None = None,
         join: bool = True,
     ) -> subprocess.Popen[bytes]:
         """Start a worker of one thread; with ``join`` wait until it has joined."""
         process = self._start(
-            name, "worker", self.address, "--nthreads", "1", "--host", host, "--name", name,
-            *self.tls(certificates or self.certificates), "--dashboard-address", "127.0.0.1:0",
-            "--local-directory", str(self.folder / f"scratch-{name}"),
-            environment=environment, wrap=wrap,
+            name, "worker", self.address, "--nthreads", "1", "--host", host or self.host,
+            *self.tls(certificates or self.certificates), "--dashboard-address", f"{self.host}:0",
+            "--local-directory", str(self.folder / f"scratch-{name}"), "--name", name,
+            more=environment, wrap=self.wrap if wrap is None else wrap,
         )  # fmt: skip
         if join:
             self._wait(name, r"Registered to:\s+(\S+)", process)
@@ -81,8 +119,8 @@ class Lab:
         self,
         name: str,
         *command: str,
-        environment: Mapping[str, str] | None = None,
-        wrap: Sequence[str] = (),
+        wrap: Sequence[str],
+        more: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as to:
             process = subprocess.Popen(
@@ -90,7 +128,7 @@ class Lab:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=to,
-                env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+                env=environment(**self.settings) | dict(more or {}),
                 cwd=self.folder,
                 start_new_session=True,  # a nanny and its worker are ended together
             )
@@ -98,12 +136,12 @@ class Lab:
         return process
 
     def _wait(self, name: str, pattern: str, process: subprocess.Popen[bytes]) -> str:
-        deadline = time.monotonic() + 60
-        while not (found := re.search(pattern, self.log(name))):
-            assert time.monotonic() < deadline, self.log(name)
+        def is_told() -> bool:
             assert process.poll() is None, self.log(name)
-            time.sleep(0.1)
-        return found[1]
+            return re.search(pattern, self.log(name)) is not None
+
+        wait_until(is_told, lambda: self.log(name))
+        return re.findall(pattern, self.log(name))[0]
 
     def close(self) -> None:
         """End all processes."""
@@ -113,12 +151,14 @@ class Lab:
             process.wait()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+class Notes(Silent):
+    """Keeps what a sweep says that is worth a line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
 
 
 def n_workers(client: Client) -> int:

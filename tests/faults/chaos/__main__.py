@@ -1,8 +1,8 @@
 """A sweep that is killed, stopped, cut off and damaged all the time loses nothing.
 
-``python benchmarks/chaos.py --faults 200 --seed 1`` strikes real sweeps of short tasks at random
-until so many faults have hit something, resumes them until they are done, and compares every row
-with those of an undisturbed run. The last line says what is wrong; the exit code is 0 only if
+``python -m tests.faults.chaos --faults 200 --seed 1`` strikes real sweeps of short tasks at random
+until 200 faults have hit something. It resumes the sweeps until they are done, and compares every
+row with those of an undisturbed run. The last line says what is wrong; the exit code is 0 only if
 nothing is. ``--sabotage`` shows that the comparison finds what it looks for.
 """
 
@@ -23,13 +23,11 @@ from pathlib import Path
 
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
-
 from benchmarks.harness import interruptible
-from benchmarks.torment.cast import Cast
-from benchmarks.torment.check import Damage, Ledger, compare, results
-from benchmarks.torment.faults import BETWEEN, DURING, Fault, Stage
-from benchmarks.torment.sabotage import sabotage
+from tests.faults.chaos.check import Damage, Ledger, compare, results
+from tests.faults.chaos.faults import BETWEEN, DURING, Fault, Target
+from tests.faults.chaos.processes import Processes
+from tests.faults.chaos.sabotage import sabotage
 
 SPEC = """
 name: chaos
@@ -53,8 +51,8 @@ _PATIENCE = 180.0
 _TRIES = 5
 
 
-class Torment:
-    """Strikes sweeps until so many faults have hit.
+class Chaos:
+    """Strikes sweeps until `n_faults` have hit.
 
     Parameters
     ----------
@@ -74,7 +72,7 @@ class Torment:
         self.is_small_disk = is_small_disk
         spec = folder / "spec.yaml"
         spec.write_text(SPEC)
-        self.cast = Cast(folder, spec, folder / "disk" / "sweep")
+        self.processes = Processes(folder, spec, folder / "disk" / "sweep")
         self.quiet = pd.DataFrame()
 
     @property
@@ -84,67 +82,71 @@ class Torment:
 
     def run_undisturbed(self) -> None:
         """What all rows must be like."""
-        self.cast.mend()
-        self.cast.start_driver(is_local=False)
-        code = self.cast.wait_for_driver(10 * _PATIENCE)
+        self.processes.mend()
+        self.processes.start_driver(is_local=False)
+        code = self.processes.wait_for_driver(10 * _PATIENCE)
         if code != 0:
-            raise RuntimeError(f"the undisturbed run ended with {code}: {self.cast.told()[-1:]}")
-        self.quiet = results(self.cast.out)
-        compare(self.quiet, self.cast.out, self.damage)
-        shutil.rmtree(self.cast.out)
+            raise RuntimeError(
+                f"the undisturbed run ended with {code}: {self.processes.told()[-1:]}"
+            )
+        self.quiet = results(self.processes.out)
+        compare(self.quiet, self.processes.out, self.damage)
+        shutil.rmtree(self.processes.out)
 
     def run_sweep(self) -> None:
         """One sweep, from its first driver to its last, and the comparison."""
-        stage = Stage(self.cast, self.random, Ledger(), self.is_small_disk)
+        target = Target(self.processes, self.random, Ledger(), self.is_small_disk)
         tries = 0
         while True:
             is_local = self.left > 0 and self.random.random() < 0.1
-            self.cast.mend()
-            self.cast.start_driver(is_local)
+            self.processes.mend()
+            self.processes.start_driver(is_local)
             self.n_drivers += 1
             tries = 0 if self.left > 0 else tries + 1
             self.say(f"a driver begins, {'with workers of its own' if is_local else 'there'}")
-            code = self._torment(stage)
-            self.say(f"it ended with {code}: {' '.join(self.cast.told()[-1:])[:200]}")
+            code = self._strike_driver(target)
+            self.say(f"it ended with {code}: {' '.join(self.processes.told()[-1:])[:200]}")
             if code == 0:
                 break
             if tries > _TRIES:
-                raise TimeoutError(f"left alone, the sweep does not end: {self.cast.told()[-1:]}")
-            stage.ledger.look(self.cast.out, self.damage)
+                raise TimeoutError(
+                    f"left alone, the sweep does not end: {self.processes.told()[-1:]}"
+                )
+            target.ledger.look(self.processes.out, self.damage)
             for _ in range(self.random.choice([0, 1, 1, 2, 3])):
-                self._strike(stage, BETWEEN)
-        stage.ledger.look(self.cast.out, self.damage)
-        compare(self.quiet, self.cast.out, self.damage)
+                self._strike(target, BETWEEN)
+        target.ledger.look(self.processes.out, self.damage)
+        compare(self.quiet, self.processes.out, self.damage)
         self.n_sweeps += 1
 
-    def _torment(self, stage: Stage) -> int:
+    def _strike_driver(self, target: Target) -> int:
         """Strike while a driver is at work; its exit code."""
-        driver, began = self.cast.driver, time.monotonic()
+        driver, began = self.processes.driver, time.monotonic()
         busy = began
-        while self.left > 0 and driver is self.cast.driver and self.cast.is_running:
-            stage.nap(0.05, 0.35)
-            if not self.cast.is_local:
-                self.cast.mend()
-            if self.cast.is_busy():
-                self._strike(stage, DURING)
-                driver, busy = self.cast.driver, time.monotonic()
+        while self.left > 0 and driver is self.processes.driver and self.processes.is_running:
+            target.nap(0.05, 0.35)
+            if not self.processes.is_local:
+                self.processes.mend()
+            if self.processes.is_busy():
+                self._strike(target, DURING)
+                driver, busy = self.processes.driver, time.monotonic()
             elif time.monotonic() - busy > _PATIENCE:
-                raise TimeoutError(f"nothing happens any more: {self.cast.told()[-3:]}")
-        while self.cast.is_running:
-            if not self.cast.is_local:
-                self.cast.mend()
+                raise TimeoutError(f"nothing happens any more: {self.processes.told()[-3:]}")
+        while self.processes.is_running:
+            if not self.processes.is_local:
+                self.processes.mend()
             with suppress(TimeoutError):
-                self.cast.wait_for_driver(0.2)
+                self.processes.wait_for_driver(0.2)
             if time.monotonic() - began > 10 * _PATIENCE:
-                raise TimeoutError(f"nothing happens any more: {self.cast.told()[-3:]}")
-        return self.cast.wait_for_driver(1)
+                raise TimeoutError(f"nothing happens any more: {self.processes.told()[-3:]}")
+        return self.processes.wait_for_driver(1)
 
-    def _strike(self, stage: Stage, faults: Sequence[Fault]) -> None:
+    def _strike(self, target: Target, faults: Sequence[Fault]) -> None:
         if self.left <= 0:
             return
         (fault,) = self.random.choices(faults, [fault.weight for fault in faults])
         began = time.monotonic()
-        has_hit = fault.strike(stage)
+        has_hit = fault.strike(target)
         if has_hit:
             self.hits[fault.name] += 1
         else:
@@ -154,7 +156,7 @@ class Torment:
 
     def say(self, text: str) -> None:
         """Leave a line in the log."""
-        with self.cast.log.open("a") as log:
+        with self.processes.log.open("a") as log:
             log.write(f"chaos {time.monotonic() - self.began:8.1f} {text}\n")
 
     def report(self, seconds: float) -> None:
@@ -193,7 +195,7 @@ def small_disk(folder: Path) -> Iterator[bool]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.faults.chaos")
     parser.add_argument("--faults", type=int, default=200, help="how many must hit something")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="copy the last store to this folder")
@@ -204,37 +206,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with interruptible(), tempfile.TemporaryDirectory(prefix="chaos-") as name:
         folder = Path(name)
         with small_disk(folder / "disk") as is_small:
-            torment = Torment(folder, 0 if asked.sabotage else asked.faults, asked.seed, is_small)
+            chaos = Chaos(folder, 0 if asked.sabotage else asked.faults, asked.seed, is_small)
             if not is_small:
                 print("no disk is filled: mounting one takes root")
             try:
-                return _run(torment, asked.sabotage)
+                return _run(chaos, asked.sabotage)
             finally:
-                torment.cast.close()
+                chaos.processes.close()
                 if asked.keep:
-                    shutil.copytree(torment.cast.out, asked.keep, symlinks=True)
-                    shutil.copy(torment.cast.log, asked.keep / "chaos.log")
+                    shutil.copytree(chaos.processes.out, asked.keep, symlinks=True)
+                    shutil.copy(chaos.processes.log, asked.keep / "chaos.log")
 
 
-def _run(torment: Torment, is_sabotage: bool) -> int:
+def _run(chaos: Chaos, is_sabotage: bool) -> int:
     began = time.monotonic()
-    torment.run_undisturbed()
-    print(f"undisturbed: {len(torment.quiet)} tasks in {time.monotonic() - began:.0f} s")
+    chaos.run_undisturbed()
+    print(f"undisturbed: {len(chaos.quiet)} tasks in {time.monotonic() - began:.0f} s")
     try:
-        while torment.left > 0 or not torment.n_sweeps:
-            if torment.cast.out.exists():
-                shutil.rmtree(torment.cast.out)
-            torment.run_sweep()
+        while chaos.left > 0 or not chaos.n_sweeps:
+            if chaos.processes.out.exists():
+                shutil.rmtree(chaos.processes.out)
+            chaos.run_sweep()
         if is_sabotage:
-            sabotage(torment.cast.out, torment.random)
-            compare(torment.quiet, torment.cast.out, torment.damage)
+            sabotage(chaos.processes.out, chaos.random)
+            compare(chaos.quiet, chaos.processes.out, chaos.damage)
     except TimeoutError as error:
-        torment.report(time.monotonic() - began)
+        chaos.report(time.monotonic() - began)
         print(f"stuck: {error}")
         return 1
-    torment.report(time.monotonic() - began)
-    print(torment.damage.line(torment.hits.total()))
-    return 1 if torment.damage else 0
+    chaos.report(time.monotonic() - began)
+    print(chaos.damage.line(chaos.hits.total()))
+    return 1 if chaos.damage else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Solvers that misbehave, for tests only.
 
-Workers load this file through Dask's own setting ``distributed.worker.preload``, which tests give
+Workers load this module through Dask's own setting ``distributed.worker.preload``, which tests give
 in the environment; a sweep's driver in a test imports it. Nothing of the product knows of it.
 """
 
@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -39,6 +39,7 @@ from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.rows import rows
 from sweep.worker import tasks
+from tests.helpers import wait_until
 
 SCRATCH = "TREESWEEP_TEST_SCRATCH"
 """Names a folder in which solvers leave marks for tests."""
@@ -308,7 +309,7 @@ class Counter(_Leaf):
         together = int(os.environ.get(TOGETHER, "0"))
         if together:
             begun = Path(os.environ[SCRATCH], "from-0")
-            _wait_for(lambda: begun.stat().st_size >= together)
+            wait_until(lambda: begun.stat().st_size >= together)
 
         def tell(now: float) -> None:
             if monitor.snapshot:
@@ -424,7 +425,7 @@ class Divider(_Leaf):
                 if self.settings["again"] or not mark.exists():
                     mark.touch()
                     if way == "wrong":
-                        _wait_for(lambda: len(_begun(folder, shard.number)) == shard.number)
+                        wait_until(lambda: len(_begun(folder, shard.number)) == shard.number)
                         raise ValueError("wrong on purpose")
                     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -470,14 +471,6 @@ def _begun(folder: Path, shards: int) -> list[Path]:
     return [*folder.glob(f"shard-*-of-{shards}")]
 
 
-def _wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the others have not begun")
-        time.sleep(0.02)
-
-
 def _kill_on_load(name: str) -> None:
     load = tasks.datasets.load_dataset
 
@@ -509,8 +502,6 @@ def _set_clock(after: float, jump: float) -> None:
 def _slow_down(seconds: float) -> None:
     """Let BRANCHES take its time, without changing what it does."""
     step = ThresholdEngine.step
-    if step.__name__ == "slowly":
-        return  # Dask loads this file more than once
 
     def slowly(engine: ThresholdEngine, iterations: int, target_cost: int) -> int:
         _mark("waited")

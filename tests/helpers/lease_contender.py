@@ -1,11 +1,12 @@
 """A process that asks for a store's lease, and says what it gets.
 
-python contender.py PLACE MACHINE STALE: prints ``held`` or ``refused …``; then, for each line it
-reads, it writes a file of that name under ``log`` as a driver would, and prints ``wrote`` or
-``lost``.
+``python -m tests.helpers.lease_contender PLACE MACHINE STALE`` prints ``held`` or ``refused …``.
+Then, for each line it reads, it writes a file of that name under ``log`` as a driver would, and
+prints ``wrote`` or ``lost``.
 
-python contender.py rounds PLACE MACHINE NUMBER: does so twenty times, each time at the same moment
-as the processes of the other numbers from 0 to 2, and prints ``held`` or ``refused`` for each.
+``python -m tests.helpers.lease_contender rounds PLACE MACHINE NUMBER`` asks twenty times, each time
+at the same moment as the processes of the other numbers from 0 to 2, and prints ``held`` or
+``refused`` for each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run or resume a sweep in a process of its own, with the misbehaving solvers at hand.
 
-python drive.py run SPEC OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
-python drive.py resume - OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
+python -m tests.helpers.driver_process run SPEC OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
+python -m tests.helpers.driver_process resume - OUT WHERE CHECKPOINT_SECONDS LARGEST_STATE GRACE
 
 WHERE is a number of workers here, a scheduler's address or a cluster.yaml.
 """
@@ -9,11 +9,9 @@ WHERE is a number of workers here, a scheduler's address or a cluster.yaml.
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from solver.errors import InputError
@@ -21,11 +19,7 @@ from sweep.clusters import Address, Cluster, Local, load_cluster
 from sweep.events import Progress, Silent
 from sweep.graph.engine import resume_sweep, run_sweep
 from sweep.spec.spec import load_spec
-
-_spec = importlib.util.spec_from_file_location("faulty", Path(__file__).with_name("faulty.py"))
-assert _spec
-assert _spec.loader
-_spec.loader.exec_module(importlib.util.module_from_spec(_spec))
+from tests.helpers import faulty_solvers  # noqa: F401 - the last: it changes what others import
 
 
 class Told(Silent):

@@ -1,1 +1,0 @@
-"""What `chaos.py` is made of: a sweep's processes, what is done to them, and the comparison."""

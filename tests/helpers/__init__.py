@@ -1,0 +1,31 @@
+"""What several test files share.
+
+Here: hypothesis strategies, made-up rows, small sweeps, and servers and drivers in processes of
+their own. Not here: the naive solvers (``tests/naive.py``) and the random questions of
+``tests/contract``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The folder of the project."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a process that imports the project from anywhere."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+def wait_until(
+    condition: Callable[[], object], why: Callable[[], object] = str, seconds: float = 60.0
+) -> None:
+    """Wait for a condition; ``why`` says what is known if it does not come true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, why()
+        time.sleep(0.05)
