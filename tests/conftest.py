@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -27,20 +28,24 @@ LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_paths
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``--dist loadfile`` one process gets the tests of a file, but faults go one by one.
+    """With ``--dist loadfile`` one process gets the tests of a file, with two exceptions.
 
-    The tests of a fault have nothing in common but an undisturbed run of seconds, and take long.
+    Faults go one by one: they take long and share only an undisturbed run of seconds. Of the
+    documentation a page goes to one process.
     """
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    class FilesAndFaults(LoadFileScheduling):
+    class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            is_fault = nodeid.startswith("tests/faults/")
-            return nodeid if is_fault else str(super()._split_scope(nodeid))
+            if nodeid.startswith("tests/faults/"):
+                return nodeid
+            if nodeid.startswith("tests/documentation.py"):
+                return nodeid.partition("[")[2].partition(":")[0]
+            return str(super()._split_scope(nodeid))
 
-    return FilesAndFaults(config, log)
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,13 +62,18 @@ def shared_data() -> Path:
     return folder
 
 
-@pytest.fixture
-def own_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches read the processor time of their own thread as the clock.
+LOOK = 0.1
+"""Seconds that a look at the clock takes under ``counted_time``: so many that slices stay short."""
 
-    A busy machine does not make it run faster: what a limit of seconds gives can be asserted.
+
+@pytest.fixture
+def counted_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of searches counts how often it is read.
+
+    A limit of seconds is then met after the same work on every machine, however busy it is.
     """
-    monkeypatch.setattr(time, "perf_counter", time.thread_time)
+    looks = itertools.count(1)
+    monkeypatch.setattr(time, "perf_counter", lambda: LOOK * next(looks))
 
 
 @pytest.fixture(scope="session")

@@ -218,7 +218,7 @@ def test_goes_on_where_a_limit_was_and_under_larger_ones(fine: None) -> None:
         assert found.solves > path.solves
 
 
-@pytest.mark.usefixtures("own_time")
+@pytest.mark.usefixtures("counted_time")
 def test_what_took_no_time_is_not_counted_and_what_was_done_is(fine: None) -> None:
     problem = parity(8)
     whole, states = states_of(problem, LAM)

@@ -53,7 +53,6 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
     assert (search.tree().errors, search.tree().splits) == (0, 3)
 
 
-@pytest.mark.usefixtures("own_time")
 def test_a_feature_with_as_many_codes_as_rows_takes_memory_of_their_order():
     generator = np.random.default_rng(3)
     codes = generator.integers(0, 2, (6000, 6))
@@ -63,7 +62,7 @@ def test_a_feature_with_as_many_codes_as_rows_takes_memory_of_their_order():
     solution = solver.solve(problem, "0.001")
     assert solution.status == "optimal"
     assert solution.peak_bytes < 2**25
-    assert solution.seconds < 10
+    assert solution.iterations < 1000
 
 
 def test_a_table_holds_the_codes_of_its_rows():

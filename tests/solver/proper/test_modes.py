@@ -101,7 +101,7 @@ def test_paper_in_shards_is_the_whole(family):
     assert merged.nodes == merged.extra["combinations"]
 
 
-@pytest.mark.usefixtures("own_time")
+@pytest.mark.usefixtures("counted_time")
 def test_paper_stops_in_time_with_a_bound():
     problem = scattered(60, 2, seed=1)
     solution = solve(

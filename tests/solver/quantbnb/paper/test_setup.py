@@ -130,7 +130,7 @@ def test_extra_tells_what_table_3_compares(noisy: Problem) -> None:
     assert found["l2"]["rows"] > found["w1"]["rows"]
 
 
-@pytest.mark.usefixtures("own_time")
+@pytest.mark.usefixtures("counted_time")
 def test_limits_of_time_and_memory_are_kept(noisy: Problem) -> None:
     solver = QuantBnB(mode="paper", bound="l2")
     late = solver.solve(noisy, Fraction(0), Limits(depth=3, seconds=0.02))

@@ -91,7 +91,7 @@ def hard_problem(n: int = 2000) -> Problem:
     return problem_of(np.random.default_rng(5), n, p=8, values=500)
 
 
-@pytest.mark.usefixtures("own_time")
+@pytest.mark.usefixtures("counted_time")
 def test_limits_end_it_with_a_tree_and_a_bound() -> None:
     problem = hard_problem()
     best = solver.solve(problem, 0, solver="quantbnb", limits=Limits(depth=2))
