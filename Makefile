@@ -92,7 +92,7 @@ format: venv-dev ## Put style right where a tool can
 	@$(BIN)/ruff format .
 
 docs-check: venv-dev ## Run the commands of README.md and docs/
-	@$(BIN)/python .ci/check_docs.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10 $(ARGS) tests/documentation.py
 
 # uv lives in a throw-away environment: it makes the lock and is no part of it.
 lock: ## Resolve requirements.lock anew (UPGRADE=1: to the newest versions)
