@@ -16,7 +16,14 @@ from pipelines.report.pages.tree_cards import tree_card
 from solver import Tree
 from tests.helpers import printed_trees
 from tests.helpers.report_rows import as_frame, run_row
-from tests.solver.test_printed_rules import CLASSES, TABLES, new_rows, predict, rows_of, solved
+from tests.solver.trees.test_printed_rules import (
+    CLASSES,
+    TABLES,
+    new_rows,
+    predict,
+    rows_of,
+    solved,
+)
 
 CART = ("continuous", "cart", {})
 PLANES = ("continuous", "proper", {"rules": "hyperplane"})

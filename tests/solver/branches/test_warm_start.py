@@ -14,7 +14,7 @@ from solver.engine.tree_constraints import INFINITE
 from solver.objective.exact import CostScale
 from solver.verify.scorer import score
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
-from tests.solver.branches.test_ablations import OTHER
+from tests.solver.branches.test_params import OTHER
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 

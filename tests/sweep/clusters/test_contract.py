@@ -23,7 +23,7 @@ from sweep.clusters.ssh import Ssh
 from sweep.graph.engine import run_sweep
 from sweep.rows.schema import SCHEMA
 from sweep.store.results import read_results
-from tests.helpers import wait_until
+from tests.helpers import wait_until, without_dask
 from tests.helpers.dask_processes import Lab
 from tests.helpers.drivers import alike
 
@@ -158,9 +158,9 @@ class TestContract:
         assert pid not in client.run(os.getpid).values()
 
     def test_a_sweep_gives_the_rows_it_gives_here(
-        self, cluster: Cluster, tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]]
+        self, cluster: Cluster, tmp_path: Path, small_rows: list[dict[str, Any]]
     ) -> None:
-        outcome = run_sweep(rowmaker.small_sweep(), tmp_path / "out", cluster)
+        outcome = run_sweep(without_dask.small_sweep(), tmp_path / "out", cluster)
         assert (outcome.ran, outcome.failed) == (24, 0)
         found = read_results(tmp_path / "out")
         expected = pa.Table.from_pylist(small_rows, schema=SCHEMA).to_pandas()

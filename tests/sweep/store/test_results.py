@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,8 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.store.part_files import Parts
-from sweep.store.results import combine_codes, dictionary_codes, read_results
+from sweep.store.results import read_results
+from tests.helpers import without_dask
 
 
 @settings(deadline=None, max_examples=60)
@@ -34,8 +34,8 @@ def test_codes_tell_null_from_text_whatever_the_chunks_are() -> None:
     assert [values[code].as_py() for code in codes] == ["a", "b", "a"]
 
 
-def test_some_columns_are_the_same_as_all(tmp_path: Path, rowmaker: Any) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_some_columns_are_the_same_as_all(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     whole = read_results(tmp_path / "out")
     names = ["objective_exact", "lam", "dataset"]
     pd.testing.assert_frame_equal(read_results(tmp_path / "out", columns=names), whole[names])
@@ -43,8 +43,8 @@ def test_some_columns_are_the_same_as_all(tmp_path: Path, rowmaker: Any) -> None
         read_results(tmp_path / "out", columns=["lambda"])
 
 
-def test_parts_can_be_made_smaller_as_they_are_read(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_parts_can_be_made_smaller_as_they_are_read(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     seen: list[int] = []
 
     def short(part: pa.Table) -> pa.Table:

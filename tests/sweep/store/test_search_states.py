@@ -19,6 +19,7 @@ from sweep.store.plan_file import survey
 from sweep.store.search_state_file import read_state, write_state
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
+from tests.helpers import without_dask
 
 SPEC = """
 name: states
@@ -33,15 +34,15 @@ limits: {seconds: 60}
 class Desk:
     """A store of one task, and states for it."""
 
-    def __init__(self, folder: Path, rowmaker: Any) -> None:
-        self.folder, self.rowmaker = folder, rowmaker
-        self.row = rowmaker.make_rows(rowmaker.small_sweep(SPEC))[0]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.row = without_dask.make_rows(without_dask.small_sweep(SPEC))[0]
 
     def open(self) -> stores.Store:
-        return stores.create(self.folder, self.rowmaker.small_sweep(SPEC), print)
+        return stores.create(self.folder, without_dask.small_sweep(SPEC), print)
 
     def task(self, limits: str = "seconds: 60") -> tuple[Any, Task]:
-        plan = make_plan(self.rowmaker.small_sweep(SPEC.replace("seconds: 60", limits)))
+        plan = make_plan(without_dask.small_sweep(SPEC.replace("seconds: 60", limits)))
         return plan.block_of(0), plan.task(0)
 
     def identity(self, limits: str = "seconds: 60") -> dict[str, str]:
@@ -78,8 +79,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, rowmaker: Any) -> Desk:
-    return Desk(tmp_path / "out", rowmaker)
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "out")
 
 
 def test_the_furthest_state_is_kept_and_a_later_driver_finds_it(desk: Desk) -> None:
@@ -180,7 +181,7 @@ def test_budgets_are_no_part_of_the_question() -> None:
 
 def test_status_counts_states_and_verify_reads_them(desk: Desk) -> None:
     with desk.open() as store:
-        survey(make_plan(desk.rowmaker.small_sweep(SPEC)), store)
+        survey(make_plan(without_dask.small_sweep(SPEC)), store)
         desk.end(store, "optimal")
         other = "f" * 64
         desk.bring(store, 3, other)

@@ -12,6 +12,7 @@ from sweep.filesystem import Folder, open_folder
 from sweep.rows.rows import Finished, as_finished
 from sweep.store import store as stores
 from sweep.store.shard_files import FOLDER, KeptShards
+from tests.helpers import without_dask
 
 
 @pytest.fixture
@@ -59,10 +60,10 @@ def test_what_is_damaged_is_done_again(folder: Folder, finished: Finished) -> No
 
 
 def test_a_store_forgets_shards_of_what_is_answered(
-    tmp_path: Path, rowmaker: Any, small_rows: list[dict[str, Any]]
+    tmp_path: Path, small_rows: list[dict[str, Any]]
 ) -> None:
     first, second = small_rows[:2]
-    sweep = rowmaker.small_sweep()
+    sweep = without_dask.small_sweep()
     with stores.create(tmp_path / "out", sweep, print) as store:
         for row in (first, second):
             store.save_shard(row["key"], Shard(0, 2), as_finished([row]))

@@ -31,7 +31,7 @@ from sweep.store.plan_file import read_plan, survey
 from sweep.store.results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
-from tests.helpers import ROOT
+from tests.helpers import ROOT, without_dask
 
 Rows = list[dict[str, Any]]
 
@@ -49,8 +49,8 @@ def names_of(store: stores.Store) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, rowmaker: Any) -> Any:
-    sweep = rowmaker.small_sweep()
+def store(tmp_path: Path) -> Any:
+    sweep = without_dask.small_sweep()
     with stores.create(tmp_path / "out", sweep, print) as opened:
         survey(make_plan(sweep), opened)
         yield opened
@@ -103,8 +103,8 @@ def test_rows_are_written_when_they_cost_enough_or_waited_long(
     assert len(store.parts.names()) == 2
 
 
-def test_closing_writes_what_is_left(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_closing_writes_what_is_left(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     assert len(read_results(tmp_path / "out")) == len(rows)
     with stores.Store(tmp_path / "out", print) as again:
         assert set(again.answers.keys()) == {row["key"] for row in rows}
@@ -193,9 +193,9 @@ def test_many_parts_are_compacted_on_the_way(
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped"])
 def test_a_damaged_part_is_named_set_aside_and_its_tasks_are_done_again(
-    tmp_path: Path, rowmaker: Any, damage: str
+    tmp_path: Path, damage: str
 ) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+    rows = without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     content = part.read_bytes()
     flipped = content[:99] + bytes([content[99] ^ 1]) + content[100:]
@@ -207,7 +207,7 @@ def test_a_damaged_part_is_named_set_aside_and_its_tasks_are_done_again(
     assert f"'treesweep resume {tmp_path / 'out'}' sets it aside" in str(caught.value)
     told: list[str] = []
     with stores.Store(tmp_path / "out", told.append) as store:
-        remaining, answered = survey(make_plan(rowmaker.small_sweep()), store)
+        remaining, answered = survey(make_plan(without_dask.small_sweep()), store)
         assert (len(remaining), answered) == (len(rows), 0)
     (note,) = told
     assert part.name in note
@@ -216,8 +216,8 @@ def test_a_damaged_part_is_named_set_aside_and_its_tasks_are_done_again(
     assert len(read_results(tmp_path / "out")) == 0
 
 
-def test_a_part_that_is_none_is_named_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_part_that_is_none_is_named_and_left_alone(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     part.write_bytes(checksummed_parquet.to_bytes(pa.table({"a": [1]})))
     for ask in (read_results, lambda place: stores.Store(place, print)):
@@ -241,8 +241,8 @@ def test_a_flipped_byte_is_found_or_changes_nothing(tmp_path: Path, small_rows: 
     assert all(part.name in message for message in found)
 
 
-def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     root = tmp_path / "out"
     (root / "rows" / ".part-00000009.parquet.1.tmp").write_bytes(b"half")
     (root / ".generations" / "00000007").mkdir()
@@ -254,8 +254,8 @@ def test_what_a_crash_leaves_is_cleaned_up(tmp_path: Path, rowmaker: Any) -> Non
     assert len(list((root / ".generations").iterdir())) == 1
 
 
-def test_a_copy_that_followed_the_link_still_works(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_a_copy_that_followed_the_link_still_works(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     shutil.copytree(
         tmp_path / "out", tmp_path / "copy", ignore=lambda *_: [".generations", ".lock"]
     )
@@ -266,13 +266,15 @@ def test_a_copy_that_followed_the_link_still_works(tmp_path: Path, rowmaker: Any
         assert len(read_results(tmp_path / "copy")) == len(rows)
 
 
-def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any) -> None:
-    sweep = rowmaker.small_sweep()
+def test_other_folders_are_refused_and_left_alone(tmp_path: Path) -> None:
+    sweep = without_dask.small_sweep()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("…")
     (tmp_path / "file").write_text("…")
     stores.create(
-        tmp_path / "other", rowmaker.small_sweep(rowmaker.SPEC.replace("small", "big")), print
+        tmp_path / "other",
+        without_dask.small_sweep(without_dask.SPEC.replace("small", "big")),
+        print,
     ).close()
     before = sorted(p for p in tmp_path.rglob("*"))
     for name, message in [
@@ -289,10 +291,8 @@ def test_other_folders_are_refused_and_left_alone(tmp_path: Path, rowmaker: Any)
 
 
 @pytest.mark.parametrize("version", [0, 2, 99, None])
-def test_a_store_of_another_version_is_refused(
-    tmp_path: Path, rowmaker: Any, version: int | None
-) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int | None) -> None:
+    without_dask.finish(tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"
     content = {**json.loads(manifest.read_text()), "version": version}
     del content["sha256"]
@@ -302,14 +302,14 @@ def test_a_store_of_another_version_is_refused(
             ask(tmp_path / "out")
 
 
-def test_a_manifest_that_was_damaged_can_be_written_anew(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_a_manifest_that_was_damaged_can_be_written_anew(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_bytes(manifest.read_bytes()[:-5])
     with pytest.raises(InputError, match=r"remove it and run the sweep's file again"):
-        stores.create(tmp_path / "out", rowmaker.small_sweep(), print)
+        stores.create(tmp_path / "out", without_dask.small_sweep(), print)
     manifest.unlink()
-    stores.create(tmp_path / "out", rowmaker.small_sweep(), print).close()
+    stores.create(tmp_path / "out", without_dask.small_sweep(), print).close()
     assert len(read_results(tmp_path / "out")) == len(rows)
 
 
@@ -342,12 +342,14 @@ def test_a_damaged_checkpoint_is_as_good_as_none(store: stores.Store) -> None:
 
 @pytest.mark.parametrize("status, again", [("optimal", 0), ("time_limit", 12), ("error", 12)])
 def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
-    store: stores.Store, small_rows: Rows, rowmaker: Any, status: str, again: int
+    store: stores.Store, small_rows: Rows, status: str, again: int
 ) -> None:
     for row in small_rows:
         changed = {"status": status} if row["solver"] == "branches" else {}
         store.add(as_finished([{**row, **changed}]))
-    larger = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 90")))
+    larger = make_plan(
+        without_dask.small_sweep(without_dask.SPEC.replace("seconds: 60", "seconds: 90"))
+    )
     remaining, answered = survey(larger, store)
     branches = sum(row["solver"] == "branches" for row in small_rows)
     assert len(small_rows) == 24
@@ -356,7 +358,9 @@ def test_a_larger_limit_runs_only_what_hit_the_smaller_one(
     assert answered == 24 - again
     plan = read_plan(store.folder)
     assert plan["answered_by"].isna().sum() == again
-    smaller = make_plan(rowmaker.small_sweep(rowmaker.SPEC.replace("seconds: 60", "seconds: 30")))
+    smaller = make_plan(
+        without_dask.small_sweep(without_dask.SPEC.replace("seconds: 60", "seconds: 30"))
+    )
     assert len(survey(smaller, store)[0]) == 24
 
 
@@ -437,8 +441,8 @@ def test_a_certificate_for_which_there_is_no_room_is_written_later(
     assert all((root_of(store) / row["proof"]).read_bytes() == row[PROOF_CONTENT] for row in rows)
 
 
-def test_a_part_without_a_column_is_refused(tmp_path: Path, rowmaker: Any) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_part_without_a_column_is_refused(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     part.write_bytes(checksummed_parquet.to_bytes(pq.read_table(part).drop_columns(["trace"])))
     with pytest.raises(InputError, match=r"does not have the columns of schema version 1; it was"):
@@ -471,10 +475,10 @@ def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
     assert second.read().to_pylist() == small_rows[:2]
 
 
-def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmaker: Any) -> None:
+def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path) -> None:
     """A driver that ends between writing the file and the plan leaves two that do not match."""
-    rowmaker.finish(tmp_path / "out")
-    edited = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
+    without_dask.finish(tmp_path / "out")
+    edited = without_dask.small_sweep(without_dask.SPEC.replace("[branches, cart]", "[cart]"))
     with stores.create(tmp_path / "out", edited, print):
         with pytest.raises(InputError, match="is still making the plan; look again"):
             read_plan(tmp_path / "out")
@@ -486,9 +490,9 @@ def test_a_plan_of_an_earlier_file_is_told_and_made_anew(tmp_path: Path, rowmake
     assert set(read_plan(tmp_path / "out")["solver"]) == {"cart"}
 
 
-def test_a_plan_of_another_base_folder_is_not_todays(tmp_path: Path, rowmaker: Any) -> None:
-    sweep = rowmaker.small_sweep()
-    rowmaker.finish(tmp_path / "out", sweep)
+def test_a_plan_of_another_base_folder_is_not_todays(tmp_path: Path) -> None:
+    sweep = without_dask.small_sweep()
+    without_dask.finish(tmp_path / "out", sweep)
     moved = parse_spec(sweep.text, tmp_path)
     with stores.create(tmp_path / "out", moved, print):
         pass
@@ -496,10 +500,8 @@ def test_a_plan_of_another_base_folder_is_not_todays(tmp_path: Path, rowmaker: A
         read_plan(tmp_path / "out")
 
 
-def test_a_sweep_file_that_was_changed_in_the_folder_is_named(
-    tmp_path: Path, rowmaker: Any
-) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_sweep_file_that_was_changed_in_the_folder_is_named(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     file = tmp_path / "out" / "sweep.yaml"
     file.write_text(file.read_text().replace("[branches, cart]", "[cart]"))
     for read in (read_plan, read_results, sweep_status, verify_sweep):

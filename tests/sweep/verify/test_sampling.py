@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,11 @@ from sweep.store.plan_file import planned_tasks
 from sweep.verify import sampling
 from sweep.verify.sampling import Ticker, sampled_rows
 from sweep.verify.verify import verify_sweep
+from tests.helpers import without_dask
 
 
-def test_all_rows_come_by_dataset_and_fold(tmp_path: Path, rowmaker: Any) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_all_rows_come_by_dataset_and_fold(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     tasks = planned_tasks(open_folder(tmp_path / "out"))
     found = [*sampled_rows(Parts(tmp_path / "out"), tasks)]
     assert {row["key"] for row in found} == {row["key"] for row in rows}
@@ -25,10 +25,8 @@ def test_all_rows_come_by_dataset_and_fold(tmp_path: Path, rowmaker: Any) -> Non
     assert places == sorted(places)
 
 
-def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(
-    tmp_path: Path, rowmaker: Any
-) -> None:
-    rows = rowmaker.finish(tmp_path / "out")
+def test_a_sample_is_about_as_large_as_asked_for_and_always_the_same(tmp_path: Path) -> None:
+    rows = without_dask.finish(tmp_path / "out")
     parts, tasks = Parts(tmp_path / "out"), planned_tasks(open_folder(tmp_path / "out"))
     some = [row["key"] for row in sampled_rows(parts, tasks, 12)]
     assert some == [row["key"] for row in sampled_rows(parts, tasks, 12)]

@@ -1,4 +1,4 @@
-"""Tests of sweep/store/sweep_status.py and sweep/verify/verify.py."""
+"""Whatever is wrong with a stored sweep is found."""
 # ruff: noqa: E501  a message is easier to read on one line
 
 from __future__ import annotations
@@ -13,74 +13,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from solver.errors import InputError
 from sweep.plan.plan import make_plan
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.rows import as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
+from tests.helpers import without_dask
 
 Row = dict[str, Any]
 
 
-def test_status_counts_what_is_done_failed_and_missing(
-    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
-) -> None:
-    sweep = rowmaker.small_sweep()
-    with stores.create(tmp_path / "out", sweep, print) as store:
-        survey(make_plan(sweep), store)
-        empty = sweep_status(store.folder.place)
-        assert (empty.total, empty.done, empty.missing, empty.live) == (24, 0, 24, True)
-        for row in small_rows[:5]:
-            store.add(as_finished([row]))
-        bad = dict.fromkeys(["objective", "gap", "tree", "seconds"])
-        store.add(as_finished([{**small_rows[5], **bad, "status": "error", "error": "Traceback"}]))
-        store.save_checkpoint(Checkpoint(small_rows[6]["key"], "{}", "1/2", "1/4", 1.0, 2, 3))
-        store.flush()
-        found = sweep_status(store.folder.place)
-    assert (found.total, found.done, found.failed, found.missing) == (24, 5, 1, 18)
-    assert (found.unfinished, found.worst_gap) == (1, 0.25)
-    assert found.sweep == "small"
-    dead = sweep_status(tmp_path / "out")
-    assert not dead.live
-    assert json.loads(json.dumps(dead.to_dict()))["done"] == 5
-    assert dead.updated is not None
-
-
-def test_status_counts_answers_without_their_certificate(
-    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
-) -> None:
-    sweep = rowmaker.small_sweep()
-    first, second = small_rows[:2]
-    with stores.create(tmp_path / "out", sweep, print) as store:
-        survey(make_plan(sweep), store)
-        store.add(as_finished([{**first, "error": "it has no certificate: why"}, second]))
-        store.flush()
-        found = sweep_status(tmp_path / "out")
-    assert (found.done, found.failed, found.uncertified) == (2, 0, 1)
-
-
-def test_status_of_what_is_no_sweep(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no folder"):
-        sweep_status(tmp_path / "none")
-    with pytest.raises(InputError, match="is no sweep's folder"):
-        sweep_status(tmp_path)
-
-
-def test_a_sound_store_has_no_findings(tmp_path: Path, rowmaker: Any) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_sound_store_has_no_findings(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     found = verify_sweep(tmp_path / "out")
     assert (found.rows, found.trees, found.findings) == (24, 24, [])
 
 
-def test_planned_tasks_without_a_row_are_counted(
-    tmp_path: Path, rowmaker: Any, small_rows: list[Row]
-) -> None:
-    sweep = rowmaker.small_sweep()
+def test_planned_tasks_without_a_row_are_counted(tmp_path: Path, small_rows: list[Row]) -> None:
+    sweep = without_dask.small_sweep()
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
         store.add(as_finished(small_rows[1:]))
@@ -88,9 +41,9 @@ def test_planned_tasks_without_a_row_are_counted(
     assert (found.rows, found.planned, found.missing, found.findings) == (23, 24, 1, [])
 
 
-def test_a_row_that_answered_a_task_and_is_gone_is_a_finding(tmp_path: Path, rowmaker: Any) -> None:
-    sweep = rowmaker.small_sweep()
-    rowmaker.finish(tmp_path / "out", sweep)
+def test_a_row_that_answered_a_task_and_is_gone_is_a_finding(tmp_path: Path) -> None:
+    sweep = without_dask.small_sweep()
+    without_dask.finish(tmp_path / "out", sweep)
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(make_plan(sweep), store)
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
@@ -150,9 +103,9 @@ def _too_good(row: Row) -> None:
     ],
 )  # fmt: skip
 def test_each_wrong_thing_is_found(
-    tmp_path: Path, rowmaker: Any, change: Callable[[Row], None], message: str
+    tmp_path: Path, change: Callable[[Row], None], message: str
 ) -> None:
-    rowmaker.finish(tmp_path / "out")
+    without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     rows = pq.read_table(part).to_pylist()
     row = max(
@@ -167,8 +120,8 @@ def test_each_wrong_thing_is_found(
     assert row["key"] in {finding.key for finding in found.findings}
 
 
-def test_a_row_that_is_there_twice_is_found(tmp_path: Path, rowmaker: Any) -> None:
-    rowmaker.finish(tmp_path / "out")
+def test_a_row_that_is_there_twice_is_found(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     part.with_name("part-00000002.parquet").write_bytes(part.read_bytes())
     assert {f.problem for f in verify_sweep(tmp_path / "out").findings} == {
@@ -176,9 +129,9 @@ def test_a_row_that_is_there_twice_is_found(tmp_path: Path, rowmaker: Any) -> No
     }
 
 
-def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
+def test_contradicting_proofs_are_found(tmp_path: Path) -> None:
     """A bound above what another solver reached is a lie, though each row is sound by itself."""
-    rowmaker.finish(tmp_path / "out")
+    without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
     rows = pq.read_table(part).to_pylist()
     cart = next(r for r in rows if r["solver"] == "cart")
@@ -192,9 +145,7 @@ def test_contradicting_proofs_are_found(tmp_path: Path, rowmaker: Any) -> None:
     assert any(("above" in p and "cart reached" in p) or "proved" in p for p in problems), problems
 
 
-def test_what_is_proven_of_small_trees_says_nothing_of_deeper_ones(
-    tmp_path: Path, rowmaker: Any
-) -> None:
+def test_what_is_proven_of_small_trees_says_nothing_of_deeper_ones(tmp_path: Path) -> None:
     """The depth of quantbnb and cart is a limit of the solver alone, tao has none."""
     text = """\
 name: depths
@@ -207,7 +158,7 @@ solvers:
   - {solver: tao}
 limits: {seconds: 60}
 """
-    rows = rowmaker.finish(tmp_path / "out", rowmaker.small_sweep(text))
+    rows = without_dask.finish(tmp_path / "out", without_dask.small_sweep(text))
     assert not [row["error"] for row in rows if row["error"]]
     assert [f.problem for f in verify_sweep(tmp_path / "out").findings] == []
     # Of the same depth, one solver's bound is held against what another has reached.
@@ -221,11 +172,11 @@ limits: {seconds: 60}
     assert any("that quantbnb proved" in p or "cart reached" in p for p in problems), problems
 
 
-def test_a_dataset_that_changed_is_found(tmp_path: Path, rowmaker: Any) -> None:
+def test_a_dataset_that_changed_is_found(tmp_path: Path) -> None:
     text = "name: mine\ndatasets: [{path: mine.csv, target: y}]\nencodings: [onehot]\n"
     text += "lambdas: [0.1]\nsolvers: [cart]\n"
     (tmp_path / "mine.csv").write_text("a,y\n1,p\n2,q\n1,p\n")
-    rowmaker.finish(tmp_path / "out", parse_spec(text, base=tmp_path))
+    without_dask.finish(tmp_path / "out", parse_spec(text, base=tmp_path))
     assert verify_sweep(tmp_path / "out").findings == []
     (tmp_path / "mine.csv").write_text("a,y\n1,p\n2,q\n1,q\n")
     found = verify_sweep(tmp_path / "out")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,15 +20,14 @@ from sweep.store.plan_file import read_plan, survey
 from sweep.store.results import read_results
 from sweep.store.search_state_file import read_state, write_state
 from sweep.verify.verify import verify_sweep
+from tests.helpers import without_dask
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
-def test_a_certificate_that_is_lost_is_made_again(
-    tmp_path: Path, rowmaker: Any, damage: str
-) -> None:
-    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
-    sweep = rowmaker.small_sweep(spec)
-    rows = rowmaker.finish(tmp_path / "out", sweep)
+def test_a_certificate_that_is_lost_is_made_again(tmp_path: Path, damage: str) -> None:
+    spec = without_dask.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
+    sweep = without_dask.small_sweep(spec)
+    rows = without_dask.finish(tmp_path / "out", sweep)
     path = tmp_path / "out" / rows[0]["proof"]
     if damage == "gone":
         path.unlink()
@@ -46,13 +44,11 @@ def test_a_certificate_that_is_lost_is_made_again(
     assert verify_sweep(tmp_path / "out", proof=True).findings == []
 
 
-def test_a_lost_certificate_of_no_planned_task_is_not_said_to_be_made_again(
-    tmp_path: Path, rowmaker: Any
-) -> None:
-    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
-    rows = rowmaker.finish(tmp_path / "out", rowmaker.small_sweep(spec))
+def test_a_lost_certificate_of_no_planned_task_is_not_said_to_be_made_again(tmp_path: Path) -> None:
+    spec = without_dask.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
+    rows = without_dask.finish(tmp_path / "out", without_dask.small_sweep(spec))
     (tmp_path / "out" / rows[0]["proof"]).unlink()
-    other = rowmaker.small_sweep(rowmaker.SPEC.replace("[branches, cart]", "[cart]"))
+    other = without_dask.small_sweep(without_dask.SPEC.replace("[branches, cart]", "[cart]"))
     told: list[str] = []
     with stores.create(tmp_path / "out", other, told.append) as store:
         remaining, _ = survey(make_plan(other), store)
@@ -60,13 +56,11 @@ def test_a_lost_certificate_of_no_planned_task_is_not_said_to_be_made_again(
     assert told == []
 
 
-def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(
-    tmp_path: Path, rowmaker: Any
-) -> None:
+def test_any_byte_of_any_file_that_is_changed_is_found_or_changes_nothing(tmp_path: Path) -> None:
     """Never a wrong row, never anything else than one clear line."""
-    spec = rowmaker.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
-    sweep, out = rowmaker.small_sweep(spec), tmp_path / "out"
-    rows = rowmaker.finish(out, sweep)
+    spec = without_dask.SPEC.replace("[branches, cart]", "[{solver: branches, proof: true}]")
+    sweep, out = without_dask.small_sweep(spec), tmp_path / "out"
+    rows = without_dask.finish(out, sweep)
     with stores.create(out, sweep, print) as store:
         store.save_checkpoint(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 5, 6))
     wanted, plan = read_results(out), read_plan(out)

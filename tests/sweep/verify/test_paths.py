@@ -19,6 +19,7 @@ from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet
 from sweep.store.certificates import read_certificate, relative_path
 from sweep.verify.verify import Verification, verify_sweep
+from tests.helpers import without_dask
 
 Row = dict[str, Any]
 
@@ -37,9 +38,9 @@ validation: {kind: kfold, folds: 2}
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory, rowmaker: Any) -> Path:
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paths") / "out"
-    rowmaker.finish(folder, parse_spec(SPEC))
+    without_dask.finish(folder, parse_spec(SPEC))
     return Path(folder)
 
 
