@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from solver.proper.framework.geometry import members
-from solver.proper.framework.rules import Rule, gen_rules
+from solver.proper.framework.rules import Axis, Rule, gen_rules
 from solver.proper.recursion import Objective
 from solver.theory.proper_framework.optimum import additive
 
@@ -22,6 +22,13 @@ def point_sets(draw: Any, most: int = 6, dimensions: int = 3) -> list[Point]:
     widest = draw(st.sampled_from([1, 2, 4, 40]))
     point = st.tuples(*[st.integers(0, widest)] * d)
     return draw(st.lists(point, min_size=1, max_size=most, unique=True))
+
+
+def cut(after: int, most: int = 4) -> Rule:
+    """Of points on a line, the cut just above one of them."""
+    everything = (1 << most) - 1
+    below = (2 << after) - 1
+    return Rule(Axis(0), 1 << after, everything ^ below, below)
 
 
 @dataclass(frozen=True)

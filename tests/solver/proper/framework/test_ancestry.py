@@ -13,14 +13,7 @@ from solver.proper.framework.ancestry import (
 from solver.proper.framework.rules import Axis, Rule
 from solver.proper.recursion import Leaf, Node
 from solver.theory.proper_framework.generators import gen_dts
-from tests.helpers.point_samples import samples
-
-
-def cut(after: int, most: int = 4) -> Rule:
-    """Of points on a line, the cut just above one of them."""
-    everything = (1 << most) - 1
-    below = (2 << after) - 1
-    return Rule(Axis(0), 1 << after, everything ^ below, below)
+from tests.helpers.point_samples import cut, samples
 
 
 def test_cuts_of_a_line():

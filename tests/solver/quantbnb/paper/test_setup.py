@@ -16,8 +16,8 @@ from solver import InputError, Limits, Problem, Status, get_solver, regularizati
 from solver.quantbnb import QuantBnB
 from solver.quantbnb.paper.state import BOUNDS
 from solver.verify.scorer import score
+from tests.helpers.solutions import check_against_oracle, check_solution
 from tests.helpers.strategies import cost_scale, ordered_tables, structural_limits, tables
-from tests.solver.test_catalogue import check_against_oracle, check_solution
 
 QUICK = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)

@@ -24,8 +24,7 @@ from solver.theory.proper_framework.generators import (
 )
 from solver.theory.proper_framework.optimum import min_e
 from solver.theory.proper_framework.trees import depth, map_d
-from tests.helpers.point_samples import Sample, samples
-from tests.solver.proper.framework.test_ancestry import cut
+from tests.helpers.point_samples import Sample, cut, samples
 
 several = settings(deadline=None, max_examples=50)
 
