@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.store.part_files import Parts
-from sweep.store.results import read_results
+from sweep.store.results import combine_codes, dictionary_codes, read_results
 from tests.helpers import without_dask
 
 
