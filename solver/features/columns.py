@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.features.category_values import (
-    MOMENT,
     Category,
     ambiguous_texts,
     as_category,
@@ -38,6 +37,7 @@ from solver.features.category_values import (
     widened,
     written,
 )
+from solver.features.moments import in_utc, seconds
 from solver.features.unicode import check_storable
 
 KINDS = ("category", "number", "date")
@@ -51,7 +51,6 @@ MANY_VALUES = 100
 
 _EXACT = 2.0**53
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
-_BELOW_NANOSECONDS = re.compile(r".*\.\d{10}")
 
 
 @dataclass(frozen=True)
@@ -234,45 +233,19 @@ class ColumnSpec:
 
     def _read_dates(self, column: pd.Series[Any]) -> NDArray[np.float64]:
         name, types = column.name, pd.api.types
+        if is_missing(column).all():
+            return np.full(len(column), np.nan)
         if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
             raise InputError(
                 f"column {name!r} cannot be read as dates: it has numbers; {remedy(name, 'number')}"
             )
-        text = not types.is_datetime64_any_dtype(column.dtype)
         if self.missing:
             spec = ColumnSpec("category", "date", self.missing)
             codes, values = spec.factorize(column)
             gone = np.array([value is None for value in values])
             column = column.mask(gone[codes])
-        if text:
-            self._check_dates(column)
-        try:
-            moments = pd.to_datetime(column, utc=True, format="ISO8601" if text else None)
-        except (ValueError, TypeError, OverflowError):
-            raise _no_dates(name) from None
-        naive = moments.dt.tz_localize(None).to_numpy()
-        unit = np.datetime_data(naive.dtype)[0]
-        codes, ticks = pd.factorize(naive.astype(np.int64))
-        seconds = ticks / {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
-        if len(pd.unique(seconds)) < len(seconds):
-            raise _merged_dates(name)
-        values = seconds[codes]
-        values[np.isnat(naive)] = np.nan
-        return np.asarray(values, dtype=np.float64)
-
-    def _check_dates(self, column: pd.Series[Any]) -> None:
-        """Refuse what pandas would read as a date though it does not write one, e.g. ``now``."""
-        name = column.name
-        for value in _factorize(column)[1]:
-            if isinstance(value, (int, float, Decimal, np.number, np.bool_)):
-                raise InputError(
-                    f"column {name!r} cannot be read as dates: it has the number {value}; "
-                    f"{remedy(name, 'number')}"
-                )
-            if isinstance(value, str) and _BELOW_NANOSECONDS.match(value):
-                raise _merged_dates(name)
-            if isinstance(value, str) and not MOMENT.fullmatch(value):
-                raise _no_dates(name, f"it has the value {value!r}; ")
+        known = types.is_datetime64_any_dtype(column.dtype)
+        return seconds(column, None if known else _factorize(column)[1])
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data without defaults."""
@@ -492,20 +465,6 @@ def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
     )
 
 
-def _no_dates(name: Any, why: str = "") -> InputError:
-    return InputError(
-        f"column {name!r} cannot be read as dates: {why}write them as YYYY-MM-DD or "
-        "YYYY-MM-DDTHH:MM:SS"
-    )
-
-
-def _merged_dates(name: Any) -> InputError:
-    return InputError(
-        f"column {name!r} has moments that differ by less than floats of seconds can; round them "
-        f"(to microseconds, between 1700 and 2240), or {remedy(name, 'category', 'drop')}"
-    )
-
-
 def _nature(column: pd.Series[Any]) -> str:
     """``category``, ``text``, ``number`` or ``date``, from the dtype or else from the values.
 
@@ -567,6 +526,8 @@ def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
                 f"column {column.name!r} has numbers of more than 64 bits", "round them to float64"
             )
         column = narrow
+    if column.dtype == object:
+        column = pd.Series([*map(in_utc, column)], column.index, dtype=object, name=column.name)
     try:
         if column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed"):
             flags = np.array([isinstance(value, (bool, np.bool_)) for value in column])

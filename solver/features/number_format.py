@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -88,6 +88,20 @@ def measured(value: Fraction) -> str:
     if Fraction(near) != value:
         return f"≈ {significant(float(value), 6)}"
     return f"{near:,f}" if near.adjusted() in _PLAIN else f"{near:e}"
+
+
+def within(value: Fraction, error: Fraction) -> str:
+    """A number that is known to within an error: only digits that are certain, after ``≈``; if
+    there are none, what the number is at most, after ``≤``."""
+    low, high = value - error, value + error
+    if low > 0:
+        if significant(float(low), 6) == (text := significant(float(high), 6)):
+            return f"≈ {text}"
+        for digits in range(5, 0, -1):
+            text = _rounded(low, digits, ROUND_HALF_EVEN)
+            if text == _rounded(high, digits, ROUND_HALF_EVEN):
+                return f"≈ {text}"
+    return f"≤ {at_least(high, 2)}"
 
 
 def share(value: float | Fraction, digits: int = 4) -> str:
