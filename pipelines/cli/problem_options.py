@@ -175,10 +175,10 @@ def show_problem(request: Request, problem: Problem) -> None:
     click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
     if request.weights is not None:
         times = f" × {problem.weight_scale}" if problem.weight_scale != 1 else ""
-        if problem.weight_error:
-            times = f", rounded to {problem.total_weight:.2g} parts of their sum"
-        what = "errors" if problem.task == "classification" else "squared errors"
         unit = f" The tree shows them as {request.weights!r} has them." if times else ""
+        if problem.weight_error:
+            times, unit = f", rounded to {problem.total_weight:.2g} parts of their sum", ""
+        what = "errors" if problem.task == "classification" else "squared errors"
         click.echo(
             f"Rows and {what} are counted by their weight, {request.weights!r}{times}.{unit}"
         )

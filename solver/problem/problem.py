@@ -491,6 +491,7 @@ class Problem:
             self.target,
             self.outputs,
             self.weight_scale if self.weighted else None,
+            Fraction(at_least(self.weight_error, 3)),  # what a stored tree has, too
         )
 
     def _outcome(self, rows: NDArray[np.int64], parent: Node | None) -> Node:

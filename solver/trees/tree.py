@@ -84,6 +84,9 @@ class Tree:
     weight_scale : Fraction or None
         Factor that made the given weights whole; None if nodes count rows. It does not matter for
         the equality of trees.
+    weight_error : Fraction
+        By how much the share of a node in the total weight may differ from that in the given
+        weights; 0 where no weight was rounded.
     """
 
     nodes: tuple[Node, ...]
@@ -93,6 +96,7 @@ class Tree:
     target: str = "target"
     outputs: tuple[str, ...] = ()
     weight_scale: Fraction | None = field(default=None, compare=False)
+    weight_error: Fraction = field(default=Fraction(0), compare=False)
 
     @property
     def task(self) -> TaskType:
@@ -220,6 +224,7 @@ class Tree:
             "classes": list(self.classes),
             "columns": {name: spec.to_dict() for name, spec in self.columns.items()},
             **({"weight_scale": str(self.weight_scale)} if self.weight_scale is not None else {}),
+            **({"weight_error": str(self.weight_error)} if self.weight_error else {}),
             "nodes": nodes,
         }
 
@@ -262,7 +267,10 @@ class Tree:
             scale = Fraction(data["weight_scale"]) if "weight_scale" in data else None
             if scale is not None and scale <= 0:
                 raise ValueError("weights were not multiplied by a positive number")
-            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs, scale)
+            error = Fraction(data.get("weight_error", 0))
+            if error < 0 or (error and scale is None):
+                raise ValueError("the rounding of its weights cannot be")
+            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs, scale, error)
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             if isinstance(error, InputError):
                 raise

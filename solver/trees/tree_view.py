@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from solver.errors import InputError
 from solver.features.category_values import OUTCOME, show_column, show_value
 from solver.features.node_tests import CategoryTest, NodeTest
-from solver.features.number_format import measured, nouns, significant, telling
+from solver.features.number_format import measured, nouns, significant, telling, within
 from solver.features.oblique_tests import SurfaceTest
 from solver.trees.tree import Node, Tree
 
@@ -69,6 +69,8 @@ class TreeView:
         The terms of the question if it is a sum; a long one is broken between them.
     scale : Fraction or None
         Factor that made the given weights whole; None if rows are counted.
+    error : Fraction
+        By how much the given weight of these rows, or of the wrong ones, may differ for rounding.
     """
 
     condition: str
@@ -84,11 +86,12 @@ class TreeView:
     shade: float = 0.0
     terms: tuple[str, ...] = ()
     scale: Fraction | None = None
+    error: Fraction = Fraction(0)
 
     @property
     def outcome(self) -> str:
         """The rows of a leaf, e.g. ``120 rows, 3 wrong``; with weights, in the given unit,
-        ``weight 2.5, 0.5 wrong``.
+        ``weight 2.5, 0.5 wrong``. Rounded weights show no doubtful digit and no spread.
 
         In regression the standard deviation, ``120 rows, ± 3.2``; with several outputs the root of
         the mean squared error of all, ``RMSE 3.2``.
@@ -97,15 +100,21 @@ class TreeView:
             return "no rows"
         rows = f"{self.weight:,} {nouns(self.weight, 'row')}"
         if self.scale is not None:
-            rows = f"weight {measured(self.weight / self.scale)}"
-        if not self.wrong:
+            rows = f"weight {self._measured(self.weight)}"
+        if not self.wrong or (self.outputs and self.error):
             return rows
         if self.outputs:
             spread = math.sqrt(self.wrong / (self.weight * self.outputs))
             return f"{rows}, {'±' if self.outputs == 1 else 'RMSE'} {significant(spread, 3)}"
         if self.scale is not None:
-            return f"{rows}, {measured(self.wrong / self.scale)} wrong"
+            return f"{rows}, {self._measured(self.wrong)} wrong"
         return f"{rows}, {self.wrong:,} wrong"
+
+    def _measured(self, weight: int | Fraction) -> str:
+        """A sum of weights in the unit in which they were given."""
+        assert self.scale is not None
+        given = Fraction(weight) / self.scale
+        return within(given, self.error) if self.error else measured(given)
 
 
 def tree_of(source: TreeSource) -> Tree:
@@ -134,6 +143,8 @@ def tree_view(source: TreeSource, *, merge: bool = False) -> TreeView:
     """
     tree = tree_of(source)
     foretell = _numbers(tree) if tree.outputs else _label(tree)
+    scale = tree.weight_scale
+    error = tree.weight_error * sum(tree.nodes[0].counts) / (scale or 1)
 
     def build(position: int, condition: str, answer: str) -> TreeView:
         node = tree.nodes[position]
@@ -141,7 +152,7 @@ def tree_view(source: TreeSource, *, merge: bool = False) -> TreeView:
         parts = label, index, sum(node.counts), node.errors
         if node.feature is None:
             leaf = TreeView(condition, answer, "", *parts, 1, (), len(tree.outputs), shade)
-            return replace(leaf, scale=tree.weight_scale)
+            return replace(leaf, scale=scale, error=error)
         test = tree.tests[node.feature]
         children = tuple(
             build(child, *_branch(test, (branch,))) for branch, child in enumerate(node.children)
@@ -153,7 +164,7 @@ def tree_view(source: TreeSource, *, merge: bool = False) -> TreeView:
         split = TreeView(
             condition, answer, question, *parts, 0, children, len(tree.outputs), shade, terms
         )
-        return replace(split, scale=tree.weight_scale)
+        return replace(split, scale=scale, error=error)
 
     return build(0, "", "")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from solver.catalogue import regularization_path, solve
 from solver.errors import InputError
@@ -298,6 +301,53 @@ def test_weights_that_were_rounded_are_shown_as_such() -> None:
     assert problem.weight_error
     text = export_text(problem.grow((0, (-1, -1))))
     assert text.startswith("x0 = 0: 0 (weight ≈ 1,000,000,007, ≈ 6.66667 wrong)")
+
+
+@pytest.mark.parametrize(
+    ("weights", "texts"),
+    [
+        (["1e20", "1", "2"], ("weight ≈ 1.00000e+20, ≤ 6.7e+04 wrong", "weight ≤ 6.7e+04")),
+        (["1e16", "1.5", "1"], ("weight ≈ 1.00000e+16, ≤ 4.2 wrong", "weight ≤ 4.2")),
+        ([str(2**53 + 1), "1.5", "1"], ("weight ≈ 9.00720e+15, ≤ 3.6 wrong", "weight ≤ 3.6")),
+    ],
+)
+def test_a_rounded_weight_shows_no_digit_that_is_not_certain(
+    weights: list[str], texts: tuple[str, str]
+) -> None:
+    given = [Decimal(weight) for weight in weights]
+    problem = Problem.from_codes([[0], [0], [1]], [0, 1, 0], weights=given)
+    tree = problem.grow((0, (-1, -1)))
+    for same in (tree, Tree.from_json(tree.to_json())):
+        assert export_text(same) == f"x0 = 0: 0 ({texts[0]})\nx0 = 1: 0 ({texts[1]})"
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 25)), min_size=4, max_size=4),
+    st.sampled_from(["0.01", "0.12345678901"]),
+)
+def test_what_a_rounded_weight_shows_is_true(pairs: list[tuple[int, int]], lam: str) -> None:
+    weights = [Fraction(digits, 10**power) for digits, power in pairs]
+    problem = Problem.from_codes([[0], [0], [1], [1]], [0, 1, 0, 1], weights=weights)
+    try:
+        problem = problem.fitted(Fraction(lam))
+    except InputError:
+        assume(False)
+    assume(problem.weight_error)
+    for leaf, rows in zip(tree_view(problem.grow((0, (-1, -1)))).children, (0, 2), strict=True):
+        words = leaf.outcome.removeprefix("weight ").removesuffix(" wrong")
+        true = sum(weights[rows : rows + 2]), weights[rows + 1 - leaf.label_index]
+        for text, weight in zip(words.split(", "), true, strict=True):
+            sign, digits = text.split(" ")
+            number = Decimal(digits.replace(",", ""))
+            half = Fraction(10) ** number.as_tuple().exponent / 2
+            assert weight <= number if sign == "≤" else abs(weight - Fraction(number)) <= half
+
+
+def test_a_rounded_weight_shows_no_spread() -> None:
+    rows, targets, task = [[0], [0], [1], [1]], [1.0, 3.0, 5.0, 5.0], {"task": "regression"}
+    problem = Problem.from_codes(rows, targets, weights=[1e20, 1, 1, 1e20], **task)
+    text = export_text(problem.grow((0, (-1, -1))))
+    assert text == "x0 = 0: 1.00 (weight ≈ 1.00000e+20)\nx0 = 1: 5.00 (weight ≈ 1.00000e+20)"
 
 
 def test_a_rounded_spread_has_no_unit_of_weights() -> None:
