@@ -20,6 +20,7 @@ from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Axis, CutTests, Scale
+from solver.features.tables import as_frame
 from solver.objective.exact import CostScale
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
@@ -154,7 +155,7 @@ class Problem:
             If the target is missing, has missing values or a single class, or the table has no
             rows or no usable features.
         """
-        table = text_names(_as_frame(frame))
+        table = text_names(as_frame(frame))
         targets = target_names(target, table.columns, task)
         if len(table) == 0:
             raise InputError("the table has no rows")
@@ -538,18 +539,6 @@ def _axes(tests: Sequence[NodeTest | Scale], rows: NDArray[np.int32]) -> tuple[A
     columns = ((test, rows[:, j]) for j, test in enumerate(tests) if isinstance(test, Scale))
     varied = ((scale, codes) for scale, codes in columns if np.any(codes != codes[0]))
     return tuple(Axis(scale, np.ascontiguousarray(codes)) for scale, codes in varied)
-
-
-def _as_frame(table: Any) -> pd.DataFrame:
-    """A table as pandas has it."""
-    if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
-        table = table.to_pandas()
-    if not isinstance(table, pd.DataFrame):
-        raise InputError(
-            f"the table is a {type(table).__name__}; give a pandas DataFrame, or what has "
-            "to_pandas()"
-        )
-    return table
 
 
 def _row_weights(weights: ArrayLike | WholeWeights | None, n_rows: int) -> WholeWeights:

@@ -18,6 +18,7 @@ from solver.features.category_values import Category
 from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
+from solver.features.tables import as_frame
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 
@@ -149,7 +150,7 @@ class Tree:
         InputError
             If a column of the tree is missing or cannot be read.
         """
-        frame = text_names(frame)
+        frame = text_names(as_frame(frame))
         values: dict[str, NDArray[Any]] = {}
         for column in dict.fromkeys(c for test in self.tests.values() for c in test.columns):
             if column not in frame.columns:

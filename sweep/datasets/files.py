@@ -17,10 +17,10 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError, one_line
+from solver.features.tables import as_frame
 from sweep.datasets.csv_parser import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_WHOLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 _DAMAGED = (
     OSError,
     EOFError,
@@ -115,7 +115,7 @@ def guess_separator(header: str) -> str:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    return _to_pandas(pyarrow.parquet.read_table(path))
+    return as_frame(pyarrow.parquet.read_table(path))
 
 
 def _read_arrow(path: Path) -> pd.DataFrame:
@@ -125,21 +125,7 @@ def _read_arrow(path: Path) -> pd.DataFrame:
         except pa.ArrowInvalid:
             source.seek(0)
             reader = pyarrow.ipc.open_stream(source)
-        return _to_pandas(reader.read_all())
-
-
-def _to_pandas(table: Any) -> pd.DataFrame:
-    names = table.column_names
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
-    frame: pd.DataFrame = table.to_pandas()
-    for name in names:
-        # With missing values pandas turns integers into floats, which may round them.
-        if name in frame and pa.types.is_integer(table.schema.field(name).type):
-            if frame[name].dtype.kind == "f" and (frame[name].abs() >= 2.0**53).any():
-                frame[name] = table[name].to_pandas(types_mapper=_WHOLE.get)
-    return frame
+        return as_frame(reader.read_all())
 
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {

@@ -1,0 +1,44 @@
+"""Tables of other libraries as those of pandas, value for value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from solver.errors import InputError
+
+_EXACT = 2.0**53
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """A table as pandas has it.
+
+    Whole numbers beyond 2^53 stay what they are: beside missing ones ``to_pandas()`` makes floats
+    of them.
+
+    Raises
+    ------
+    InputError
+        If it is no DataFrame and has no ``to_pandas()``, or two columns have the same name.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    found = table.to_pandas() if hasattr(table, "to_pandas") else table
+    if not isinstance(found, pd.DataFrame):
+        raise InputError(
+            f"the table is a {type(table).__name__}; give a pandas DataFrame, or what has "
+            "to_pandas()"
+        )
+    names = [str(name) for name in found.columns]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise InputError(f"the table has two columns named {twice[0]!r}; rename one of them")
+    for name, column in found.items():
+        if column.dtype.kind == "f" and (column.abs() >= _EXACT).any():
+            given = table[str(name)]
+            values = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
+            whole = [value for value in values if isinstance(value, int)]
+            if whole:
+                dtype = pd.Int64Dtype() if max(whole) < 2**63 else pd.UInt64Dtype()
+                found[name] = pd.array(values, dtype=dtype)
+    return found
