@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
-from solver.features.category_values import Category, refuse_masked
+from solver.features.category_values import Category, key_of, refuse_masked
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
@@ -38,7 +39,7 @@ def read_arities(
     """The number of codes of each feature; by default that of its test, or the largest + 1."""
     n_features = matrix.shape[1]
     largest = matrix.max(axis=0) if n_features else np.zeros(0, np.int32)
-    known = None if tests is None else [_arity_of(test) for test in tests]
+    known = None if tests is None else [test.arity for test in tests]
     given = largest.astype(np.int64) + 1 if known is None else known
     sizes = _whole_numbers(given if arities is None else arities, "arities")
     if sizes.shape != (n_features,) or (known is not None and len(known) != n_features):
@@ -56,17 +57,33 @@ def read_arities(
     return sizes.astype(np.int32)
 
 
-def _arity_of(test: Any) -> int:
+def read_tests(tests: Any) -> tuple[NodeTest | Scale, ...]:
+    """Tests as a stored tree has them."""
+    if isinstance(tests, str) or not isinstance(tests, Iterable):
+        raise InputError(f"tests = {tests!r} must be a list of tests")
+    return tuple(map(_read_test, tests))
+
+
+def _read_test(test: Any) -> NodeTest | Scale:
     if not isinstance(test, (CategoryTest, ThresholdTest, SurfaceTest, Scale)):
         raise InputError(f"tests has {test!r}, which is no test of solver.features.node_tests")
     try:
+        if names := [name for name in _columns_of(test) if not isinstance(name, str)]:
+            raise ValueError(f"{names[0]!r} is no name of a column")
         if not isinstance(test, Scale):
-            parse_test(test.to_dict())
-        elif not np.all(np.isfinite(test.thresholds)) or np.any(np.diff(test.thresholds) <= 0):
+            read = parse_test(test.to_dict())
+            if isinstance(test, ThresholdTest) and float(test.threshold) != test.threshold:
+                raise ValueError(f"{test.threshold!r} is no float")
+            return read
+        if not np.all(np.isfinite(test.thresholds)) or np.any(np.diff(test.thresholds) <= 0):
             raise ValueError(f"the thresholds of {test.column!r} do not ascend")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"tests has one that no tree can ask: {error}") from None
-    return test.arity
+    return test
+
+
+def _columns_of(test: Any) -> tuple[Any, ...]:
+    return (test.column,) if isinstance(test, Scale) else test.columns
 
 
 def read_columns(
@@ -77,19 +94,19 @@ def read_columns(
     Raises
     ------
     InputError
-        If tests on categories and other tests read a column that is not described.
+        If tests that ask for categories and others read a column that is not described, or one
+        asks for what its column, as described, never is.
     """
-    known = dict(columns or {})
+    specs: Any = {} if columns is None else columns
+    if not isinstance(specs, Mapping) or {type(spec) for spec in specs.values()} - {ColumnSpec}:
+        raise InputError(f"columns = {columns!r} must have a ColumnSpec for each name")
+    known = dict(specs)
+    _check_fit(known, tests)
     asked: dict[str, list[Category]] = {}
     kinds: dict[str, set[str]] = {}
     for test in tests:
-        names = (test.column,) if isinstance(test, Scale) else test.columns
-        for name in names:
+        for name in _columns_of(test):
             if name in known:
-                if known[name].kind == "category" and not isinstance(test, CategoryTest):
-                    raise InputError(
-                        f"tests cut the column {name!r}, which columns has as category"
-                    )
                 continue
             values = asked.setdefault(name, [])
             if isinstance(test, CategoryTest):
@@ -105,6 +122,38 @@ def read_columns(
         spec = ColumnSpec.of_categories(asked[name])
         known[name] = spec if kind == "category" and spec.values != "mixed" else ColumnSpec(kind)
     return known
+
+
+def _check_fit(columns: Mapping[str, ColumnSpec], tests: Sequence[NodeTest | Scale]) -> None:
+    """Refuse tests for what a column, as it is described, never is."""
+    asked: dict[str, list[Category]] = {}
+    for test in tests:
+        for name in _columns_of(test):
+            if name not in columns:
+                continue
+            kind = columns[name].kind
+            if isinstance(test, CategoryTest):
+                asked.setdefault(name, []).extend(v for group in test.groups for v in group)
+            elif kind == "category" or (
+                kind != _kind_of(test) and not isinstance(test, SurfaceTest)
+            ):
+                raise InputError(f"tests cut the column {name!r}, which columns has as {kind}")
+    for name, values in asked.items():
+        spec = columns[name]
+        if spec.kind == "category":
+            found = spec.read(pd.Series(values, dtype=object, name=name))
+            never = [v for v, read in zip(values, found, strict=True) if key_of(v) != key_of(read)]
+        else:
+            plain = (int, float) if spec.kind == "number" else ()
+            never = [
+                v
+                for v in values
+                if v is not None and (isinstance(v, bool) or not isinstance(v, plain))
+            ]
+        if never:
+            raise InputError(
+                f"tests ask whether {name!r} is {never[0]!r}, which it never is as columns has it"
+            )
 
 
 def _kind_of(test: NodeTest | Scale) -> str:

@@ -33,6 +33,7 @@ from solver.problem.from_codes import (
     read_codes,
     read_columns,
     read_target,
+    read_tests,
 )
 from solver.problem.target import read_labels, read_targets
 from solver.trees.tree import Node, Shape, TaskType, Tree, columns_read
@@ -251,6 +252,7 @@ class Problem:
         if not len(matrix):
             raise InputError("the table has no rows")
         n_rows = len(matrix)
+        tests = None if tests is None else read_tests(tests)
         sizes = read_arities(arities, matrix, tests)
         known = () if values is not None else read_classes(classes, labels)
         if tests is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -343,3 +345,50 @@ def test_boolean_codes_predict_booleans() -> None:
     codes = np.array([[False], [True]])
     tree = Problem.from_codes(codes, [0, 1]).grow((0, (-1, -1)))
     assert tree.predict(pd.DataFrame(codes, columns=["x0"])).tolist() == [0, 1]
+
+
+def _cut(threshold: Any, unit: str = "number") -> ThresholdTest:
+    return ThresholdTest("x0", threshold, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"tests": 5}, "tests = 5 must be a list"),
+        ({"tests": [_cut(Fraction(1, 3))]}, "no tree can ask: .* is no float"),
+        ({"tests": [_cut(Decimal("0.1"))]}, "no tree can ask: .* is no float"),
+        ({"tests": [CategoryTest(5, ((0,), (1,)))]}, "no tree can ask: 5 is no name of a column"),
+        ({"columns": {"x0": "category"}}, "must have a ColumnSpec for each name"),
+        ({"columns": "x"}, "must have a ColumnSpec for each name"),
+        (
+            {"tests": [_cut(1.0, "date")], "columns": {"x0": ColumnSpec("number")}},
+            "cut the column 'x0', which columns has as number",
+        ),
+        (
+            {"tests": [_cut(1.0)], "columns": {"x0": ColumnSpec("date")}},
+            "cut the column 'x0', which columns has as date",
+        ),
+        *(
+            ({"tests": [CategoryTest("x0", ((), (v,)), 0)], "columns": {"x0": spec}}, "never is")
+            for v, spec in (
+                (True, ColumnSpec("category", "number")),
+                (True, ColumnSpec("number")),
+                (1, ColumnSpec("date")),
+                (0, ColumnSpec("category", "boolean")),
+                ("?", ColumnSpec("category", "text", ("?",))),
+            )
+        ),
+    ],
+)
+def test_tests_and_columns_that_do_not_fit_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Problem.from_codes([[0], [1]], [0, 1], **more)
+
+
+def test_a_threshold_of_numpy_is_stored_as_a_float() -> None:
+    problem = Problem.from_codes([[0], [1]], [0, 1], tests=[_cut(np.float32(0.1))])
+    tree = problem.grow((0, (-1, -1)))
+    assert Tree.from_json(tree.to_json()) == tree
+    assert tree.tests[0] == _cut(float(np.float32(0.1)))
+    none = CategoryTest("x0", ((), (None,)), 0)
+    Problem.from_codes([[0], [1]], [0, 1], tests=[none], columns={"x0": ColumnSpec("number")})
