@@ -174,12 +174,26 @@ def array_of(given: Any, name: str) -> NDArray[Any]:
     """The input as an array, a list as an array of objects; InputError for masked values, whose
     mask arrays would lose."""
     refuse_masked(given, name)
-    return np.asarray(given) if hasattr(given, "__array__") else np.array(given, dtype=object)
+    if hasattr(given, "__array__"):
+        return np.asarray(given)
+    return np.array(_one_by_one(given), dtype=object)
+
+
+def _one_by_one(given: Any) -> Any:
+    """Lists of values for arrays within a list: numpy would turn narrow floats into other ones."""
+    if isinstance(given, np.ndarray) and not given.ndim:
+        return given[()]
+    nested = isinstance(given, (list, tuple, np.ndarray, pd.Series, pd.Index))
+    return [_one_by_one(value) for value in given] if nested else given
 
 
 def refuse_masked(given: Any, name: str) -> None:
-    """Refuse an array with masked values: the hidden values would count."""
-    if np.ma.is_masked(given):
+    """Refuse masked values, also in arrays within a list: what is under the mask would count."""
+    if isinstance(given, (list, tuple)):
+        for value in given:
+            if isinstance(value, (list, tuple, np.ma.MaskedArray)):
+                refuse_masked(value, name)
+    elif np.ma.is_masked(given):
         raise InputError(f"{name}: values are masked; fill them, or write NaN for a missing one")
 
 

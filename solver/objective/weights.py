@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
-from solver.features.category_values import refuse_masked
+from solver.features.category_values import array_of, refuse_masked
 
 LARGEST_ERROR = Fraction(1, 2 * 10**6)
 """Weights are refused if rounding them changes the loss of some tree by more."""
@@ -143,14 +144,30 @@ def _as_array(weights: ArrayLike) -> NDArray[Any]:
         values = np.asarray(weights)
     except ValueError:  # rows of different lengths
         return np.array([""])
+    except OverflowError:
+        raise _too_large() from None
     if values.dtype != object and (hasattr(weights, "__array__") or values.dtype.kind != "f"):
         return values
-    given = list(np.array(weights, dtype=object).flat)
+    given = list(array_of(weights, "weights").astype(object).flat)
     if values.ndim != 1 or not all(isinstance(value, _NUMBERS) for value in given):
         return np.array([""])
-    if not all(math.isfinite(value) for value in given):
+    if not all(map(_is_finite, given)):
         return np.array([math.nan])
-    return np.array([Fraction(str(value + 0)) for value in given], dtype=object)
+    if any(value > sys.float_info.max for value in given):
+        raise _too_large()
+    # Arithmetic of decimals rounds to 28 digits; their text has all.
+    plain = (int(value) if isinstance(value, bool) else value for value in given)
+    return np.array([Fraction(str(value)) for value in plain], dtype=object)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return not isinstance(value, (float, np.floating)) or bool(np.isfinite(value))
+
+
+def _too_large() -> InputError:
+    return InputError("a weight is beyond all floats; divide all weights by the same number")
 
 
 _NUMBERS = (Real, Decimal)

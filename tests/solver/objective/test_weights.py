@@ -196,3 +196,20 @@ def test_optimal_is_the_optimum_of_the_given_weights(
     at = path.solution_at(Fraction(lam))
     assert path.status == at.status == "optimal"
     assert abs(at.objective - best.objective) <= path.tolerance / 2
+
+
+def test_all_digits_of_decimals_count():
+    found = whole_weights([Decimal("1.00000000000000000000000000000000001"), Decimal(1)])
+    assert found.error > 0
+    close = whole_weights(
+        [Decimal("0.00000000000000000000000000000000011"), Decimal("1e-34"), True]
+    )
+    assert close.error > 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda w: np.array(w, dtype=object)])
+@pytest.mark.parametrize("weight", [10**400, Fraction(10**400), Decimal("1e400")])
+def test_a_weight_beyond_all_floats_is_refused_as_such(kind, weight):
+    for other in (1, 1.5):
+        with pytest.raises(InputError, match="a weight is beyond all floats"):
+            whole_weights(kind([weight, other]))
