@@ -23,6 +23,7 @@ from solver.errors import InputError
 from solver.features.category_values import array_of
 from solver.features.columns import ColumnSpec, Override
 from solver.features.number_format import at_least, count
+from solver.features.tables import as_frame
 from solver.limits import Limits
 from solver.objective.exact import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights
@@ -105,6 +106,17 @@ class SparseTree(BaseEstimator):
         ConvergenceWarning
             If a limit ended the search before the proof.
         """
+        before = dict(self.__dict__)
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:  # half of this fit and half of an earlier one would answer falsely
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self._warn_unless_proven()
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         frame = self._read(X, reset=True, y=y)
         labels, target = self._read_target(frame, y)
         lam, least = self._read_lams()
@@ -134,8 +146,6 @@ class SparseTree(BaseEstimator):
         self.objective_ = self.solution_.objective
         self.lower_bound_ = self.solution_.lower_bound
         self.status_ = self.solution_.status
-        self._warn_unless_proven()
-        return self
 
     def _encode(
         self,
@@ -250,19 +260,21 @@ class SparseTree(BaseEstimator):
 
     def _read(self, X: Any, *, reset: bool, y: Any = "no_validation") -> pd.DataFrame:
         """Rows as a table with the column names of the fit, after scikit-learn's checks."""
-        if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
-            X = X.to_pandas()
+        if hasattr(X, "to_pandas"):
+            X = as_frame(X)
+        objects = False
         if y is None or isinstance(X, pd.DataFrame):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):
             values = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
             names = [f"x{j}" for j in range(values.shape[1])]
             given = array_of(X, "X")
-            if given.dtype == object:  # its values are read one by one, numpy merges some
-                table = pd.DataFrame(given.reshape(values.shape), columns=names, dtype=object)
-                X = table.apply(self._read_objects)
-            else:
+            objects = given.dtype == object
+            if not objects:
                 X = pd.DataFrame(values, columns=names)
+            else:  # its values are read one by one, numpy merges some; by the tree as in the fit
+                X = pd.DataFrame(given.reshape(values.shape), columns=names, dtype=object)
+                X = X.apply(self._read_objects) if reset else X
         elif not reset:
             self._check_places(X)
         if not len(X):
@@ -272,6 +284,9 @@ class SparseTree(BaseEstimator):
             self._is_numbered = _is_numbered(X)
         # As in scikit-learn, an array may follow a table: columns are then matched by position.
         frame: pd.DataFrame = X.set_axis(self._names, axis="columns")
+        if objects and not reset:
+            for name, spec in self.encoder_.columns.items():
+                spec.read(frame[name])  # refuses also what the tree does not ask for
         return frame
 
     def _read_objects(self, column: pd.Series[Any]) -> Any:

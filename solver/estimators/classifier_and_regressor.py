@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,7 +17,7 @@ from solver.estimators.base import SparseTree
 from solver.features.category_values import array_of, key_of
 from solver.features.columns import is_missing
 from solver.features.number_format import count
-from solver.problem.target import read_labels, read_target_array
+from solver.problem.target import find_labels, read_labels, read_target_array
 from solver.trees.tree import TaskType
 
 
@@ -49,6 +49,23 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         """
         check_is_fitted(self)
         return self.tree_.predict_proba(self._read(X, reset=False))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy: the share of the weight of rows whose label is predicted. Labels of every
+        kind that ``fit`` takes are compared; one that is no class is wrong.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        ends, column = self.apply(X), _label_column(y)
+        check_consistent_length(ends, column, sample_weight)
+        predictions = np.array([node.prediction for node in self.tree_.nodes])
+        right = predictions[ends] == find_labels(column, self.tree_.classes)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(right, weights=weights))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
         column = _label_column(y)

@@ -373,6 +373,8 @@ def raw_kinds(column: pd.Series[Any], missing: Sequence[Category] = ()) -> dict[
 
 def is_missing(column: pd.Series[Any]) -> NDArray[np.bool_]:
     """Whether each value of a raw column is missing; refuses one that cannot be asked."""
+    if pd.api.types.is_float_dtype(column.dtype):  # some tell NaN from a missing number
+        return np.asarray(np.isnan(column.to_numpy(dtype=np.float64, na_value=np.nan)))
     try:
         return np.asarray(column.isna())
     except ArithmeticError:

@@ -547,3 +547,55 @@ def test_columns_of_a_table_are_not_mistaken() -> None:
         model.predict(table.set_axis([1, 2], axis="columns"))
     with pytest.raises(InputError, match="X has the column '5' in the place of '0'; bring its"):
         model.predict(table.set_axis([5, 6], axis="columns"))
+
+
+def test_an_array_of_objects_is_read_as_the_table_of_the_fit():
+    train = pd.DataFrame({"zip": ["01234", "01234", "56789"]})
+    model = BranchesClassifier(lam=0, encoding="onehot").fit(train, ["a", "a", "b"])
+    for rows in (pd.DataFrame({"zip": ["1234", "56789"]}), train[1:]):
+        assert model.predict(rows.to_numpy()).tolist() == model.predict(rows).tolist()
+    marked = BranchesClassifier(
+        lam=0, encoding="thresholds", columns={"n": {"kind": "number", "missing": [-1]}}
+    )
+    numbers = pd.DataFrame({"n": pd.Series([-1, 2, 3], dtype=object)})
+    marked.fit(numbers, ["a", "b", "b"])
+    assert marked.predict(numbers.to_numpy()).tolist() == ["a", "b", "b"]
+    with pytest.raises(InputError, match="column 'n' has whole numbers beyond"):
+        marked.predict(np.array([[2**53 + 1]], dtype=object))
+
+
+def test_a_list_of_narrow_rows_is_what_the_array_is():
+    rows = np.array([[0.29999998211860657], [0.30000001192092896]], np.float32)
+    for given in (rows, list(rows), [row.tolist() for row in rows.astype(str).astype(float)]):
+        model = BranchesClassifier(lam=0, encoding="thresholds").fit(given, ["x", "y"])
+        for asked in (rows, list(rows)):
+            assert model.predict(asked).tolist() == ["x", "y"]
+
+
+def test_masked_rows_in_a_list_are_refused():
+    rows = [np.ma.array([99.0], mask=[True]), np.ma.array([1.0], mask=[False])]
+    with pytest.raises(InputError, match="values are masked"):
+        BranchesClassifier().fit(rows, ["x", "y"])
+    with pytest.raises(InputError, match="values are masked"):
+        Problem.from_codes(rows, [0, 1])
+    with pytest.raises(InputError, match="values are masked"):
+        Problem.from_codes([[0], [1]], [0, 1], weights=[1.0, np.ma.masked])
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    model = BranchesClassifier(lam=0).fit(pd.DataFrame({"a": [0, 1]}), ["healthy", "ill"])
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError):
+        model.fit(pd.DataFrame({"b": [0, 1]}), ["no", "yes"], sample_weight=[np.nan, 1])
+    assert model.__dict__ == before
+    assert model.predict(pd.DataFrame({"a": [0, 1]})).tolist() == ["healthy", "ill"]
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, 2, 2], [True, False, False], [10**20, 1, 1], ["a", "a\0", "a\0"]]
+)
+def test_labels_that_fit_takes_have_a_score(labels):
+    labels = pd.Series(labels, dtype=object)
+    model = BranchesClassifier(lam=0, encoding="onehot").fit([[0], [1], [1]], labels)
+    assert model.score([[0], [1], [1]], labels) == 1
+    assert model.score([[0], [1], [0]], labels, sample_weight=[1, 1, 2]) == 0.5
