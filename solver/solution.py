@@ -117,9 +117,12 @@ class Solution:
     @property
     def r2(self) -> float | None:
         """In regression: the share of the squared error that the splits remove; None if all targets
-        are equal."""
+        are equal. Below 1 unless nothing remains."""
         whole = self.tree.nodes[0].squared_error
-        return float(1 - self.errors / whole) if whole else None
+        if not whole:
+            return None
+        most = math.nextafter(1, 0) if self.errors else 1.0
+        return min(float(1 - self.errors / whole), most)
 
     @property
     def rmse(self) -> float:

@@ -102,7 +102,7 @@ def _numbers(found: LamPath, step: Step) -> list[str]:
     rmse = math.sqrt(loss / len(step.tree.outputs))
     return [
         *_ends(step), *_size(step), _decimal(loss), significant(rmse),
-        share(float(1 - step.errors / found.leaf_errors)),
+        share(1 - Fraction(step.errors) / found.leaf_errors),
         "yes" if step.proven else "no",
     ]  # fmt: skip
 

@@ -10,7 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.features.category_values import array_of, as_category, key_of, kind_of, sort_categories
+from solver.features.category_values import (
+    array_of,
+    as_category,
+    as_float,
+    key_of,
+    kind_of,
+    sort_categories,
+)
 from solver.features.columns import ColumnSpec, is_missing, raw_kinds
 from solver.features.number_format import count
 from solver.objective.squared_error import check_targets
@@ -87,7 +94,8 @@ def check_classes(classes: Iterable[Any]) -> tuple[Any, ...]:
     """
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise InputError(f"classes = {classes!r} must be a list of labels")
-    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    narrow = (as_float(c) if isinstance(c, np.floating) else c for c in classes)
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in narrow)
     seen: set[Hashable] = set()
     for label in labels:
         plain = isinstance(label, (str, int, float))
@@ -158,6 +166,8 @@ def read_target_array(given: Any, name: str) -> NDArray[np.float64]:
         table = pd.DataFrame({0: pd.Series(given).array})
     else:
         values = np.atleast_1d(array_of(given, f"target {name!r}"))
+        if values.ndim > 2:
+            raise InputError(f"target {name!r} has {values.ndim} dimensions; give (rows, outputs)")
         values = values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
         table = pd.DataFrame(values)
     return _read_numbers(table.set_axis([name] * table.shape[1], axis="columns"))

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from solver import Problem, Solution, Status, solve
+from solver import Limits, Problem, Solution, Status, solve
 
 
 @pytest.fixture
@@ -55,3 +55,12 @@ def test_statuses() -> None:
     limits = {status for status in Status if status.is_limit}
     assert limits == {Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.NODE_LIMIT}
     assert {status for status in Status if not status.has_tree} == {Status.ERROR, Status.KILLED}
+
+
+def test_r2_is_1_only_where_nothing_remains() -> None:
+    codes = [[0], [0], [1]]
+    for close, whole in ((1e-9, False), (0.0, True)):
+        problem = Problem.from_codes(codes, [0.0, close, 1e3], task="regression", ordered=True)
+        solution = solve(problem, 0, "cart", Limits(depth=1))
+        assert solution.splits == 1
+        assert (solution.r2 == 1) == whole

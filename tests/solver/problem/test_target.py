@@ -161,3 +161,17 @@ def test_an_array_of_targets_is_read_as_a_column_is(given, message):
 @pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]"])
 def test_narrow_targets_are_short_decimals(dtype):
     assert read_target_array(pd.Series([0.1, 0.2], dtype=dtype), "y").tolist() == [[0.1], [0.2]]
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]", "float64"])
+def test_a_label_that_is_nan_is_a_missing_one(dtype):
+    column = pd.Series([1.0, 2.0, 0.0], dtype=dtype, name="t")
+    with pytest.raises(InputError, match="target 't' is missing in 1 of 3 rows"):
+        read_labels(column / column.where(column > 0, 0.0))
+
+
+def test_targets_and_labels_of_arrays():
+    with pytest.raises(InputError, match="target 'target' has 3 dimensions"):
+        Problem.from_codes([[0], [1]], np.zeros((2, 2, 2)), task="regression")
+    narrow = Problem.from_codes([[0], [1]], [0, 1], classes=[np.float32(0.1), np.float32(0.2)])
+    assert narrow.classes == (0.1, 0.2)
