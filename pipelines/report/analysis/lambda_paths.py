@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -38,8 +39,9 @@ class LambdaPath:
     encoding: str
     solver: str
     table: pd.DataFrame
+    points: Points  # the table is a part of theirs
+    first: int  # where it begins there
     trees: tuple[PathTree, ...]  # at each λ the tree that most folds found
-    fold_trees: dict[str, tuple[PathTree, ...]]  # by chosen λ: its trees, most common first
     minimum: str | None
     one_se: str | None
     grid: pd.DataFrame  # the table at the λ of the dataset's other cells
@@ -68,6 +70,18 @@ class LambdaPath:
     def point(self, key: str) -> pd.Series[Any]:
         """The row of a λ."""
         return self.table.loc[self.table["lam_key"] == key].iloc[0]
+
+    @cached_property
+    def fold_trees(self) -> dict[str, tuple[PathTree, ...]]:
+        """The distinct trees of the folds at ``minimum`` and ``one_se``, by key."""
+        keys = dict.fromkeys(key for key in (self.minimum, self.one_se) if key is not None)
+        return {key: self.trees_at(key) for key in keys}
+
+    def trees_at(self, key: str) -> tuple[PathTree, ...]:
+        """The distinct trees of the folds at one λ, most common first. ``trees`` has them with the
+        counts and folds of another λ where neighbours are joined."""
+        place = self.table["lam_key"].tolist().index(key)
+        return found_trees(self.points, self.first + place)
 
 
 def make_paths(results: Results) -> list[LambdaPath]:
@@ -176,18 +190,15 @@ def _path(
             names.setdefault(key, []).append(word)
     marks = {key: " + ".join(words) for key, words in names.items()}
     table["chosen"] = pd.Series([marks.get(key, "") for key in table["lam_key"]], dtype=object)
-    first, start, keys = table.iloc[0], int(points.cells[number]), table["lam_key"].tolist()
+    first = table.iloc[0]
     return LambdaPath(
         dataset=first["dataset"],
         encoding=first["encoding"],
         solver=first["solver"],
         table=table,
+        points=points,
+        first=int(points.cells[number]),
         trees=trees,
-        fold_trees={
-            key: found_trees(points, start + keys.index(key))
-            for key in (minimum, one_se)
-            if key is not None
-        },
         minimum=minimum,
         one_se=one_se,
         grid=table.drop(columns="chosen") if grid is None else grid,

@@ -392,13 +392,10 @@ def _by_validation(
         reasons.append("No other choice has a better mean.")
     reasons += [_proof(taken), *_exactness(taken), *_rivals(taken, candidates)]
     key = str(taken.point["lam_key"])
-    fold_trees = taken.path.fold_trees.get(key)
     if taken.path.whole is not None:
         shown = next(tree for tree in taken.path.trees if (tree.start or 0) <= Fraction(key))
-    elif fold_trees:
-        shown = fold_trees[0]
     else:
-        shown = next(tree for tree in taken.path.trees if taken.point["lam_text"] in tree.lams)
+        shown = taken.path.trees_at(key)[0]
     return Recommendation(
         dataset,
         f"Take {taken.name}.",

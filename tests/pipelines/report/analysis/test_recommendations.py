@@ -339,3 +339,23 @@ def test_what_has_not_been_run_has_not_failed() -> None:
         label_results(as_frame([first]).iloc[:0], as_plan([first, *rest]))
     ).recommendations
     assert found.headline == "No answer yet: no run has given a tree yet."
+
+
+def test_the_tree_shown_is_that_of_the_chosen_lambda_and_not_of_its_neighbour() -> None:
+    """At λ = 0.3 all folds find one tree; at 0.2 fold 0 finds another one. With the standard error
+    of another solver 0.2 is taken, which its own path would not choose."""
+    exact = [run_row(lam=lam, fold=fold) for lam in ("0.3", "0.2", "0.01") for fold in range(3)]
+    larger = run_row(lam="0.01", fold=0)
+    exact[3] |= {name: larger[name] for name in ("tree", "leaves", "splits", "errors")}
+    other = [run_row(name="cart", lam="0.01", fold=fold) for fold in range(3)]
+    accuracies = [*[0.7] * 3, *[0.88] * 3, *[0.92] * 3, 1.0, 1.0, 0.8]
+    rows = [row | {"test_accuracy": a} for row, a in zip([*exact, *other], accuracies, strict=True)]
+    found = recommend(rows)
+    assert found.path is not None
+    assert found.headline == "Take onehot with branches at λ = 0.2."
+    assert found.key not in (found.path.minimum, found.path.one_se)
+    assert found.tree is not None
+    assert (found.tree.lams, found.tree.runs, found.tree.of) == (("0.2",), (2,), (3,))
+    assert found.tree.fold == 1
+    assert found.tree.text == exact[4]["tree"]
+    assert found.tree.quality["test_accuracy"] == pytest.approx(0.88)
