@@ -127,10 +127,16 @@ class LambdaGrid(Strict):
 def _grid(first: Fraction, last: Fraction, count: int, scale: str) -> list[Lam]:
     """Cached: all datasets and folds have the same grid."""
     value = _even_steps if scale == "linear" else _even_ratios
+    sign = 1 if first < last else -1
     for digits in range(4, _PRECISION):
-        inner = [value(first, last, Fraction(i, count - 1), digits) for i in range(1, count - 1)]
-        values = [first, *inner, last]
-        if len(set(values)) == count:
+        values = [first]
+        for i in range(1, count):
+            part = Fraction(i, count - 1)
+            values.append(last if part == 1 else value(first, last, part, digits))
+            # Rounding may make neighbours equal, or take a value past an end.
+            if sign * (values[-1] - values[-2]) <= 0:
+                break
+        else:
             return [Lam(value, shown(value)) for value in values]
     raise problem(f"'from' and 'to' are too near to each other for {count} λ", "to")
 

@@ -103,6 +103,39 @@ def test_a_grid_of_ends_that_are_near_has_all_its_lambdas(scale: str) -> None:
         lams(f"{{from: 0.1, to: 0.1{'0' * 50}1, count: 5, scale: {scale}}}")
 
 
+@pytest.mark.parametrize(
+    "first, last, expected",
+    [
+        ("0.10003", "0.10001", ["0.10003", "0.10002", "0.10001"]),
+        ("0.10001", "0.10003", ["0.10001", "0.10002", "0.10003"]),
+        ("0.19997", "0.19999", ["0.19997", "0.19998", "0.19999"]),
+    ],
+)
+def test_no_lambda_of_a_log_grid_is_rounded_past_an_end(
+    first: str, last: str, expected: list[str]
+) -> None:
+    found = lams(f"{{from: {first}, to: {last}, count: 3}}")
+    assert [label for _, label in found] == expected
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_ends_that_are_nearer_than_what_is_computed_are_refused(scale: str) -> None:
+    """Of three values the inner one would be 0.1, below both ends."""
+    first, last = (f"0.1{'0' * 44}{digit}" for digit in (1, 9))
+    with pytest.raises(InputError, match="too near to each other for 3 λ"):
+        lams(f"{{from: {first}, to: {last}, count: 3, scale: {scale}}}")
+
+
+@given(st.integers(1, 10**6), st.integers(-99, 99), st.integers(2, 30))
+def test_a_log_grid_of_near_ends_is_strictly_monotone(a: int, step: int, count: int) -> None:
+    first, last = Fraction(a, 10**6), Fraction(a, 10**6) + Fraction(step, 10**8)
+    if first == last or last <= 0:
+        return
+    values = [Fraction(e) for e, _ in lams(f"{{from: '{first}', to: '{last}', count: {count}}}")]
+    assert (values[0], values[-1], len(values)) == (first, last, count)
+    assert all((b - a) * (last - first) > 0 for a, b in pairwise(values))
+
+
 def test_a_log_grid_has_even_ratios() -> None:
     values = [float(Fraction(e)) for e, _ in lams("{from: 0.1, to: 0.001, count: 21}")]
     ratios = [a / b for a, b in pairwise(values)]
