@@ -148,9 +148,11 @@ def path_columns(path: Path, tested: Sequence[Mapping[str, Any]]) -> dict[str, A
     wrong = [columns.get("test_errors") for columns in tested]
     outputs = len(path.steps[0].tree.outputs)
     losses = [c["test_rmse"] ** 2 * outputs for c in tested if "test_rmse" in c]
+    shares = [c["test_r2"] for c in tested if "test_r2" in c]
     return {
         "path": [_step(step, missed) for step, missed in zip(path.steps, wrong, strict=True)],
         "path_test_loss": losses or None,
+        "path_test_r2": shares or None,
         "path_points": [
             {"lam": str(point.lam), "lower_bound": as_text(point.lower_bound)}
             for point in path.points

@@ -128,6 +128,11 @@ COLUMNS: tuple[Column, ...] = (
         pa.list_(pa.float64()),
         "mean squared error on test rows of each step of a path of regression",
     ),
+    Column(
+        "path_test_r2",
+        pa.list_(pa.float64()),
+        "R² on test rows of each step, as `test_r2`; null without such rows",
+    ),
 )
 
 SCHEMA: pa.Schema = pa.schema(

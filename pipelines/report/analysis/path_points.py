@@ -142,6 +142,8 @@ def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[st
     """Means and extremes of the runs with a tree."""
     values = {name: np.where(ok, floats(rows[name]), np.nan) for name in _NUMBERS}
     values["gap"] = open_gap(values["gap"], rows)
+    for part in ("train", "test"):
+        values[f"{part}_r2"] = over.if_all(values[f"{part}_r2"], values[f"{part}_rmse"])
     good = Groups(over.numbers[ok], over.count)
     exact, bound = (
         mean_texts(rows.loc[ok, f"{name}_exact"], good.numbers, over.count)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pipelines.report.analysis.path_points import Points
 from pipelines.report.data import metrics as quality
-from pipelines.report.data.columns import Floats, Groups, Ints, firsts, floats, groups
+from pipelines.report.data.columns import Groups, Ints, firsts, groups
 from pipelines.report.data.formats import is_number
 from pipelines.report.data.stored_tables import decompress
 from solver.features.node_tests import CategoryTest, NodeTest
@@ -126,9 +126,8 @@ class _CommonTrees:
         by_pair = np.argsort(which, kind="stable")
         over = Groups(which[by_pair], len(first))
         self.proven: NDArray[np.bool_] = (over.tally(proven[by_pair]) == count)[best]
-        self.tests: dict[str, Floats] = {
-            name: over.mean(floats(self.good[name])[by_pair])[best] for name in quality.TEST_COLUMNS
-        }
+        tests = quality.mean_tests(self.good[list(quality.TEST_COLUMNS)].iloc[by_pair], over)
+        self.tests = {name: values[best] for name, values in tests.items()}
 
     def join(self, low: int, high: int) -> list[PathTree]:
         """The trees of some neighbouring points."""
@@ -176,10 +175,15 @@ def found_trees(points: Points, point: int) -> tuple[PathTree, ...]:
             runs=[len(own)],
             of=[len(rows)],
             proven=all(row["status"] == Status.OPTIMAL.value for row in own),
-            tests={name: quality.mean([row[name] for row in own]) for name in quality.TEST_COLUMNS},
+            tests=_mean_tests(own),
         )
         for sign, own in sorted(same.items(), key=lambda item: -len(item[1]))
     )
+
+
+def _mean_tests(rows: list[dict[Any, Any]]) -> dict[str, float | None]:
+    found = quality.mean_tests(pd.DataFrame(rows), Groups(np.zeros(len(rows), np.int64), 1))
+    return {name: quality.number(values[0]) for name, values in found.items()}
 
 
 def _path_tree(

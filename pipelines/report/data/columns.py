@@ -93,6 +93,12 @@ class Groups:
         np.divide(self.sum(values, finite), number, out=mean, where=number > 0)
         return mean
 
+    def if_all(self, values: Floats, other: Floats) -> Floats:
+        """The values of the groups that have one wherever they have the other one, so that a mean
+        is over all that the group counts. Those of the other groups are missing."""
+        lacks = self.tally(np.isfinite(other) & ~np.isfinite(values)) > 0
+        return np.where(lacks[self.numbers], np.nan, values)
+
     def least(self, values: Floats) -> Floats:
         """Smallest finite values."""
         return np.asarray(-self.most(-values))

@@ -46,6 +46,7 @@ class PathStep(NamedTuple):
     test_errors: int | None
     tree: str
     test_loss: Fraction | None = None
+    test_r2: float | None = None  # of regression
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,14 @@ class ExactPath:
     def from_row(cls, row: Row) -> ExactPath:
         """Read the row of a path cell that has a tree."""
         steps = tuple(_step(step, int(row["n_test"])) for step in row["path"])
-        losses = row.get("path_test_loss")
-        if isinstance(losses, Iterable):  # neither None nor NaN
+        losses, shares = row.get("path_test_loss"), row.get("path_test_r2")
+        if isinstance(losses, Iterable) and isinstance(shares, Iterable):  # neither None nor NaN
             steps = tuple(
-                step._replace(test_loss=Fraction(float(loss)))
-                for step, loss in zip(steps, losses, strict=True)
+                step._replace(
+                    test_loss=Fraction(float(loss)),
+                    test_r2=float(share) if is_number(share) else None,
+                )
+                for step, loss, share in zip(steps, losses, shares, strict=True)
             )
         weight = int(row["total_weight"])
         points = [
@@ -170,12 +174,7 @@ class ExactPath:
         }
         if step.test_loss is None:
             return found | {"test_r2": None, "test_rmse": None}
-        # R² and RMSE of the row's own tree give the variance of the held-out targets.
-        share, root = self.row["test_r2"], self.row["test_rmse"]
-        rmse = math.sqrt(step.test_loss / outputs)
-        varies = is_number(share) and share < 1
-        r2 = 1 - (rmse / root) ** 2 * (1 - share) if varies else (share if rmse == root else None)
-        return found | {"test_r2": r2, "test_rmse": rmse}
+        return found | {"test_r2": step.test_r2, "test_rmse": math.sqrt(step.test_loss / outputs)}
 
     def row_of(self, start: Fraction, end: Fraction | None) -> Row:
         """The row of an interval within a step, with its largest gap; proven if the step is."""

@@ -6,7 +6,6 @@ over several folds is the root of their mean squared error.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.report.data import formats
-from pipelines.report.data.columns import Floats, floats
+from pipelines.report.data.columns import Floats, Groups, floats
 from solver.features.number_format import share, significant
 
 REGRESSION = "regression"
@@ -135,7 +134,10 @@ def number(value: Any) -> float | None:
     return float(value) if formats.is_number(value) else None
 
 
-def mean(values: list[Any]) -> float | None:
-    """The mean of the numbers among some values; None without any."""
-    known = [float(value) for value in values if formats.is_number(value)]
-    return math.fsum(known) / len(known) if known else None
+def mean_tests(rows: pd.DataFrame, over: Groups) -> dict[str, Floats]:
+    """The quality on held-out rows of groups of rows. There is no mean R² if a row lacks it."""
+    values = {name: floats(rows[name]) for name in TEST_COLUMNS}
+    values["test_r2"] = over.if_all(values["test_r2"], values["test_rmse"])
+    return {name: over.mean(values[name]) for name in ("test_accuracy", "test_r2")} | {
+        "test_rmse": root(over.mean(values["test_rmse"] ** 2))
+    }

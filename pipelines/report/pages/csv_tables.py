@@ -69,7 +69,7 @@ def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
             for step in one.steps:
                 row = one.row_at(step.start)
                 facts = step._asdict()
-                facts.pop("test_loss")
+                del facts["test_loss"], facts["test_r2"]
                 tree = facts.pop("tree")
                 start, end = facts.pop("start"), facts.pop("end")
                 records.append(

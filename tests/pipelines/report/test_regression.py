@@ -16,11 +16,13 @@ from pipelines.report.analysis.comparison import add_excess, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import signature
+from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.scaling import find_scalings
 from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
 from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test
 from pipelines.report.data.results import Results, load_results
+from pipelines.report.data.stored_tables import decompress
 from pipelines.report.summary import print_summary
 from pipelines.report.write import gather, write_report
 from solver.features.number_format import significant
@@ -213,3 +215,65 @@ def test_a_tree_that_explains_everything_is_worth_a_share_of_the_variance(tmp_pa
     worse = str(Fraction(best["objective_exact"].iloc[0]) + 1)
     other = best.assign(solver_label="other", objective_exact=worse)
     assert add_excess(pd.concat([best, other]))["share"].tolist() == [0, 0.01]
+
+
+def _finished(tmp_path: Path, lines: list[tuple[float, ...]], **axes: str) -> ReportData:
+    """The report of a sweep over a table of regression, its last column the target."""
+    names = [*"abcd"[: len(lines[0]) - 1], "y"]
+    text = "\n".join(",".join(map(str, line)) for line in lines)
+    (tmp_path / "t.csv").write_text(f"{','.join(names)}\n{text}\n")
+    axes = {"encodings": "[continuous]", "validation": "none", "limits": "{depth: 2}"} | axes
+    spec = "name: own\ndatasets: [{path: t.csv, task: regression, target: y}]\n"
+    spec += "".join(f"{name}: {value}\n" for name, value in axes.items())
+    without_dask.finish(tmp_path / "out", parse_spec(spec, tmp_path))
+    return gather(load_results(tmp_path / "out"))
+
+
+def test_the_r2_of_a_path_is_that_of_each_tree_and_fold(tmp_path: Path) -> None:
+    """In two folds the largest tree predicts the test rows perfectly, so neither its R² nor its
+    RMSE says how the smaller trees of the path do."""
+    lines = [(i % 3, 9 * (i == 5), (0, 3, 10)[i % 3] + 40 * (i == 5)) for i in range(18)]
+    found = _finished(
+        tmp_path, lines, lambdas="[0.01, 12, 200]",
+        solvers="[quantbnb, {solver: quantbnb, lam: path}]",
+        validation="{kind: kfold, folds: 3}", limits="{depth: 3}",
+    )  # fmt: skip
+    single, whole = found.paths
+    assert whole.exact_paths
+    for lam in ("1/100", "12", "200"):
+        expected = single.point(lam)
+        own = whole.grid.loc[whole.grid["lam_key"] == lam].iloc[0]
+        assert own["runs"] == expected["runs"] == 3
+        assert own["test_rmse"] == pytest.approx(expected["test_rmse"])
+        assert own["test_r2"] == expected["test_r2"]
+    perfect = [one for one in whole.exact_paths if one.row["test_r2"] == 1]
+    assert perfect
+    for one in perfect:
+        assert one.steps[-1].test_r2 is not None
+        assert one.steps[-1].test_r2 < 1
+
+
+def test_there_is_no_mean_r2_over_folds_if_a_fold_has_none(tmp_path: Path) -> None:
+    """The test rows of some folds have one target."""
+    lines = [(i % 3, 10 * (i % 3 > 0) + 5 * (i == 7)) for i in range(12)]
+    found = _finished(
+        tmp_path, lines, lambdas="[1]", solvers="[cart]",
+        validation="{kind: kfold, folds: 6, seed: 0}",
+    )  # fmt: skip
+    rows, (path,) = found.results.rows, found.paths
+    assert 0 < rows["test_r2"].isna().sum() < 6
+    point = path.table.iloc[0]
+    assert math.isnan(point["test_r2"])
+    assert math.isnan(point["test_spread"])
+    assert point["test_rmse"] == pytest.approx(math.sqrt((rows["test_rmse"] ** 2).mean()))
+    for tree in (*path.trees, *path.trees_at("1")):
+        own = [
+            row
+            for row in rows.to_dict("records")
+            if signature(decompress(row["tree"])) == tree.signature
+        ]
+        shares, roots = ([row[name] for row in own] for name in ("test_r2", "test_rmse"))
+        known = all(map(math.isfinite, shares))
+        assert tree.quality["test_r2"] == (pytest.approx(np.mean(shares)) if known else None)
+        assert tree.quality["test_rmse"] == pytest.approx(math.sqrt(np.mean(np.square(roots))))
+    assert any(tree.quality["test_r2"] is None for tree in path.trees_at("1"))
