@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap, row_gap
+from sweep.store.certificates import BYTES, lost
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables, planned_tasks
@@ -43,7 +44,7 @@ class SweepStatus:
     states: int  # stored states of searches, unfinished or ended by a limit, of any plan
     state_bytes: int  # their size
     statuses: dict[str, int]  # number of tasks by the status of their row
-    uncertified: int  # answered tasks without the certificate that was asked for
+    uncertified: int  # answered tasks without their certificate, or its file
     worst_gap: float | None  # of done and unfinished tasks; of a λ-path over all its λ
     seconds: float  # search time of the rows of all tasks
     rate: float | None  # tasks per second, if a driver is at work
@@ -68,7 +69,7 @@ def sweep_status(path: Place) -> SweepStatus:
     name = read_manifest(folder)["sweep"]
     live = is_live(folder)
     tasks, impossible = planned_tasks(folder, ("key", "answered_by")), _impossible(folder)
-    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error"]
+    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error", BYTES]
     stored = Parts(folder).read(columns, _without_texts)
     place = rows_of_tasks(tasks, stored)
     rows = stored.take(pa.array(place[place >= 0]))
@@ -103,7 +104,7 @@ def sweep_status(path: Place) -> SweepStatus:
         states=len(states),
         state_bytes=sum(states.values()),
         statuses=statuses,
-        uncertified=int(pc.sum(pc.and_(rows["error"], _has_tree(rows))).as_py() or 0),
+        uncertified=_uncertified(folder, rows),
         worst_gap=max(gaps) if gaps else None,
         seconds=float(pc.sum(rows["seconds"]).as_py() or 0.0),
         rate=numbers.get("rate"),
@@ -111,6 +112,12 @@ def sweep_status(path: Place) -> SweepStatus:
         workers=int(numbers.get("workers", 0)),
         memory=int(numbers.get("memory", 0)),
     )
+
+
+def _uncertified(folder: Folder, rows: pa.Table) -> int:
+    """Of how many answers the certificate could not be made, or is no longer there."""
+    failed = pc.and_(rows["error"], _has_tree(rows))
+    return int(pc.sum(pc.or_(failed, lost(folder, rows))).as_py() or 0)
 
 
 def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sweep.filesystem import Place, open_folder
 from sweep.rows.schema import SCHEMA
+from sweep.store import certificates
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import plan_tables
 from sweep.store.store import read_manifest
@@ -27,10 +29,12 @@ _READ = [name for name in SCHEMA.names if name != "trace"]
 
 def read_rows(store: Place) -> pd.DataFrame:
     """All rows of a store without their traces, in the order in which they were stored; errors as
-    :func:`sweep.store.results.read_results`."""
+    :func:`sweep.store.results.read_results`. ``proof`` is null where the file is gone."""
     folder = open_folder(store)
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()
+    proof = pc.if_else(certificates.lost(folder, table), None, table["proof"])
+    table = table.set_column(table.schema.get_field_index("proof"), "proof", proof)
     pa.default_memory_pool().release_unused()
     frame = _as_frame(table)
     return frame.assign(trace=None)[list(SCHEMA.names)]

@@ -45,8 +45,11 @@ def run_tables(
         "lam_text",
     ]  # fmt: skip
     rows = results.rows.drop(columns=dropped)
-    above = excess.drop_duplicates("key")
-    place = pc.index_in(as_texts(rows["key"]), value_set=as_texts(above["key"]))
+    # The excess of a path is known at many λ; its row is that of its least λ.
+    above = excess.drop_duplicates(["key", "lam_exact"])
+    named, known = (pc.binary_join_element_wise(as_texts(t["key"]), as_texts(t["lam_exact"]), " ")
+                    for t in (rows, above))  # fmt: skip
+    place = pc.index_in(named, value_set=known)
     for name in ("excess", "excess_exact"):
         values = pa.array(above[name], from_pandas=True)
         rows[name] = values.take(place).to_pandas().set_axis(rows.index)

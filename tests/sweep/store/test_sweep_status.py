@@ -61,3 +61,17 @@ def test_status_of_what_is_no_sweep(tmp_path: Path) -> None:
         sweep_status(tmp_path / "none")
     with pytest.raises(InputError, match="is no sweep's folder"):
         sweep_status(tmp_path)
+
+
+def test_status_counts_answers_that_have_lost_their_certificate(tmp_path: Path) -> None:
+    text = without_dask.SPEC.replace("[monks-1, balance-scale]", "[monks-1]")
+    text = text.replace("[branches, cart]", "[{solver: branches, proof: true}]")
+    sweep = without_dask.small_sweep(text.replace("[0.1, 0.05, 0.02]", "1"))
+    without_dask.finish(tmp_path / "out", sweep)
+    assert sweep_status(tmp_path / "out").uncertified == 0
+    first, second = (tmp_path / "out" / "proofs").iterdir()
+    first.unlink()
+    found = sweep_status(tmp_path / "out")
+    assert (found.done, found.uncertified) == (2, 1)
+    second.unlink()
+    assert sweep_status(tmp_path / "out").uncertified == 2
