@@ -77,10 +77,12 @@ def factor(value: Any) -> str:
 
 
 def ratio(value: Any) -> str:
-    """A factor that may be near 1: ``1.13``, ``26.1``, ``2 134``."""
+    """A factor that may be near 1, rounded to the nearest: ``1.13``, ``26``, ``2 130``."""
     if not is_number(value):
         return NONE
-    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.2g}" if value < 1 else factor(value)
+    if 0.1 <= value < 10:
+        return f"{value:.2f}"
+    return f"{value:.2g}" if value < 1 else whole(float(f"{value:.3g}"))
 
 
 def size(value: Any) -> str:

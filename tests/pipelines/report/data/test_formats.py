@@ -43,6 +43,9 @@ def test_sizes_counts_and_lists() -> None:
     assert formats.size(999.4 * 2**20) == "999 MiB"
     assert formats.ratio(1.131) == "1.13"
     assert formats.ratio(0.0123) == "0.012"
+    assert formats.ratio(10.96) == "11"
+    assert formats.ratio(99.99) == "100"
+    assert formats.ratio(2136) == "2\u202f140"
     assert formats.ratio(2134) == "2\u202f130"
     assert formats.ratio(None) == formats.NONE
     assert formats.whole(12345) == "12\u202f345"
