@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.data.columns import (
@@ -42,18 +43,25 @@ def add_excess(rows: pd.DataFrame) -> pd.DataFrame:
     variance. Objectives of regression within the tolerance are equal.
     """
     good = rows.loc[rows["ok"], _COMPARED]
-    exact = ExactColumns(good["objective_exact"])
     same = groups(good, ["problem", "lam_exact"])
-    codes = exact.codes()
-    above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
-    equal = above <= np.nan_to_num(floats(good["tolerance"]))
-    above[equal], texts[equal] = 0.0, "0"
+    above, texts = above_least(good, same)
     # The number of solvers of each group is its number of pairs of group and solver.
     pair = groups(good.assign(_same=same), ["_same", "solver_label"])
     solvers = np.bincount(same[firsts(pair)], minlength=1) if len(good) else np.zeros(1, np.int64)
     good = good.assign(gap=open_gap(floats(good["gap"]), good))
     good["share"] = above / _units(rows[rows["ok"]])
     return good.assign(excess=above, excess_exact=texts, solvers=solvers[same])
+
+
+def above_least(table: pd.DataFrame, same: Ints) -> tuple[Floats, NDArray[np.object_]]:
+    """How far each ``objective_exact`` is above the least one of its group, as a float and as a
+    fraction. Both are 0 within the ``tolerance``."""
+    exact = ExactColumns(table["objective_exact"])
+    codes = exact.codes()
+    above, texts = differences(exact, codes, codes[least_of(exact.ranks(), same)])
+    equal = above <= np.nan_to_num(floats(table["tolerance"]))
+    above[equal], texts[equal] = 0.0, "0"
+    return above, texts
 
 
 def _units(rows: pd.DataFrame) -> Floats:
@@ -86,9 +94,9 @@ def compare(paths: list[LambdaPath], excess: pd.DataFrame) -> pd.DataFrame:
     table["best"] = (table["excess_max"] == 0) & (table["compared"] > 1)
     kept = [
         "dataset", "encoding", "lam", "lam_text", "solver", "status", "runs", "failed", "expected",
-        "optimal", "heuristic", "objective", "objective_exact", "gap_max", "excess", "excess_max",
-        "best", "compared", "splits", "leaves", "task", "loss", *COLUMNS, "seconds",
-        "seconds_max", "iterations", "peak_bytes", "lam_key",
+        "optimal", "heuristic", "objective", "objective_exact", "tolerance", "gap_max",
+        "excess", "excess_max", "best", "compared", "splits", "leaves", "task", "loss", *COLUMNS,
+        "seconds", "seconds_max", "iterations", "peak_bytes", "lam_key",
     ]  # fmt: skip
     return table[kept]
 
@@ -174,11 +182,13 @@ def encoding_facts(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
     for dataset, group in full.groupby("dataset", sort=False):
         if group["encoding"].nunique() < 2:
             continue
-        least = group.groupby(["lam_key", "encoding"], sort=False)["objective"].min().unstack()
+        above, _ = above_least(group, groups(group, ["lam_key"]))
+        by = ["lam_key", "encoding"]
+        least = group.assign(above=above).groupby(by, sort=False)["above"].min().unstack()
         least = least[least.notna().sum(axis=1) > 1]
         if least.empty:
             continue
-        is_best = least.le(least.min(axis=1) + 1e-12, axis=0)
+        is_best = least.eq(0)
         at_best = is_best.sum()
         best = max(at_best.index, key=lambda name: at_best[name])
         shared = int((is_best[best] & (is_best.sum(axis=1) > 1)).sum())

@@ -162,6 +162,7 @@ def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[st
     return {
         "objective": mean["objective"],
         "objective_exact": exact,
+        "tolerance": over.mean(np.where(ok, floats(rows["tolerance"]), np.nan)),
         "objective_min": over.least(values["objective"]),
         "objective_max": over.most(values["objective"]),
         "lower_bound": low,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.comparison import encoding_facts
+from pipelines.report.analysis.comparison import above_least, encoding_facts
 from pipelines.report.analysis.lambda_paths import LambdaPath, complete
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.data import formats
@@ -215,8 +215,8 @@ def _behind(solver: str, comparison: pd.DataFrame) -> str:
         if len(own) == len(all_points):
             return f"{solver}, a heuristic, found the best known tree everywhere."
         return (
-            f"{solver}, a heuristic, found the best known tree wherever another solver ran: in "
-            f"{formats.share(len(own), len(all_points))} cases."
+            f"{solver}, a heuristic, found the best known tree wherever it and another solver gave "
+            f"one: in {formats.share(len(own), len(all_points))} cases."
         )
     return (
         f"{solver}, a heuristic, is above the best known objective by "
@@ -228,9 +228,10 @@ def _behind(solver: str, comparison: pd.DataFrame) -> str:
 
 def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]) -> Recommendation:
     """One λ and no validation: recommends the smallest objective, as the user has chosen λ."""
-    least = min(float(path.table["objective"].min()) for path in paths)
+    points = pd.concat([path.table for path in paths])
+    above, _ = above_least(points, np.zeros(len(points), np.int64))
     taken = min(
-        (path for path in paths if float(path.table["objective"].min()) <= least + 1e-12),
+        (path for path, distance in zip(paths, above, strict=True) if distance == 0),
         key=lambda path: (-int(path.table["optimal"].sum()), float(path.table["seconds"].min())),
     )
     point = taken.table.iloc[0]
