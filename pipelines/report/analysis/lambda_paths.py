@@ -232,9 +232,8 @@ def choose_on_grid(table: pd.DataFrame) -> tuple[str | None, str | None]:
     if full.empty:
         return None, None
     scores = full["test_score"]
-    slack = metrics.slack(scores)
-    best = full[scores >= scores.max() - slack].iloc[0]
+    best = full[scores >= metrics.at_least(scores.max())].iloc[0]
     if math.isnan(best["test_error"]):
         return str(best["lam_key"]), None
-    within = full[scores >= best["test_score"] - best["test_error"] - slack]
+    within = full[scores >= metrics.at_least(best["test_score"], best["test_error"])]
     return str(best["lam_key"]), str(within.iloc[0]["lam_key"])

@@ -17,9 +17,9 @@ from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import (
     REGRESSION,
+    at_least,
     is_tested,
     rmse,
-    slack,
     test_words,
     train_sentence,
 )
@@ -275,7 +275,6 @@ class _Candidates:
         exact = [bool(path.exact_paths) for path in paths]
         of = np.repeat(np.arange(len(paths)), [len(table) for table in self._tables])
         self.scores = points["test_score"].to_numpy(float)
-        self._slack = slack(self.scores)
         self._solver = np.array([path.solver for path in paths], dtype=object)[of]
         # Fewest leaves first; then by score, proofs, exact paths, larger λ, and time. Time comes
         # last: it varies from run to run and must not choose among the λ of a path.
@@ -299,9 +298,9 @@ class _Candidates:
         start = int(self._ends[number - 1]) if number else 0
         return _Candidate(self._paths[number], self._tables[number].iloc[place - start])
 
-    def simplest(self, at_least: float) -> _Candidate:
-        """The simplest candidate with a mean score of at least this."""
-        good = self.scores[self._order] >= at_least - self._slack
+    def simplest(self, best: float, error: float = 0.0) -> _Candidate:
+        """The simplest candidate with a mean score within an error of the best one."""
+        good = self.scores[self._order] >= at_least(best, error)
         return self.get(int(self._order[np.argmax(good)]))
 
     def best_of_others(self, solver: str) -> list[_Candidate]:
@@ -378,7 +377,7 @@ def _by_validation(
     best = candidates.simplest(float(candidates.scores.max()))
     error = float(best.point["test_error"])
     allowed = 0.0 if math.isnan(error) else error
-    taken = candidates.simplest(best.score - allowed)
+    taken = candidates.simplest(best.score, allowed)
     reasons = [_accuracy(taken)]
     if taken.path is not best.path or taken.point["lam_key"] != best.point["lam_key"]:
         reasons.append(

@@ -72,9 +72,10 @@ def open_gap(gap: Floats, rows: pd.DataFrame) -> Floats:
     return np.where(gap <= np.nan_to_num(floats(rows["tolerance"])), 0.0, gap)
 
 
-def slack(score: Any) -> float:
-    """The largest difference of scores that rounding may cause."""
-    return 1e-12 * float(np.max(np.abs(np.asarray(score, np.float64)), initial=0.0))
+def at_least(best: float, error: float = 0.0) -> float:
+    """The least score that comes within an error of the best one. What rounding may cause is
+    measured by these two: in regression other scores may be larger by many powers of ten."""
+    return best - error - 1e-12 * (abs(best) + abs(error))
 
 
 def r2(value: Any) -> str:

@@ -36,6 +36,15 @@ def test_at_a_tie_the_larger_lambda_wins() -> None:
     assert choose_on_grid(points([0.6, 0.9, 0.9], error=0.0)) == ("1", "1")
 
 
+def test_a_score_of_another_scale_makes_no_tie() -> None:
+    """In regression the mean squared error of one leaf may be 10^12 times that of a tree."""
+    scores = [-2.5e13, -20.0, -0.01]
+    assert choose_on_grid(points(scores, error=0.0)) == ("2", "2")
+    assert choose_on_grid(points(scores, error=20.0)) == ("2", "1")
+    close = points([-2.5e13, -20.0 * (1 + 1e-15), -20.0], error=0.0)
+    assert choose_on_grid(close) == ("1", "1")
+
+
 def test_only_lambdas_with_all_folds_take_part() -> None:
     table = points([0.6, 0.8, 0.9])
     table.loc[2, "runs"] = 4

@@ -107,6 +107,15 @@ def test_objectives_that_nearly_tie_are_compared_exactly() -> None:
     assert recommend(alike).headline.startswith("At λ = 0.05, onehot with branches has the sma")
 
 
+def test_an_error_of_another_scale_makes_no_tie() -> None:
+    rows = [
+        run_row(lam=lam, fold=fold) | {"task": "regression", "test_rmse": root, "test_r2": 0.9}
+        for lam, root in (("0.3", 5e6), ("0.05", 4.5), ("0.01", 0.1))
+        for fold in range(3)
+    ]
+    assert recommend(rows).headline == "Take onehot with branches at λ = 0.01."
+
+
 def test_many_solvers_that_prove_everything_are_counted_and_not_named() -> None:
     rows = [
         run_row() | {"key": str(slack), "solver_options": json.dumps({"slack": slack})}
