@@ -107,7 +107,8 @@ class _CommonTrees:
         good = np.flatnonzero(points.rows["ok"].to_numpy(bool))
         self.good = points.rows.iloc[good]
         signs, self.names = _signs(self.good["tree"])
-        at = points.points[good]
+        self.row_signs, self.at = signs, points.points[good]
+        at = self.at
         pair = at * max(len(self.names), 1) + signs
         _, first, which, count = np.unique(
             pair, return_index=True, return_inverse=True, return_counts=True
@@ -138,6 +139,14 @@ class _CommonTrees:
         ends = [low, *change.tolist(), high]
         return [self._tree(a, b) for a, b in pairwise(ends)]
 
+    def _held_out(self, low: int, high: int) -> dict[str, float | None]:
+        """The quality on held-out rows over all folds that found the tree at one of the points."""
+        if (self.runs[low:high] == self.of[low:high]).all():
+            return {name: quality.number(values[low]) for name, values in self.tests.items()}
+        part = slice(*np.searchsorted(self.at, [self.points[low], self.points[high - 1] + 1]))
+        own = self.good[part][self.row_signs[part] == self.signs[low]]
+        return _mean_tests(own.drop_duplicates(["repeat", "fold"]))
+
     def _tree(self, low: int, high: int) -> PathTree:
         return _path_tree(
             row=self.good.iloc[self.rows[low]],
@@ -146,7 +155,7 @@ class _CommonTrees:
             runs=self.runs[low:high].tolist(),
             of=self.of[low:high].tolist(),
             proven=bool(self.proven[low:high].all()),
-            tests={name: quality.number(values[low]) for name, values in self.tests.items()},
+            tests=self._held_out(low, high),
         )
 
 
@@ -175,14 +184,14 @@ def found_trees(points: Points, point: int) -> tuple[PathTree, ...]:
             runs=[len(own)],
             of=[len(rows)],
             proven=all(row["status"] == Status.OPTIMAL.value for row in own),
-            tests=_mean_tests(own),
+            tests=_mean_tests(pd.DataFrame(own)),
         )
         for sign, own in sorted(same.items(), key=lambda item: -len(item[1]))
     )
 
 
-def _mean_tests(rows: list[dict[Any, Any]]) -> dict[str, float | None]:
-    found = quality.mean_tests(pd.DataFrame(rows), Groups(np.zeros(len(rows), np.int64), 1))
+def _mean_tests(rows: pd.DataFrame) -> dict[str, float | None]:
+    found = quality.mean_tests(rows, Groups(np.zeros(len(rows), np.int64), 1))
     return {name: quality.number(values[0]) for name, values in found.items()}
 
 

@@ -122,3 +122,14 @@ def test_trees_of_other_folds_are_other_trees() -> None:
         (path,) = make_paths(label_results(as_frame([rows[i] for i in kept]), as_plan(rows)))
         assert [tree.lams for tree in path.trees] == joined
         assert all(tree.proven for tree in path.trees)
+
+
+def test_a_tree_of_several_lambdas_has_the_quality_of_all_folds_that_found_it() -> None:
+    other = run_row(lam="0.01")["tree"]
+    rows = [run_row(lam=lam, fold=fold) for lam in ("0.9", "0.8") for fold in range(3)]
+    rows = [{**row, "test_accuracy": (0.5, 0.75, 1.0)[i % 3]} for i, row in enumerate(rows)]
+    rows[2]["tree"] = rows[3]["tree"] = other
+    (path,) = make_paths(label_results(as_frame(rows), as_plan(rows)))
+    (tree,) = path.trees
+    assert (tree.lams, tree.runs, tree.of) == (("0.9", "0.8"), (2, 2), (3, 3))
+    assert tree.quality["test_accuracy"] == pytest.approx((0.5 + 0.75 + 1.0) / 3)
