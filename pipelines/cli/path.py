@@ -141,7 +141,7 @@ def _proof(found: LamPath, within: str) -> str:
     if found.status is Status.OPTIMAL:
         better = f"optimal: at no λ has any tree{within} a smaller objective"
         if found.tolerance:
-            return f"{better}, but for {rounding_of(found.steps[-1].tree)}"
+            return f"{better}, up to {rounding_of(found.steps[-1].tree)}"
         return f"{better} (gap 0)"
     proven = sum(step.proven for step in found.steps)
     # The gap is largest at a breakpoint: between them the path is linear, the bound concave.
