@@ -8,11 +8,13 @@ import numpy as np
 
 from solver.kernels.constants import GOLDEN, ONE, SPLITMIX_1, SPLITMIX_2, ZERO, Ints, Words
 from solver.kernels.jit import kernel, outlined, trailing_zeros
+from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 
 _CODES_AT_A_TIME = 2**22
 
 
+@by_reference
 class Table(NamedTuple):
     """A problem, read-only. A row is a distinct pair (features, class).
 

@@ -14,11 +14,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from solver.kernels.compiler import KERNEL_PIPELINE, Helper
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _FLAGS = {"nogil": True, "_nrt": False}
-_HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -35,25 +36,25 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     the version, which numba reads first: the rest of an index may name modules that are gone.
     """
     flags: dict[str, Any] = {"cache": True, **_FLAGS}
-    dispatcher: Any = numba.njit(**flags)(function)
+    dispatcher: Any = numba.njit(pipeline_class=KERNEL_PIPELINE, **flags)(function)
     stamp = _stamp(Path(function.__code__.co_filename))
     dispatcher._cache._cache_file._version = (numba.__version__, stamp)
     return cast(Callable[P, R], dispatcher)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As :func:`kernel`, for small functions that the optimiser should merge into callers."""
-    flags: dict[str, Any] = {"forceinline": True, **_HIDDEN, **_FLAGS}
-    return cast(Callable[P, R], numba.njit(**flags)(function))
+    """Compile a small function into its callers: only kernels and helpers can call it."""
+    helper: Any = Helper(function, inline=True, options=_FLAGS)
+    return cast(Callable[P, R], helper)
 
 
 def outlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As :func:`inlined`, for larger functions with many callers: the optimiser decides.
+    """As :func:`inlined`, but LLVM decides whether it is merged into a caller or called.
 
-    Its time grows with what it merges.
+    What is merged is optimised once for each place: large functions are better called.
     """
-    flags: dict[str, Any] = {**_HIDDEN, **_FLAGS}
-    return cast(Callable[P, R], numba.njit(**flags)(function))
+    helper: Any = Helper(function, inline=False, options=_FLAGS)
+    return cast(Callable[P, R], helper)
 
 
 @cache

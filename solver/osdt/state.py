@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints, Words
+from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 
 POPPED_BOUND = -1
 """Replaces the bound of a tree that has left the queue."""
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
 
@@ -52,6 +54,7 @@ class Params(NamedTuple):
     two_steps: bool
 
 
+@by_reference
 class Table(NamedTuple):
     """The training rows as bit vectors, one bit a distinct row.
 
@@ -71,6 +74,7 @@ class Table(NamedTuple):
     times: Ints
 
 
+@by_reference
 class Leaves(NamedTuple):
     """The leaf cache: what is known of every set of rows that a leaf has captured.
 
@@ -91,6 +95,7 @@ class Leaves(NamedTuple):
     leaf_slots: Ints  # open addressing, power of two; −1: free
 
 
+@by_reference
 class Options(NamedTuple):
     """Ways to split a leaf: a feature, and which of the two new leaves are to be split again.
 
@@ -104,6 +109,7 @@ class Options(NamedTuple):
     option_child: Ints  # (options, 2) the new leaves
 
 
+@by_reference
 class Trees(NamedTuple):
     """The tree cache and the queue.
 
@@ -165,6 +171,7 @@ class Trees(NamedTuple):
 BUCKETS = 4096
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Room that one iteration needs; nothing in it outlives the iteration."""
 

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
+from solver.kernels.records import by_reference
 from solver.proper.mask_sets import MaskSet, new_set, set_bytes
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of the search.
 
@@ -34,6 +36,7 @@ class Params(NamedTuple):
     memo: bool
 
 
+@by_reference
 class Rows(NamedTuple):
     """The weights of the rows, as masks of the rows whose weight has a binary digit.
 
@@ -52,6 +55,7 @@ class Rows(NamedTuple):
     starts: Ints
 
 
+@by_reference
 class Levels(NamedTuple):
     """One region for each level of recursion, with its rules.
 
@@ -125,6 +129,7 @@ FIELDS = (
 ) = range(len(FIELDS))  # fmt: skip
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Where kernels work.
 
@@ -154,6 +159,7 @@ class Scratch(NamedTuple):
     progress: Ints
 
 
+@by_reference
 class Memo(NamedTuple):
     """Best trees of known regions, see section 4.7.2 of the paper.
 

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import Ints, Words
+from solver.kernels.records import by_reference
 from solver.kernels.simd import LANES
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
 
@@ -58,6 +60,7 @@ class Params(NamedTuple):
 LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
 
 
+@by_reference
 class Memo(NamedTuple):
     """What is known of every branch that the search has entered (a node), and how to find it.
 
@@ -79,6 +82,7 @@ NODES, LITERALS, ITERATIONS, FRAMES = range(4)
 SMALL = -1  # a leaf or a single split, whichever costs less
 
 
+@by_reference
 class Stack(NamedTuple):
     """The branches from the root to the current one: one frame each.
 
@@ -132,6 +136,7 @@ class Stack(NamedTuple):
 ) = range(22)
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Room that one iteration needs; nothing in it outlives the iteration."""
 
@@ -168,6 +173,7 @@ class Scratch(NamedTuple):
     shares: Ints  # (max arity,)
 
 
+@by_reference
 class Log(NamedTuple):
     """What a proof needs of a search; without room nothing is logged.
 

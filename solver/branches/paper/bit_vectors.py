@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Words
+from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 
 
+@by_reference
 class Layout(NamedTuple):
     """A problem as bit vectors, read-only.
 

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from solver.engine.growable_arrays import grown_length, resize_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
+from solver.kernels.records import by_reference
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of a search, see :class:`solver.objective.exact.CostScale` for ``error`` and
     ``split`` and :class:`solver.engine.tree_constraints.TreeConstraints` for the others."""
@@ -25,6 +27,7 @@ class Params(NamedTuple):
     min_leaf: int
 
 
+@by_reference
 class Pool(NamedTuple):
     """Nodes (branches), their actions (splits), and the children of each action.
 
@@ -50,6 +53,7 @@ class Pool(NamedTuple):
     used: Ints
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Room that one iteration needs."""
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
+from solver.kernels.records import by_reference
 from solver.quantbnb.classification.simd import BLOCK, GROUP
 
 
+@by_reference
 class Table(NamedTuple):
     """The training rows, sorted by every feature, in blocks of 64.
 
@@ -65,6 +67,7 @@ class Part(NamedTuple):
     totals: Ints
 
 
+@by_reference
 class Sweep(NamedTuple):
     """Scratch of :func:`solver.quantbnb.classification.stumps.evaluate`."""
 
@@ -79,6 +82,7 @@ class Sweep(NamedTuple):
     evaluations: Ints  # (3,): splits evaluated, features swept, blocks looked into
 
 
+@by_reference
 class Params(NamedTuple):
     """The search minimises ``error · errors + split · splits``.
 
@@ -91,6 +95,7 @@ class Params(NamedTuple):
     min_leaf: int
 
 
+@by_reference
 class Levels(NamedTuple):
     """One search for every level of the tree but the last: thresholds, and intervals of them.
 

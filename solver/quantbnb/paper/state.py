@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.records import by_reference
+
 Ints = NDArray[np.int32]
 Costs = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -22,6 +24,7 @@ ITERATIONS, BOXES, STUMPS, ROWS, EFFORT = range(5)
 for them; and the effort, which is limited in a slice: all rows that were looked at."""
 
 
+@by_reference
 class Table(NamedTuple):
     """The rows of a problem, by feature.
 
@@ -42,6 +45,7 @@ class Table(NamedTuple):
     values: Costs
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of the search.
 
@@ -64,6 +68,7 @@ class Params(NamedTuple):
     bound: int
 
 
+@by_reference
 class Boxes(NamedTuple):
     """Sets of trees of depth 2, ``(f0, [a, b], F1, F2)`` in the paper.
 
@@ -108,6 +113,7 @@ class Boxes(NamedTuple):
         )
 
 
+@by_reference
 class Answers(NamedTuple):
     """What is known about boxes on some rows.
 
@@ -135,6 +141,7 @@ class Answers(NamedTuple):
         return sum(array.nbytes for array in self)
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Room for the box that is worked on."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints
+from solver.kernels.records import by_reference
 from solver.quantbnb.regression.simd import LANES
 
 INFINITE_COST = 1e300
@@ -26,6 +27,7 @@ START, PICK, CHILD = range(3)
 LIMIT, CAP, BOUND, LEAF, COST, LOWER, RELAX, LEFT_COST, RIGHT_COST, PRICES = range(10)
 
 
+@by_reference
 class Params(NamedTuple):
     """The parameters of the search.
 
@@ -45,6 +47,7 @@ class Params(NamedTuple):
     features: int
 
 
+@by_reference
 class Parts(NamedTuple):
     """The rows of every level's part, renumbered from 0.
 
@@ -98,6 +101,7 @@ class Levels(NamedTuple):
     halves: Ints  # (levels, 2, nodes, 2): the same of the halves of the current cut
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Scratch space of a batch of cuts, and the counters of the search."""
 

@@ -1,0 +1,136 @@
+"""numba's compiler without the work that kernels do not need.
+
+numba optimises every function by itself and makes machine code of it, also of helpers that only
+other compiled functions call. Here a helper stays LLVM code until a kernel that calls it is
+compiled: all of it is optimised once, together, and only the kernel becomes machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import compiler, typed_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.registry import CPUDispatcher
+
+from solver.kernels.records import Record
+
+
+class _HelperCode(JITCodeLibrary):
+    """The LLVM code of one helper, neither optimised with its callees nor compiled."""
+
+    def finalize(self) -> None:
+        self._final_module.verify()
+        self._finalized = True
+
+
+class _KernelCode(JITCodeLibrary):
+    """The code of a kernel and of all its helpers, optimised together."""
+
+    def _optimize_final_module(self) -> None:
+        # numba runs a cheaper pass before this one, to prune reference counts. Kernels have none.
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _Lower(Lower):
+    def setup_function(self, fndesc: Any) -> None:
+        """Tell LLVM that no store in the function changes a record."""
+        super().setup_function(fndesc)  # type: ignore[no-untyped-call]
+        arguments = {a.name: a for a in self.context.call_conv.get_arguments(self.function)}
+        for name, kind in zip(fndesc.args, fndesc.argtypes, strict=True):
+            if isinstance(kind, Record):
+                for attribute in ("noalias", "captures(none)", "nonnull"):
+                    arguments["arg." + name].add_attribute(attribute)
+
+
+class _NoMachineCode:
+    """Stands where numba expects the compiled function that Python calls."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} is a helper: only kernels can call it")
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerHelper(typed_passes.NativeLowering):
+    _name = "lower_helper"
+    lowering_class = _Lower
+
+    def run_pass(self, state: Any) -> bool:
+        context, name = state.targetctx, state.func_id.func_qualname
+        state.library = library = _HelperCode(context.codegen(), name)  # type: ignore[no-untyped-call]
+        state.flags.no_compile = True
+        super().run_pass(state)  # type: ignore[no-untyped-call]
+        library.finalize()
+        function = _NoMachineCode(name)
+        # A caller links what it names here, and nothing further: so a helper names its callees too.
+        linked = [library, *library._linking_libraries]
+        context.insert_user_function(function, state["cr"].fndesc, linked)
+        state["cr"] = state["cr"]._replace(cfunc=function)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerKernel(typed_passes.NativeLowering):
+    _name = "lower_kernel"
+    lowering_class = _Lower
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _KernelCode(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+
+
+def _pipeline(lowering: Any) -> Any:
+    """numba's pipeline with another pass in the place of the one that makes machine code."""
+
+    class Pipeline(compiler.CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+            passes.passes = [
+                (lowering if each is typed_passes.NativeLowering else each, why)
+                for each, why in passes.passes
+            ]
+            passes._finalized = False
+            passes.finalize()
+            return [passes]
+
+    return Pipeline
+
+
+KERNEL_PIPELINE = _pipeline(_LowerKernel)
+_HELPER_PIPELINE = _pipeline(_LowerHelper)
+
+
+class Helper(CPUDispatcher):
+    """A function that only compiled functions call.
+
+    Parameters
+    ----------
+    function : callable
+    inline : bool
+        Merge it into every caller. Otherwise LLVM decides.
+    options : mapping
+        Further options of ``numba.njit``.
+    """
+
+    def __init__(self, function: Callable[..., Any], inline: bool, options: dict[str, Any]) -> None:
+        chosen = {
+            "nopython": True,
+            "boundscheck": None,
+            "no_cpython_wrapper": True,
+            "no_cfunc_wrapper": True,
+            "forceinline": inline,
+            **options,
+        }
+        super().__init__(function, targetoptions=chosen, pipeline_class=_HELPER_PIPELINE)
+
+    def add_overload(self, result: Any) -> None:
+        """Note what was compiled; there is nothing that Python could call."""
+        self.overloads[tuple(result.signature.args)] = result

@@ -1,0 +1,141 @@
+"""Named tuples of arrays that reach a kernel as one pointer.
+
+numba passes a named tuple by value. A helper that takes five tuples of twenty arrays then has 700
+arguments, and each of its calls copies all of them: that took most of the time of compilation.
+A record is one pointer to a block of 64-bit words, which is filled when Python calls the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeVar
+
+import numba.extending
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate
+
+Cls = TypeVar("Cls", bound=type)
+Place = tuple[int, ...]
+
+_WORD = ir.IntType(64)
+_typeof: Any = numba.extending.typeof_impl
+
+
+class Record(types.Type):
+    """The numba type of a named tuple that :func:`by_reference` marks.
+
+    Attributes
+    ----------
+    fields : dict
+        numba type of every field.
+    at : dict
+        First word of every field.
+    words : int
+        Words of the block.
+    """
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.at: dict[str, int] = {}
+        self.words = 0
+        for field, kind in fields.items():
+            self.at[field] = self.words
+            self.words += 2 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
+        members = ", ".join(f"{field}: {kind}" for field, kind in fields.items())
+        # The names of functions repeat the types of their arguments: short, but one for each type.
+        self._short = name + hashlib.sha256(members.encode()).hexdigest()[:12]
+        super().__init__(f"{name}({members})")
+
+    @property
+    def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
+        """What stands for the type in the names of compiled functions."""
+        return self._short, ()
+
+
+def by_reference(cls: Cls) -> Cls:
+    """Let kernels take a named tuple of arrays and numbers as one pointer.
+
+    Kernels may change the arrays' elements, but neither make such a tuple nor replace its fields.
+    """
+    fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+
+    @_typeof.register(cls)
+    def _(value: Any, context: Any) -> Record:
+        kinds = (_typeof(member, context) for member in value)
+        return Record(cls.__qualname__, dict(zip(fields, kinds, strict=True)))
+
+    return cls
+
+
+@numba.extending.register_model(Record)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.PointerType(_WORD))  # type: ignore[no-untyped-call]
+
+
+@numba.extending.infer_getattr
+class _Fields(AttributeTemplate):
+    key = Record
+
+    def generic_resolve(self, record: Any, name: str) -> Any:  # type: ignore[override]
+        return record.fields.get(name)
+
+
+@lower_getattr_generic(Record)
+def _load_field(context: Any, builder: Any, record: Any, pointer: Any, name: str) -> Any:
+    kind, word = record.fields[name], record.at[name]
+    model = context.data_model_manager[kind]
+    if not isinstance(kind, types.Array):
+        value = builder.load(_address(builder, pointer, word, model.get_data_type()))
+        return model.from_data(builder, value)
+    struct = model.get_value_type()
+    array = ir.Constant(struct, ir.Undefined)
+    for field in ("meminfo", "parent"):
+        place = model.get_field_position(field)
+        array = builder.insert_value(array, ir.Constant(struct.elements[place], None), place)
+    itemsize = ir.Constant(_WORD, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    array = builder.insert_value(array, itemsize, model.get_field_position("itemsize"))
+    for i, (places, llvm) in enumerate(_parts(model, kind)):
+        part = builder.load(_address(builder, pointer, word + i, llvm))
+        array = builder.insert_value(array, part, places)
+    return array
+
+
+@numba.extending.unbox(Record)
+def _fill(record: Any, value: Any, c: Any) -> Any:
+    """Write the tuple's fields to a block on the stack."""
+    block = cgutils.alloca_once(c.builder, _WORD, size=record.words)
+    failed = cgutils.false_bit
+    for i, (name, kind) in enumerate(record.fields.items()):
+        native = c.unbox(kind, c.pyapi.tuple_getitem(value, i))
+        failed = c.builder.or_(failed, native.is_error)
+        model, word = c.context.data_model_manager[kind], record.at[name]
+        if isinstance(kind, types.Array):
+            for j, (places, llvm) in enumerate(_parts(model, kind)):
+                part = c.builder.extract_value(native.value, places)
+                c.builder.store(part, _address(c.builder, block, word + j, llvm))
+        else:
+            data = model.as_data(c.builder, native.value)
+            c.builder.store(data, _address(c.builder, block, word, data.type))
+    return numba.extending.NativeValue(block, is_error=failed)
+
+
+def _address(builder: Any, pointer: Any, word: int, kind: Any) -> Any:
+    at = builder.gep(pointer, [ir.Constant(_WORD, word)], inbounds=True)
+    return builder.bitcast(at, ir.PointerType(kind))
+
+
+def _parts(model: Any, kind: Any) -> list[tuple[Place, Any]]:
+    """Place in numba's array structure, and type, of what a record keeps of an array."""
+    place = model.get_field_position
+    parts: list[tuple[Place, Any]] = [
+        ((place("nitems"),), _WORD),
+        ((place("data"),), model.get_value_type().elements[place("data")]),
+    ]
+    for axis in range(kind.ndim):
+        parts += [((place("shape"), axis), _WORD), ((place("strides"), axis), _WORD)]
+    return parts
