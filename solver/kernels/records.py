@@ -43,6 +43,10 @@ class Record(types.Type):
         self.at: dict[str, int] = {}
         self.words = 0
         for field, kind in fields.items():
+            if not isinstance(kind, types.Array | types.Number | types.Boolean | Record):
+                raise TypeError(
+                    f"{name}.{field} is neither an array, a number nor a record: {kind}"
+                )
             self.at[field] = self.words
             self.words += 2 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
         members = ", ".join(f"{field}: {kind}" for field, kind in fields.items())

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
 from solver.kernels.jit import inlined, kernel
+from solver.kernels.records import by_reference
 
 
+@by_reference
 class MaskSet(NamedTuple):
     """Distinct masks in order of arrival.
 
