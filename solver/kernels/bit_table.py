@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.kernels.constants import GOLDEN, ONE, SPLITMIX_1, SPLITMIX_2, ZERO, Ints, Words
-from solver.kernels.jit import kernel, outlined, trailing_zeros
+from solver.kernels.jit import helper, kernel, trailing_zeros
 from solver.kernels.records import by_reference
 from solver.problem.problem import Problem
 
@@ -118,7 +118,7 @@ def _scrambled(count: int, stream: int) -> Words:
         return np.asarray(word ^ (word >> np.uint64(31)))
 
 
-@outlined
+@helper
 def count_rows(table: Table, rows: Ints, n: int, totals: Ints, singles: Ints) -> None:
     """Class weights of the first ``n`` of ``rows``, and of all columns of the table among them."""
     n_columns = table.columns[len(table.columns) - 1]

@@ -114,19 +114,16 @@ class Helper(CPUDispatcher):
     Parameters
     ----------
     function : callable
-    inline : bool
-        Merge it into every caller. Otherwise LLVM decides.
     options : mapping
         Further options of ``numba.njit``.
     """
 
-    def __init__(self, function: Callable[..., Any], inline: bool, options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         chosen = {
             "nopython": True,
             "boundscheck": None,
             "no_cpython_wrapper": True,
             "no_cfunc_wrapper": True,
-            "forceinline": inline,
             **options,
         }
         super().__init__(function, targetoptions=chosen, pipeline_class=_HELPER_PIPELINE)

@@ -42,19 +42,14 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], dispatcher)
 
 
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a small function into its callers: only kernels and helpers can call it."""
-    helper: Any = Helper(function, inline=True, options=_FLAGS)
-    return cast(Callable[P, R], helper)
+def helper(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function with the kernels that call it, and for them only.
 
-
-def outlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As :func:`inlined`, but LLVM decides whether it is merged into a caller or called.
-
-    What is merged is optimised once for each place: large functions are better called.
+    LLVM decides whether it is merged into a caller or called. To force it made kernels no faster,
+    and compiling them longer by half.
     """
-    helper: Any = Helper(function, inline=False, options=_FLAGS)
-    return cast(Callable[P, R], helper)
+    dispatcher: Any = Helper(function, _FLAGS)
+    return cast(Callable[P, R], dispatcher)
 
 
 @cache

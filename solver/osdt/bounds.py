@@ -15,12 +15,12 @@ Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), chapter 3.
 
 from __future__ import annotations
 
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 from solver.osdt.state import Params
 
 
-@inlined
+@helper
 def must_stay(params: Params, error: int, floor: int) -> bool:
     """Lower bound on leaf support (Theorem 3): whether a leaf is never worth splitting.
 
@@ -32,7 +32,7 @@ def must_stay(params: Params, error: int, floor: int) -> bool:
     return params.support and error - floor <= params.split
 
 
-@inlined
+@helper
 def gains_too_little(params: Params, error: int, left: int, right: int) -> bool:
     """Lower bound on incremental classification accuracy (Theorem 4).
 
@@ -43,7 +43,7 @@ def gains_too_little(params: Params, error: int, left: int, right: int) -> bool:
     return params.incremental_accuracy and error - left - right <= params.split
 
 
-@inlined
+@helper
 def is_right_too_rarely(params: Params, weight: int, error: int) -> bool:
     """Lower bound on classification accuracy (Theorem 5): whether no tree needs this leaf.
 
@@ -54,7 +54,7 @@ def is_right_too_rarely(params: Params, weight: int, error: int) -> bool:
     return params.accuracy and params.error * weight - error <= params.split
 
 
-@inlined
+@helper
 def floor_of(params: Params, minority: int) -> int:
     """Equivalent points bound (Proposition 8, Theorem 9): a cost that no subtree goes below.
 
@@ -64,13 +64,13 @@ def floor_of(params: Params, minority: int) -> int:
     return params.error * minority if params.equivalent_points else 0
 
 
-@inlined
+@helper
 def lower_of_split(params: Params, floor: int) -> int:
     """The least cost of a leaf to be split: with one-step lookahead (Lemma 2) that of a split."""
     return floor + params.split if params.lookahead else floor
 
 
-@inlined
+@helper
 def too_dear(params: Params, bound: int, best: int) -> bool:
     """Hierarchical objective lower bound (Theorem 1): whether no child of a tree can be better.
 
@@ -79,7 +79,7 @@ def too_dear(params: Params, bound: int, best: int) -> bool:
     return params.hierarchical and bound >= best
 
 
-@inlined
+@helper
 def lower_of_similar(known: int, apart: int) -> int:
     """Similar support bound (Theorem 7): what one split costs at least, given another one.
 

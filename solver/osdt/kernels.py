@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
 from solver.osdt.bounds import too_dear
 from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of
@@ -99,7 +99,7 @@ def step(
     return RUNNING
 
 
-@inlined
+@helper
 def has_room(table: Table, leaves: Leaves, options: Options, trees: Trees) -> bool:
     """Whether the arrays have room for what one iteration can add at most."""
     used, most = trees.used, 4 * len(table.features)
@@ -114,7 +114,7 @@ def has_room(table: Table, leaves: Leaves, options: Options, trees: Trees) -> bo
     )
 
 
-@outlined
+@helper
 def _split_tree(
     table: Table,
     params: Params,
@@ -159,7 +159,7 @@ def _split_tree(
         _take(params, leaves, options, trees, scratch, tree, leaf, option, bound, objective)
 
 
-@inlined
+@helper
 def _blame(
     params: Params,
     options: Options,
@@ -179,7 +179,7 @@ def _blame(
         trees.used[BY_EQUIVALENT if params.equivalent_points else BY_HIERARCHICAL] += number
 
 
-@inlined
+@helper
 def _take(
     params: Params,
     leaves: Leaves,
@@ -230,7 +230,7 @@ def _take(
     _enqueue(params, trees, new, objective)
 
 
-@inlined
+@helper
 def _list_leaves(
     params: Params,
     options: Options,
@@ -265,7 +265,7 @@ def _list_leaves(
     return n - n_open
 
 
-@inlined
+@helper
 def _insert(scratch: Scratch, first: int, end: int, leaf: int) -> int:
     """Insert a leaf into a sorted list; its new end."""
     at = end
@@ -276,7 +276,7 @@ def _insert(scratch: Scratch, first: int, end: int, leaf: int) -> int:
     return end + 1
 
 
-@inlined
+@helper
 def _store(
     params: Params,
     trees: Trees,
@@ -302,7 +302,7 @@ def _store(
         enter(params, trees, tree)
 
 
-@inlined
+@helper
 def _enqueue(params: Params, trees: Trees, tree: int, objective: int) -> None:
     """Queue a stored tree by the scheduling policy."""
     bound = trees.tree_bound[tree]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
-from solver.kernels.jit import inlined, outlined, popcount
+from solver.kernels.jit import helper, popcount
 from solver.objective.exact import INFINITE
 from solver.osdt.bounds import (
     floor_of,
@@ -39,7 +39,7 @@ _MORE = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT = np.uint64(32)
 
 
-@inlined
+@helper
 def mix(value: np.uint64) -> np.uint64:
     """A number whose bits all depend on all bits of the one given."""
     value = (value ^ (value >> _SHIFT)) * _MORE
@@ -47,13 +47,13 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> _SHIFT)
 
 
-@inlined
+@helper
 def limit_of(trees: Trees) -> int:
     """The cost that is to be undercut."""
     return int(min(trees.used[BEST], trees.used[KNOWN]))
 
 
-@outlined
+@helper
 def count(table: Table, scratch: Scratch, side: int) -> None:
     """Weights of the classes, and the minority weight, of the rows ``scratch.rows[side]``."""
     for c in range(scratch.counts.shape[1]):
@@ -65,7 +65,7 @@ def count(table: Table, scratch: Scratch, side: int) -> None:
         scratch.counts[side, table.member[p]] += found * table.times[p]
 
 
-@inlined
+@helper
 def weight_of(scratch: Scratch, side: int) -> int:
     """Of all classes."""
     total = 0
@@ -74,7 +74,7 @@ def weight_of(scratch: Scratch, side: int) -> int:
     return total
 
 
-@inlined
+@helper
 def error_of(params: Params, scratch: Scratch, side: int, weight: int) -> int:
     """Cost of a leaf with these counts."""
     most = 0
@@ -83,7 +83,7 @@ def error_of(params: Params, scratch: Scratch, side: int, weight: int) -> int:
     return params.error * (weight - most)
 
 
-@inlined
+@helper
 def has_one_row(scratch: Scratch, side: int) -> bool:
     """Whether the rows are a single distinct one, which nothing parts."""
     found = 0
@@ -92,7 +92,7 @@ def has_one_row(scratch: Scratch, side: int) -> bool:
     return found < 2
 
 
-@outlined
+@helper
 def find_leaf(
     params: Params, leaves: Leaves, trees: Trees, scratch: Scratch, side: int, depth: int
 ) -> int:
@@ -121,7 +121,7 @@ def find_leaf(
     return leaf
 
 
-@inlined
+@helper
 def _describe(
     params: Params,
     leaves: Leaves,
@@ -152,7 +152,7 @@ def _describe(
     leaves.leaf_lower[leaf] = lower
 
 
-@inlined
+@helper
 def part(table: Table, leaves: Leaves, scratch: Scratch, leaf: int, feature: int) -> None:
     """The rows and counts of both sides of a split, in ``scratch``."""
     for w in range(scratch.rows.shape[1]):
@@ -163,7 +163,7 @@ def part(table: Table, leaves: Leaves, scratch: Scratch, leaf: int, feature: int
         scratch.counts[0, c] = leaves.leaf_counts[leaf, c] - scratch.counts[1, c]
 
 
-@outlined
+@helper
 def expand_leaf(
     table: Table,
     params: Params,
@@ -201,7 +201,7 @@ def expand_leaf(
     _cut(params, leaves, options, trees, leaf, first)
 
 
-@inlined
+@helper
 def _add_options(
     params: Params,
     leaves: Leaves,
@@ -243,7 +243,7 @@ def _add_options(
         options.option_child[at, 0], options.option_child[at, 1] = left, right
 
 
-@outlined
+@helper
 def _raise_similar(
     table: Table,
     params: Params,
@@ -274,7 +274,7 @@ def _raise_similar(
         options.option_cost[at] = cost
 
 
-@inlined
+@helper
 def _swap(options: Options, i: int, j: int) -> None:
     cost, closed = options.option_cost, options.option_closed
     feature, open_ = options.option_feature, options.option_open
@@ -287,7 +287,7 @@ def _swap(options: Options, i: int, j: int) -> None:
         options.option_child[i, side], options.option_child[j, side] = b, a
 
 
-@inlined
+@helper
 def _is_before(options: Options, i: int, j: int) -> bool:
     """By cost, then feature, then the child that is split again: the same order everywhere."""
     if options.option_cost[i] != options.option_cost[j]:
@@ -297,7 +297,7 @@ def _is_before(options: Options, i: int, j: int) -> bool:
     return bool(options.option_open[i] < options.option_open[j])
 
 
-@outlined
+@helper
 def _sink(options: Options, first: int, at: int, size: int) -> None:
     """Let an entry of a heap, the last on top, sink to its place."""
     while 2 * at + 1 < size:
@@ -310,7 +310,7 @@ def _sink(options: Options, first: int, at: int, size: int) -> None:
         at = child
 
 
-@outlined
+@helper
 def _sort(options: Options, first: int, end: int) -> None:
     """Heapsort: no room needed, and never slow."""
     size = end - first
@@ -321,7 +321,7 @@ def _sort(options: Options, first: int, end: int) -> None:
         _sink(options, first, 0, last)
 
 
-@inlined
+@helper
 def _cut(
     params: Params, leaves: Leaves, options: Options, trees: Trees, leaf: int, first: int
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from solver.kernels.constants import Ints
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 from solver.osdt.state import Params
 
 POLICIES = (
@@ -22,7 +22,7 @@ CURIOSITY, LOWER_BOUND, OBJECTIVE, ENTROPY, GINI, BREADTH_FIRST, DEPTH_FIRST = r
 _NOTHING = 0.01  # weight that a tree without an unchanged leaf is taken to have in them
 
 
-@inlined
+@helper
 def priority(
     params: Params,
     number: int,
@@ -59,7 +59,7 @@ def priority(
     return impurity / support
 
 
-@inlined
+@helper
 def impurity_of(params: Params, counts: Ints, row: int, classes: int) -> float:
     """Entropy (in bits) or Gini impurity of a leaf, times its weight; 0 for other policies."""
     if params.policy != ENTROPY and params.policy != GINI:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 from solver.osdt.leaf_cache import mix
 from solver.osdt.state import (
@@ -22,13 +22,13 @@ from solver.osdt.state import (
 )
 
 
-@inlined
+@helper
 def leaf_key(leaf: int) -> np.uint64:
     """The hash of a leaf; that of a tree is their sum, so the order does not matter."""
     return mix(np.uint64(leaf + 1) * GOLDEN)
 
 
-@inlined
+@helper
 def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: int) -> np.uint64:
     """Where a tree is in the hash table: trees that may take each other's place have one key."""
     key = open_hash
@@ -39,7 +39,7 @@ def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: 
     return mix(key)
 
 
-@inlined
+@helper
 def _head_of(trees: Trees, key: np.uint64) -> int:
     """The chain of a key. Chains ``0 … HEADS − 1`` exist, ``BASE ≤ HEADS < 2·BASE``."""
     base = trees.used[BASE]
@@ -49,7 +49,7 @@ def _head_of(trees: Trees, key: np.uint64) -> int:
     return int(head)
 
 
-@inlined
+@helper
 def enter(params: Params, trees: Trees, tree: int) -> None:
     """Put a tree into the hash table.
 
@@ -81,7 +81,7 @@ def enter(params: Params, trees: Trees, tree: int) -> None:
     trees.tree_next[tree], trees.tree_heads[head] = trees.tree_heads[head], tree + 1
 
 
-@inlined
+@helper
 def _same_part(trees: Trees, scratch: Scratch, tree: int, skip: int, begin: int, n: int) -> bool:
     at = trees.tree_at[tree] + skip
     same = True
@@ -90,7 +90,7 @@ def _same_part(trees: Trees, scratch: Scratch, tree: int, skip: int, begin: int,
     return bool(same)
 
 
-@outlined
+@helper
 def admit(
     params: Params,
     trees: Trees,
@@ -129,7 +129,7 @@ def admit(
     return True
 
 
-@inlined
+@helper
 def _succeed(
     params: Params,
     trees: Trees,
@@ -157,13 +157,13 @@ def _succeed(
     return True
 
 
-@inlined
+@helper
 def bucket_of(params: Params, bound: int) -> int:
     """The class of a lower bound."""
     return min(bound // params.bucket, BUCKETS)
 
 
-@outlined
+@helper
 def push(trees: Trees, key: float, tree: int) -> None:
     """Put a tree into the queue."""
     at = trees.used[QUEUE]
@@ -177,7 +177,7 @@ def push(trees: Trees, key: float, tree: int) -> None:
     trees.queue_key[at], trees.queue_tree[at] = key, tree
 
 
-@outlined
+@helper
 def pop(trees: Trees) -> int:
     """Take the first tree out of the queue."""
     first = trees.queue_tree[0]
@@ -201,6 +201,6 @@ def pop(trees: Trees) -> int:
     return int(first)
 
 
-@inlined
+@helper
 def _comes_first(key: float, tree: int, other_key: float, other: int) -> bool:
     return key < other_key or (key == other_key and tree < other)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import PROVEN, RUNNING, Ints, Words
-from solver.kernels.jit import inlined, kernel, outlined, popcount
+from solver.kernels.jit import helper, kernel, popcount
 from solver.objective.exact import INFINITE
 from solver.proper.mask_sets import hash_of, insert
 from solver.proper.state import (
@@ -50,7 +50,7 @@ from solver.proper.state import (
 EVALUATED, LOOKUPS, HITS, REGIONS = range(4)
 
 
-@inlined
+@helper
 def _errors(rows: Rows, inside: Ints) -> int:
     """Errors of a leaf, from its rows by plane."""
     total, most = 0, 0
@@ -63,7 +63,7 @@ def _errors(rows: Rows, inside: Ints) -> int:
     return total - most
 
 
-@inlined
+@helper
 def _weight(rows: Rows, inside: Ints) -> int:
     total = 0
     for p in range(len(inside)):
@@ -71,7 +71,7 @@ def _weight(rows: Rows, inside: Ints) -> int:
     return total
 
 
-@inlined
+@helper
 def _whole(rows: Rows, region: Words, into: Ints) -> None:
     """Rows of a region by plane."""
     for p in range(len(into)):
@@ -81,13 +81,13 @@ def _whole(rows: Rows, region: Words, into: Ints) -> None:
         into[p] = number
 
 
-@inlined
+@helper
 def _most_splits(splits: int, depth: int) -> int:
     """How many of the given splits a tree of a depth has room for."""
     return min(splits, (1 << depth) - 1) if depth < 30 else splits
 
 
-@outlined
+@helper
 def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Find the different dichotomies of a region among those of the region above it.
 
@@ -141,7 +141,7 @@ def enter(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int)
     begin(params, rows, levels, scratch, at, number, 0, number)
 
 
-@outlined
+@helper
 def begin(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, number: int, first: int,
     end: int,
@@ -161,14 +161,14 @@ def begin(
     scratch.progress[REGIONS] += 1
 
 
-@inlined
+@helper
 def _allowed(frame: Ints, position: int) -> int:
     """What a tree with a rule at its root may cost: less than the best, or at a tie as much if
     its rule comes before the best one's."""
     return int(min(frame[LIMIT], frame[COST] - (position > frame[BEST])))
 
 
-@inlined
+@helper
 def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> bool:
     """Drop the rules that cost too much, and take the one with the least bound, at a tie with the
     fewest errors as a stump; False if none is left."""
@@ -196,7 +196,7 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
     return True
 
 
-@inlined
+@helper
 def _stump_errors(rows: Rows, scratch: Scratch, inside: Ints) -> int:
     """Errors of a split into these rows and the others of ``scratch.whole``."""
     if len(inside) == 2 and len(rows.starts) == 3 and rows.starts[1] == 1:
@@ -208,12 +208,12 @@ def _stump_errors(rows: Rows, scratch: Scratch, inside: Ints) -> int:
     return _errors(rows, inside) + _errors(rows, scratch.other)
 
 
-@inlined
+@helper
 def _fewer(rows: Rows, zero: int, one: int) -> int:
     return int(min(rows.values[0] * zero, rows.values[1] * one))
 
 
-@outlined
+@helper
 def _sweep(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int, chosen: int
 ) -> None:
@@ -243,13 +243,13 @@ def _sweep(
             stump[2 * side] = params.split + params.error * stump[2 * side]
 
 
-@inlined
+@helper
 def _least(params: Params, frame: Ints) -> int:
     """The smallest size of a leaf of a side of the current rule."""
     return params.min_leaf if frame[EXACT] and not frame[RELAXED] else 1
 
 
-@inlined
+@helper
 def _sweep_pair(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """As :func:`_sweep`, of two classes whose rows all have the same weight."""
     masks, inside, side, stump = levels.masks[at], levels.inside[at], scratch.side, scratch.stump
@@ -278,7 +278,7 @@ def _sweep_pair(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at
     stump[0], stump[2] = best_above, best_below
 
 
-@inlined
+@helper
 def _sweep_any(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """As :func:`_sweep`, of any classes and weights."""
     masks, inside, stump = levels.masks[at], levels.inside[at], scratch.stump
@@ -305,7 +305,7 @@ def _sweep_any(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at:
                     stump[2 * side + 1] = q
 
 
-@inlined
+@helper
 def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """The costs of the current rule's sides as leaves and as stumps."""
     frame = levels.frame[at]
@@ -327,14 +327,14 @@ def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: 
             levels.sub_cost[at, side, 1], levels.sub_size[at, side, 1] = cost, size
 
 
-@inlined
+@helper
 def _copy_tree(source: Ints, size: int, target: Ints, first: int) -> None:
     for i in range(size):
         target[first + i, 0] = source[i, 0]
         target[first + i, 1] = source[i, 1]
 
 
-@inlined
+@helper
 def _descend(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int, side: int,
     splits: int, limit: int,
@@ -365,7 +365,7 @@ def _descend(
     return True
 
 
-@inlined
+@helper
 def find(memo: Memo, region: Words, frame: Ints) -> int:
     """Where the best tree of a region within its limits is remembered, or −1."""
     key = memo.key
@@ -387,7 +387,7 @@ def find(memo: Memo, region: Words, frame: Ints) -> int:
     return -1
 
 
-@inlined
+@helper
 def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None:
     """Remember the bounds of a region while there is room."""
     frame = levels.frame[at]
@@ -401,7 +401,7 @@ def _remember(memo: Memo, levels: Levels, at: int, cost: int, size: int) -> None
     _copy_tree(levels.tree[at], max(size, 0), memo.tree[place], 0)
 
 
-@inlined
+@helper
 def _pass_up(params: Params, levels: Levels, memo: Memo, at: int) -> None:
     """Pass the cost of a region's best tree to the level above."""
     frame = levels.frame[at]
@@ -414,7 +414,7 @@ def _pass_up(params: Params, levels: Levels, memo: Memo, at: int) -> None:
         _remember(memo, levels, at, cost, size if cost <= frame[LIMIT] else -1)
 
 
-@inlined
+@helper
 def _take_share(params: Params, levels: Levels, at: int, above: int, below: int) -> None:
     """Compare a division of the splits with the best one of the current rule."""
     frame = levels.frame[at]
@@ -431,7 +431,7 @@ def _take_share(params: Params, levels: Levels, at: int, above: int, below: int)
         frame[COST], frame[BEST], frame[SIZE] = cost, frame[AT], 1 + first + second
 
 
-@outlined
+@helper
 def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Bound the remaining rules by the cost of the current rule."""
     frame, bound, inside = levels.frame[at], levels.bound[at], levels.inside[at]
@@ -444,7 +444,7 @@ def _bound_near(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at
         bound[q] = max(bound[q], least - params.error * moved)
 
 
-@outlined
+@helper
 def _share_out(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, memo: Memo, at: int
 ) -> bool:
@@ -515,7 +515,7 @@ def step(
     return RUNNING
 
 
-@outlined
+@helper
 def _best_stump(params: Params, rows: Rows, levels: Levels, scratch: Scratch) -> None:
     """The best tree of one split of all rows."""
     frame = levels.frame[0]
@@ -556,7 +556,7 @@ def load(
     begin(params, rows, levels, scratch, 0, taken, first, end)
 
 
-@inlined
+@helper
 def _share_again(rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
     """Count again how many rows the current rule shares with the remaining ones."""
     mask = levels.masks[at, levels.frame[at, AT]]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
-from solver.kernels.jit import inlined, kernel
+from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
 
 
@@ -43,7 +43,7 @@ def set_bytes(words: int, room: int) -> int:
     return room * words * 8 + 4 * (1 << max(4, (2 * room - 1).bit_length()))
 
 
-@inlined
+@helper
 def hash_of(mask: Words) -> np.uint64:
     """A number that depends on all bits of a mask."""
     key = ZERO
@@ -54,7 +54,7 @@ def hash_of(mask: Words) -> np.uint64:
     return key ^ (key >> np.uint64(32))
 
 
-@inlined
+@helper
 def insert(members: MaskSet, mask: Words) -> bool:
     """Put a mask into a set that has room; False if it was there."""
     top = len(members.slots) - 1

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Ints, Words
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.proper.mask_sets import MaskSet, insert
 
 MOST_DIMENSIONS = 14
@@ -168,7 +168,7 @@ def new_walk(cloud: Cloud, words: int) -> Walk:
     )
 
 
-@inlined
+@helper
 def _minors(cloud: Cloud, walk: Walk, first: int) -> None:
     """Make the minors of the chosen points from a point on."""
     for k in range(first, len(walk.chosen)):
@@ -187,7 +187,7 @@ def _minors(cloud: Cloud, walk: Walk, first: int) -> None:
             walk.sizes[k + 1, to] += size
 
 
-@inlined
+@helper
 def _find_sides(cloud: Cloud, walk: Walk) -> bool:
     """The side of every point; False if one is not sure."""
     d = len(walk.chosen)
@@ -216,7 +216,7 @@ def _find_sides(cloud: Cloud, walk: Walk) -> bool:
     return True
 
 
-@inlined
+@helper
 def _is_chosen(walk: Walk, point: int) -> bool:
     """Whether the hyperplane is through the point by its making: floats need not tell."""
     found = False
@@ -226,7 +226,7 @@ def _is_chosen(walk: Walk, point: int) -> bool:
     return found
 
 
-@outlined
+@helper
 def _find_side(cloud: Cloud, walk: Walk, point: int, share: float) -> bool:
     """The side of a point near the hyperplane; False if it is not sure."""
     d = len(walk.chosen)
@@ -246,7 +246,7 @@ def _find_side(cloud: Cloud, walk: Walk, point: int, share: float) -> bool:
     return True
 
 
-@inlined
+@helper
 def _rank(cloud: Cloud, chosen: Ints, without: int) -> int:
     """The number of a set of d − 1 of the chosen points, the first two points left out."""
     rank, k = 0, 0
@@ -257,7 +257,7 @@ def _rank(cloud: Cloud, chosen: Ints, without: int) -> int:
     return rank
 
 
-@inlined
+@helper
 def _way_up(cloud: Cloud, walk: Walk) -> int:
     """Which chosen points are above the hyperplane in the cell that this is the lowest corner of,
     as bits; −1 if that is not certain."""
@@ -273,7 +273,7 @@ def _way_up(cloud: Cloud, walk: Walk) -> int:
     return way
 
 
-@inlined
+@helper
 def _next_set(walk: Walk) -> bool:
     """Advance to the next set of points; False if there is none."""
     n, d = len(walk.side), len(walk.chosen)
@@ -289,7 +289,7 @@ def _next_set(walk: Walk) -> bool:
     return True
 
 
-@inlined
+@helper
 def put(members: MaskSet, mask: Words, full: Words) -> None:
     """Put a dichotomy into a set: the side without the first point; not if a side is empty."""
     flip = (mask[0] & np.uint64(1)) != 0

@@ -56,11 +56,11 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
 
 
-@inlined
+@helper
 def has_room(table: Table, memo: Memo, stack: Stack, log: Log, d: int) -> bool:
     """Whether one more frame fits above frame ``d``: it needs at most what ``d`` needs."""
     words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
@@ -77,7 +77,7 @@ def has_room(table: Table, memo: Memo, stack: Stack, log: Log, d: int) -> bool:
     )
 
 
-@inlined
+@helper
 def note(log: Log, what: int, bound: int) -> None:
     """Write an event to the log, if there is one."""
     if len(log.events) > 0:
@@ -86,7 +86,7 @@ def note(log: Log, what: int, bound: int) -> None:
         log.used[0] += 1
 
 
-@inlined
+@helper
 def merge(params: Params, memo: Memo, stack: Stack, d: int, value: int) -> None:
     """Let a child in its frame and its node in the memo know the same."""
     node = stack.child_node[d, value]
@@ -102,7 +102,7 @@ def merge(params: Params, memo: Memo, stack: Stack, d: int, value: int) -> None:
             memo.node_best[node, b] = SMALL
 
 
-@inlined
+@helper
 def write_literals(stack: Stack, scratch: Scratch, d: int, value: int) -> None:
     """Write the literals of a child of frame ``d``."""
     for i in range(d):
@@ -110,7 +110,7 @@ def write_literals(stack: Stack, scratch: Scratch, d: int, value: int) -> None:
     scratch.literals[d] = value
 
 
-@inlined
+@helper
 def hash_child(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
 ) -> tuple[int, np.uint64]:
@@ -121,7 +121,7 @@ def hash_child(
     return n, branch_hash(table, params, scratch, row_key, d + 1)
 
 
-@inlined
+@helper
 def tells_more(params: Params, memo: Memo, stack: Stack, d: int, value: int, node: int) -> bool:
     """Whether the bounds of a node are better than those of a child in its frame."""
     for b in range(params.budgets):
@@ -132,7 +132,7 @@ def tells_more(params: Params, memo: Memo, stack: Stack, d: int, value: int, nod
     return False
 
 
-@inlined
+@helper
 def consult(
     table: Table,
     params: Params,
@@ -163,7 +163,7 @@ def consult(
         slot = (slot + 1) & last
 
 
-@inlined
+@helper
 def enter(
     table: Table,
     params: Params,
@@ -188,7 +188,7 @@ def enter(
     return n
 
 
-@inlined
+@helper
 def is_open(params: Params, stack: Stack, d: int, value: int) -> bool:
     """Whether anything is left to find out about a child."""
     for b in range(params.budgets):
@@ -197,7 +197,7 @@ def is_open(params: Params, stack: Stack, d: int, value: int) -> bool:
     return False
 
 
-@inlined
+@helper
 def look_up(
     table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> bool:
@@ -212,7 +212,7 @@ def look_up(
     return refresh_split(table, params, memo, stack, scratch, d, feature)
 
 
-@inlined
+@helper
 def is_better(params: Params, memo: Memo, stack: Stack, d: int) -> bool:
     """Whether the branch of frame ``d`` has a better tree than the frame below knows of."""
     node, value = stack.head[d, NODE], stack.head[d - 1, CHILD]
@@ -222,7 +222,7 @@ def is_better(params: Params, memo: Memo, stack: Stack, d: int) -> bool:
     return False
 
 
-@outlined
+@helper
 def lift(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
     """Tell the frames below of a better tree of frame ``d``."""
     while d > 0:
@@ -235,7 +235,7 @@ def lift(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratc
         d -= 1
 
 
-@inlined
+@helper
 def inherit(table: Table, params: Params, stack: Stack, d: int) -> None:
     """Live features of frame ``d`` from those of the frame below."""
     n = 0
@@ -247,7 +247,7 @@ def inherit(table: Table, params: Params, stack: Stack, d: int) -> None:
     stack.head[d, N_LIVE] = n
 
 
-@inlined
+@helper
 def push(
     table: Table,
     params: Params,
@@ -285,7 +285,7 @@ def push(
     return True
 
 
-@inlined
+@helper
 def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
     """Leave the top frame and pass its bounds to the one below."""
     d = memo.used[FRAMES] - 1
@@ -302,7 +302,7 @@ def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch
         share_bound(table, params, stack, scratch, d - 1, feature, value - table.values[feature])
 
 
-@inlined
+@helper
 def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
     """The next split; −1 if the frame is done."""
     node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
@@ -328,7 +328,7 @@ def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
     return best
 
 
-@inlined
+@helper
 def choose_child(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> int:
@@ -354,7 +354,7 @@ def choose_child(
     return chosen
 
 
-@inlined
+@helper
 def dive(
     table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int
 ) -> tuple[int, int]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from solver.branches.kernels.state import BUDGET, N_CANDIDATES, NODE, Memo, Params, Scratch, Stack
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import Ints
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 
 
-@inlined
+@helper
 def rank(scratch: Scratch, n_classes: int) -> int:
     """Sort the positive ``scratch.counts``, largest first; their number."""
     n = 0
@@ -31,7 +31,7 @@ def rank(scratch: Scratch, n_classes: int) -> int:
     return n
 
 
-@inlined
+@helper
 def first_bounds(
     params: Params,
     scratch: Scratch,
@@ -75,7 +75,7 @@ def first_bounds(
             break
 
 
-@outlined
+@helper
 def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: int) -> None:
     """Sum the bounds of several branches, with the best division of a number of splits among them.
 
@@ -93,7 +93,7 @@ def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: in
                 sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + bounds[value, share])
 
 
-@inlined
+@helper
 def convolve(
     table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, out: Ints
 ) -> None:
@@ -111,7 +111,7 @@ def convolve(
         out[b] = params.split + scratch.sums[end - first, b - 1]
 
 
-@inlined
+@helper
 def share_out(
     table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, budget: int
 ) -> None:
@@ -131,7 +131,7 @@ def share_out(
                 break
 
 
-@inlined
+@helper
 def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) -> bool:
     """Whether a split can pay compared with one of its subtrees for all rows (support bound).
 
@@ -151,7 +151,7 @@ def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) 
     return total - largest > params.split
 
 
-@inlined
+@helper
 def raise_split(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> None:
@@ -163,7 +163,7 @@ def raise_split(
     stack.split_lower[d, feature] = max(stack.split_lower[d, feature], low)
 
 
-@inlined
+@helper
 def refresh_split(
     table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
 ) -> bool:
@@ -179,7 +179,7 @@ def refresh_split(
     return improved
 
 
-@inlined
+@helper
 def settle(params: Params, memo: Memo, stack: Stack, d: int) -> None:
     """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
     node, budget = stack.head[d, NODE], stack.head[d, BUDGET]

@@ -18,12 +18,12 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import GOLDEN, ONE, ZERO
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 
 ROW, LABEL, RUN, MOST, MOST_LABEL = range(5)
 
 
-@inlined
+@helper
 def same_features(table: Table, scratch: Scratch, a: int, b: int) -> bool:
     """Whether two rows agree in all live columns."""
     for w in range(len(scratch.mask)):
@@ -32,7 +32,7 @@ def same_features(table: Table, scratch: Scratch, a: int, b: int) -> bool:
     return True
 
 
-@outlined
+@helper
 def find_group(table: Table, scratch: Scratch, row: int, last: int) -> int:
     """The slot of a row's group; a free one if it is the first of its group."""
     value = ZERO
@@ -47,7 +47,7 @@ def find_group(table: Table, scratch: Scratch, row: int, last: int) -> int:
     return slot
 
 
-@inlined
+@helper
 def count_groups(table: Table, stack: Stack, scratch: Scratch, d: int) -> int:
     """Group the rows of a frame and find each group's majority; unavoidable errors of all."""
     size = 2
@@ -79,7 +79,7 @@ def count_groups(table: Table, stack: Stack, scratch: Scratch, d: int) -> int:
     return total
 
 
-@inlined
+@helper
 def mark_minority(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Mark the rows whose class is not the majority of their group."""
     last = 2
@@ -99,7 +99,7 @@ def mark_minority(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
         scratch.minority[w] = word
 
 
-@inlined
+@helper
 def find_floors(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Errors that no tree on live features avoids: of the branch, and in ``scratch.floors`` of all
     children. Features that can no longer pay cannot separate rows."""

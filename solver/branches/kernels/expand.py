@@ -26,10 +26,10 @@ from solver.branches.kernels.state import (
     Stack,
 )
 from solver.kernels.bit_table import Table
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 
 
-@inlined
+@helper
 def count_singles(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Class weights of the branch and of all its columns."""
     n_columns, total = stack.head[d, N_COLUMNS], 0
@@ -47,7 +47,7 @@ def count_singles(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     stack.head[d, TOTAL] = total
 
 
-@inlined
+@helper
 def class_weights(
     table: Table, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
 ) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def class_weights(
     return weight, most
 
 
-@inlined
+@helper
 def bound_children(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> int:
     """First bounds of all children, and the splits that can pay: the others are not live.
 
@@ -106,7 +106,7 @@ def bound_children(table: Table, params: Params, stack: Stack, scratch: Scratch,
     return n_constant
 
 
-@inlined
+@helper
 def start_children(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
     """Reset all children to leaves that have not been looked up in the memo."""
     for i in range(stack.head[d, N_LIVE]):
@@ -119,7 +119,7 @@ def start_children(table: Table, params: Params, stack: Stack, scratch: Scratch,
                 stack.child_upper[d, value, b] = scratch.leaf[value]
 
 
-@inlined
+@helper
 def bound_by_pairs(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
     """Bound every child by what one more split, or more, could make of it."""
     deep, last = d + 2 < params.depth, len(scratch.column_of)
@@ -144,7 +144,7 @@ def bound_by_pairs(table: Table, params: Params, stack: Stack, scratch: Scratch,
                 stack.child_lower[d, value, b] = max(stack.child_lower[d, value, b], low)
 
 
-@inlined
+@helper
 def drop_duplicates(table: Table, params: Params, stack: Stack, scratch: Scratch, d: int) -> None:
     """Drop what the pairs have shown to be useless: duplicates, and splits that cannot pay."""
     n = 0
@@ -162,7 +162,7 @@ def drop_duplicates(table: Table, params: Params, stack: Stack, scratch: Scratch
     stack.head[d, N_LIVE] = n
 
 
-@inlined
+@helper
 def must_group(stack: Stack, d: int, n_constant: int) -> bool:
     """Whether rows of different classes may be equivalent here.
 
@@ -177,7 +177,7 @@ def must_group(stack: Stack, d: int, n_constant: int) -> bool:
     return bool(n_live + n_constant < stack.head[d - 1, N_GROUPED])
 
 
-@inlined
+@helper
 def expand(
     table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int
 ) -> None:

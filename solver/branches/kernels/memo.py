@@ -7,11 +7,11 @@ import numpy as np
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Memo, Params, Scratch
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import GOLDEN, ONE, ZERO
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
 
 
-@inlined
+@helper
 def branch_hash(
     table: Table, params: Params, scratch: Scratch, row_key: np.uint64, depth: int
 ) -> np.uint64:
@@ -29,7 +29,7 @@ def branch_hash(
     return value ^ (value >> np.uint64(32))
 
 
-@inlined
+@helper
 def feature_of(table: Table, value: int) -> int:
     """The feature that a value belongs to."""
     low, high = 0, len(table.values) - 1
@@ -42,7 +42,7 @@ def feature_of(table: Table, value: int) -> int:
     return low
 
 
-@inlined
+@helper
 def spell_literals(table: Table, memo: Memo, scratch: Scratch, node: int) -> None:
     """Write a node's literals as the bits that a row must have, and where it must have them."""
     for w in range(len(scratch.care)):
@@ -61,7 +61,7 @@ def spell_literals(table: Table, memo: Memo, scratch: Scratch, node: int) -> Non
             scratch.care[column >> 6] |= ONE << np.uint64(column & 63)
 
 
-@inlined
+@helper
 def same_hash(
     params: Params, memo: Memo, n_rows: int, depth: int, value: np.uint64, node: int
 ) -> bool:
@@ -71,7 +71,7 @@ def same_hash(
     return (params.row_memo and params.depth >= INFINITE) or memo.node_literals[node, 1] == depth
 
 
-@inlined
+@helper
 def same_branch(
     table: Table, params: Params, memo: Memo, scratch: Scratch, node: int, n_rows: int
 ) -> bool:
@@ -99,7 +99,7 @@ def same_branch(
     return True
 
 
-@outlined
+@helper
 def find(
     table: Table,
     params: Params,
@@ -123,7 +123,7 @@ def find(
     return -1
 
 
-@inlined
+@helper
 def add(
     params: Params, memo: Memo, scratch: Scratch, n_rows: int, depth: int, value: np.uint64
 ) -> int:

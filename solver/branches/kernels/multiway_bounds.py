@@ -20,11 +20,11 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import ZERO
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 
 
-@outlined
+@helper
 def count_columns(table: Table, stack: Stack, scratch: Scratch, d: int, f: int) -> None:
     """Class weights of the columns of a feature with all columns after it."""
     first = stack.first[d, f]
@@ -48,7 +48,7 @@ def count_columns(table: Table, stack: Stack, scratch: Scratch, d: int, f: int) 
                 stack.joint[at + i * end + j] = np.int32(total)
 
 
-@outlined
+@helper
 def fill_cells(table: Table, stack: Stack, scratch: Scratch, d: int, f: int, g: int) -> None:
     """Class weights of all cells of a pair of features, by subtraction from those counted."""
     codes_f, codes_g = code_count(table, f), code_count(table, g)
@@ -71,13 +71,13 @@ def fill_cells(table: Table, stack: Stack, scratch: Scratch, d: int, f: int, g: 
             scratch.cells[0, 0, k] -= rest
 
 
-@inlined
+@helper
 def code_count(table: Table, f: int) -> int:
     """Number of codes of a feature."""
     return int(table.values[f + 1] - table.values[f])
 
 
-@outlined
+@helper
 def sum_cells(params: Params, scratch: Scratch, n_classes: int, codes_f: int, codes_g: int) -> None:
     """Weight and errors of every cell, and the errors that one more split would leave."""
     for v in range(codes_f):
@@ -95,7 +95,7 @@ def sum_cells(params: Params, scratch: Scratch, n_classes: int, codes_f: int, co
             scratch.cell[2, v, u] = second
 
 
-@outlined
+@helper
 def bound_by(
     params: Params, scratch: Scratch, value: int, at: int, n_cells: int, across: bool, deep: bool
 ) -> None:
@@ -130,7 +130,7 @@ def bound_by(
     scratch.stump[value] = min(scratch.stump[value], stump)
 
 
-@outlined
+@helper
 def same_partition(scratch: Scratch, codes_f: int, codes_g: int) -> bool:
     """Whether two features separate the rows of the branch alike."""
     for v in range(codes_f):
@@ -148,7 +148,7 @@ def same_partition(scratch: Scratch, codes_f: int, codes_g: int) -> bool:
     return True
 
 
-@outlined
+@helper
 def pair_multiway(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, deep: bool
 ) -> None:

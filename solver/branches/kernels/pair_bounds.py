@@ -23,7 +23,7 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import ZERO
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 from solver.kernels.simd import (
     lanes_add,
     lanes_copy,
@@ -55,7 +55,7 @@ SECOND = 34 * BLOCK  # least errors of the four cells after one more split
 KEPT = 12 * BLOCK  # numbers from WEIGHT on that are kept of a pair of columns
 
 
-@inlined
+@helper
 def count_cells(table: Table, stack: Stack, scratch: Scratch, d: int, i: int, begin: int) -> None:
     """Class weights of the cells of column ``i`` with a block of columns, summed up."""
     work = scratch.work
@@ -83,14 +83,14 @@ def count_cells(table: Table, stack: Stack, scratch: Scratch, d: int, i: int, be
             lanes_max(work, MOST + at, work, N11 + at)
 
 
-@inlined
+@helper
 def column_word(table: Table, stack: Stack, d: int, i: int, w: int) -> np.uint64:
     """One word of a column of the frame."""
     at = columns_at(table, stack, d) + w * stack.head[d, N_COLUMNS]
     return np.uint64(stack.words[at + i])
 
 
-@inlined
+@helper
 def bound_cell(
     params: Params, scratch: Scratch, deep: bool, i: int, begin: int, code_f: int, code_g: int
 ) -> None:
@@ -120,7 +120,7 @@ def bound_cell(
         work[SECOND + cell * BLOCK + j] = min(second, errors)
 
 
-@inlined
+@helper
 def bound_child(params: Params, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
     """Bound a child by each split of it into the cells ``a`` and ``b``.
 
@@ -144,7 +144,7 @@ def bound_child(params: Params, scratch: Scratch, deep: bool, a: int, b: int, ch
         work[STUMPS + child * BLOCK + j] = stump if pays else INFINITE
 
 
-@inlined
+@helper
 def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
     """Note the fewest errors of a single split of the children of a pair of columns."""
     work, best = scratch.work, scratch.single_errors
@@ -164,7 +164,7 @@ def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
         lanes_min(best[code], begin, work, SPARE)
 
 
-@inlined
+@helper
 def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) -> None:
     """Mark the columns that separate the rows of the branch as the pair's first one does."""
     work = scratch.work
@@ -180,7 +180,7 @@ def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) 
             scratch.duplicate[stack.live[d, begin + j]] = 1
 
 
-@inlined
+@helper
 def count_block(
     table: Table,
     params: Params,
@@ -208,7 +208,7 @@ def count_block(
         lanes_copy(scratch.kept, at + row, work, WEIGHT + row)
 
 
-@inlined
+@helper
 def bound_block(
     params: Params, scratch: Scratch, i: int, begin: int, n: int, at: int, deep: bool
 ) -> None:
@@ -240,7 +240,7 @@ def bound_block(
         lanes_min(stump, at + begin, work, STUMPS + 2 * BLOCK + row)
 
 
-@inlined
+@helper
 def pair_binary(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, deep: bool
 ) -> None:

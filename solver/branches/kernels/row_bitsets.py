@@ -17,17 +17,17 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import ONE, ZERO, Ints
-from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
+from solver.kernels.jit import helper, popcount, trailing_zeros
 from solver.kernels.simd import add_popcounts, sum_marked
 
 
-@inlined
+@helper
 def columns_at(table: Table, stack: Stack, d: int) -> int:
     """Where the columns of a frame begin among its words: after positions and planes."""
     return int(stack.head[d, WORDS_AT] + stack.head[d, N_WORDS] * (1 + len(table.scales)))
 
 
-@inlined
+@helper
 def child_word(table: Table, stack: Stack, d: int, feature: int, code: int, w: int) -> np.uint64:
     """Which positions of a word belong to a child."""
     n_columns = stack.head[d, N_COLUMNS]
@@ -40,7 +40,7 @@ def child_word(table: Table, stack: Stack, d: int, feature: int, code: int, w: i
     return np.uint64(rest)
 
 
-@inlined
+@helper
 def add_weights(
     table: Table, stack: Stack, d: int, w: int, word: np.uint64, begin: int, out: Ints, out_at: int
 ) -> None:
@@ -59,7 +59,7 @@ def add_weights(
             add_popcounts(out, out_at, stack.words, at, part, table.scales[plane])
 
 
-@inlined
+@helper
 def word_weight(table: Table, stack: Stack, d: int, w: int, word: np.uint64) -> int:
     """The weight of the positions in a word."""
     if len(table.scales) == 0:
@@ -71,7 +71,7 @@ def word_weight(table: Table, stack: Stack, d: int, w: int, word: np.uint64) -> 
     return total
 
 
-@inlined
+@helper
 def child_key(table: Table, stack: Stack, d: int, feature: int, code: int) -> tuple[int, np.uint64]:
     """Number of rows of a child, and the sum of their keys."""
     n, total, rows_at = 0, ZERO, stack.head[d, ROWS_AT]
@@ -90,7 +90,7 @@ def child_key(table: Table, stack: Stack, d: int, feature: int, code: int) -> tu
     return n, total
 
 
-@outlined
+@helper
 def collect_child(
     table: Table, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
 ) -> int:
@@ -105,7 +105,7 @@ def collect_child(
     return n
 
 
-@inlined
+@helper
 def lay_rows(table: Table, stack: Stack, scratch: Scratch, d: int, n: int) -> None:
     """Give the rows in ``scratch.rows`` positions in a frame: each class begins a word."""
     rows_at = stack.head[d, ROWS_AT]
@@ -135,7 +135,7 @@ def lay_rows(table: Table, stack: Stack, scratch: Scratch, d: int, n: int) -> No
     stack.head[d, N_CLASSES] = n_classes
 
 
-@inlined
+@helper
 def swap_blocks(scratch: Scratch, half: int, mask: np.uint64) -> None:
     """Swap the two blocks off the diagonal in every square of twice ``half`` bits."""
     shift = np.uint64(half)
@@ -147,7 +147,7 @@ def swap_blocks(scratch: Scratch, half: int, mask: np.uint64) -> None:
             scratch.block[k] = low ^ (swap << shift)
 
 
-@outlined
+@helper
 def transpose(scratch: Scratch) -> None:
     """Transpose the 64 × 64 bits of ``scratch.block`` in place."""
     swap_blocks(scratch, 32, np.uint64(0x00000000FFFFFFFF))
@@ -158,7 +158,7 @@ def transpose(scratch: Scratch) -> None:
     swap_blocks(scratch, 1, np.uint64(0x5555555555555555))
 
 
-@inlined
+@helper
 def name_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Number the columns of a frame's live features."""
     n = 0
@@ -174,7 +174,7 @@ def name_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     stack.head[d, N_COLUMNS] = n
 
 
-@inlined
+@helper
 def pack_planes(table: Table, stack: Stack, d: int) -> None:
     """Mark the positions of a frame that hold a row, and write the bits of their weights."""
     rows_at, at = stack.head[d, ROWS_AT], stack.head[d, WORDS_AT]
@@ -195,7 +195,7 @@ def pack_planes(table: Table, stack: Stack, d: int) -> None:
         stack.words[at + w] = held
 
 
-@inlined
+@helper
 def pack_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Write a frame's live columns: its rows' bits, transposed block by block."""
     name_columns(table, stack, scratch, d)
@@ -215,7 +215,7 @@ def pack_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
                 n += 1
 
 
-@inlined
+@helper
 def drop_columns(table: Table, stack: Stack, scratch: Scratch, d: int) -> None:
     """Close the gaps that features no longer live have left among a frame's columns and counts."""
     at, old_columns = columns_at(table, stack, d), stack.head[d, N_COLUMNS]

@@ -13,17 +13,17 @@ from solver.branches.kernels.state import (
     Stack,
 )
 from solver.kernels.bit_table import Table
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 
 
-@inlined
+@helper
 def pair_weight(stack: Stack, d: int, i: int, j: int) -> int:
     """Weight that two columns of a frame share."""
     at = stack.head[d, JOINT_AT] + min(i, j) * stack.head[d, N_COLUMNS] + max(i, j)
     return int(stack.joint[at])
 
 
-@inlined
+@helper
 def shared_column(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u: int) -> int:
     """As :func:`shared_weight` for a code ``v`` above 0."""
     i, j = stack.first[d, f] + v - 1, stack.first[d, g]
@@ -35,7 +35,7 @@ def shared_column(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u:
     return int(weight)
 
 
-@inlined
+@helper
 def shared_weight(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u: int) -> int:
     """Weight of the rows where ``f`` has code ``v`` and ``g`` code ``u``."""
     if v > 0:
@@ -46,7 +46,7 @@ def shared_weight(table: Table, stack: Stack, d: int, f: int, v: int, g: int, u:
     return int(weight)
 
 
-@inlined
+@helper
 def may_gain(params: Params, stack: Stack, d: int, source: int, value: int) -> bool:
     """Whether one child's bounds exceed another's at all."""
     for b in range(params.budgets):
@@ -55,7 +55,7 @@ def may_gain(params: Params, stack: Stack, d: int, source: int, value: int) -> b
     return False
 
 
-@inlined
+@helper
 def share_bound(
     table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, f: int, v: int
 ) -> None:

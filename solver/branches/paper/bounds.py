@@ -11,11 +11,11 @@ from __future__ import annotations
 from solver.branches.paper.bit_vectors import Layout
 from solver.branches.paper.state import Params, Pool, Scratch
 from solver.kernels.constants import Ints
-from solver.kernels.jit import inlined
+from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 
 
-@inlined
+@helper
 def first_bounds(params: Params, lower: Ints, weight: int, errors: int, splittable: bool) -> None:
     """Lower bounds of a branch that has not been expanded, one per split budget.
 
@@ -29,7 +29,7 @@ def first_bounds(params: Params, lower: Ints, weight: int, errors: int, splittab
         lower[b] = leaf if b == 0 and params.budgets > 1 else split
 
 
-@inlined
+@helper
 def child_bounds(pool: Pool, child: int, b: int) -> tuple[int, int]:
     """What is known of a child: lower and upper bound for a budget."""
     node = pool.child_node[child]
@@ -38,7 +38,7 @@ def child_bounds(pool: Pool, child: int, b: int) -> tuple[int, int]:
     return pool.child_lower[child, b], pool.child_leaf[child]
 
 
-@inlined
+@helper
 def convolve(
     pool: Pool,
     params: Params,
@@ -73,7 +73,7 @@ def convolve(
         out[b] = params.split + sums[arity, b - 1]
 
 
-@inlined
+@helper
 def share_out(
     pool: Pool, params: Params, scratch: Scratch, action: int, arity: int, budget: int
 ) -> None:
@@ -92,7 +92,7 @@ def share_out(
                 break
 
 
-@inlined
+@helper
 def refresh(
     layout: Layout, params: Params, pool: Pool, scratch: Scratch, node: int, action: int
 ) -> bool:
@@ -114,7 +114,7 @@ def refresh(
     return changed
 
 
-@inlined
+@helper
 def settle(params: Params, pool: Pool, node: int) -> None:
     """Lower bounds of a node from its actions (Bellman equation, Proposition 4.1)."""
     begin = pool.node_actions[node, 0]

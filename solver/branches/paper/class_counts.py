@@ -6,10 +6,10 @@ import numpy as np
 
 from solver.branches.paper.bit_vectors import Layout
 from solver.branches.paper.state import Scratch
-from solver.kernels.jit import inlined, popcount
+from solver.kernels.jit import helper, popcount
 
 
-@inlined
+@helper
 def weigh(layout: Layout, word: np.uint64, at: int) -> int:
     """Weight of the rows in a word, in units."""
     planes = layout.planes.shape[0]
@@ -21,7 +21,7 @@ def weigh(layout: Layout, word: np.uint64, at: int) -> int:
     return total
 
 
-@inlined
+@helper
 def pack(layout: Layout, scratch: Scratch) -> None:
     """Gather the words of the current branch that are not zero, class by class."""
     n = 0
@@ -35,7 +35,7 @@ def pack(layout: Layout, scratch: Scratch) -> None:
     scratch.packed_segments[len(layout.segments) - 1] = n
 
 
-@inlined
+@helper
 def count_children(layout: Layout, scratch: Scratch, feature: int) -> None:
     """Class weights of every child of a split of the packed branch."""
     first = layout.offsets[feature]

@@ -17,10 +17,10 @@ from solver.branches.paper.state import (
     Scratch,
 )
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.kernels.jit import inlined, kernel
+from solver.kernels.jit import helper, kernel
 
 
-@inlined
+@helper
 def most_promising(pool: Pool, node: int, budget: int) -> int:
     """The action of least lower bound that could still beat the node's tree; −1 if none."""
     best, least = -1, pool.node_upper[node, budget]
@@ -31,7 +31,7 @@ def most_promising(pool: Pool, node: int, budget: int) -> int:
     return best
 
 
-@inlined
+@helper
 def choose_child(params: Params, pool: Pool, scratch: Scratch, action: int, arity: int) -> int:
     """The open child of least known gain: that of least weight classified correctly."""
     first, chosen, least = pool.action_children[action], -1, 0
@@ -43,7 +43,7 @@ def choose_child(params: Params, pool: Pool, scratch: Scratch, action: int, arit
     return chosen
 
 
-@inlined
+@helper
 def next_child(
     layout: Layout,
     params: Params,
@@ -101,7 +101,7 @@ def select(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> tupl
         node, budget = pool.child_node[pool.action_children[action] + code], scratch.shares[code]
 
 
-@inlined
+@helper
 def bound_children(
     params: Params, pool: Pool, scratch: Scratch, first: int, arity: int, splittable: bool
 ) -> bool:
@@ -180,7 +180,7 @@ def init_root(layout: Layout, params: Params, pool: Pool, scratch: Scratch) -> N
     link(params, pool, scratch, 0, 0)
 
 
-@inlined
+@helper
 def has_room(layout: Layout, pool: Pool, scratch: Scratch) -> bool:
     """Whether the pool can take what one iteration adds at most."""
     nodes, actions, children = pool.used[NODES], pool.used[ACTIONS], pool.used[CHILDREN]

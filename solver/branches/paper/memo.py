@@ -6,10 +6,10 @@ import numpy as np
 
 from solver.branches.paper.state import LITERALS, NODES, Params, Pool, Scratch
 from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2
-from solver.kernels.jit import inlined, kernel
+from solver.kernels.jit import helper, kernel
 
 
-@inlined
+@helper
 def mixed(value: np.uint64) -> np.uint64:
     """Scramble a word (the finaliser of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * SPLITMIX_1
@@ -17,7 +17,7 @@ def mixed(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@inlined
+@helper
 def branch_hash(scratch: Scratch, n_literals: int) -> np.uint64:
     """Hash of the branch of the literals in ``scratch``."""
     value = np.uint64(n_literals)
@@ -26,7 +26,7 @@ def branch_hash(scratch: Scratch, n_literals: int) -> np.uint64:
     return value
 
 
-@inlined
+@helper
 def same_branch(pool: Pool, scratch: Scratch, node: int, n_literals: int) -> bool:
     """Whether a node has exactly the literals in ``scratch``."""
     start, length = pool.node_literals[node, 0], pool.node_literals[node, 1]
@@ -38,7 +38,7 @@ def same_branch(pool: Pool, scratch: Scratch, node: int, n_literals: int) -> boo
     return True
 
 
-@inlined
+@helper
 def link(params: Params, pool: Pool, scratch: Scratch, child: int, n_literals: int) -> bool:
     """Give a child its node, that of the literals in ``scratch``; is the node new?"""
     value = branch_hash(scratch, n_literals)
@@ -69,7 +69,7 @@ def link(params: Params, pool: Pool, scratch: Scratch, child: int, n_literals: i
     return True
 
 
-@inlined
+@helper
 def insert_literal(scratch: Scratch, n_literals: int, value: int) -> None:
     """Add a literal to the current branch, keeping the order."""
     i = n_literals
@@ -79,7 +79,7 @@ def insert_literal(scratch: Scratch, n_literals: int, value: int) -> None:
     scratch.literals[i] = value
 
 
-@inlined
+@helper
 def remove_literal(scratch: Scratch, n_literals: int, value: int) -> None:
     """Take the literal back out."""
     i = 0

@@ -27,7 +27,7 @@ So thresholds are bounded for trees whose leaves fall short of m by the weight o
 from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
 from solver.quantbnb.classification.state import (
     AT,
@@ -65,7 +65,7 @@ from solver.quantbnb.classification.stumps import code_holding, divide, evaluate
 POINT, EMPTY, NOTHING = range(3)
 
 
-@inlined
+@helper
 def _view(s: Levels, i: int) -> Level:
     return Level(
         s.code[i], s.cost[i], s.below[i], s.least[i], s.paid[i], s.relax[i], s.each[i], s.guess[i],
@@ -74,12 +74,12 @@ def _view(s: Levels, i: int) -> Level:
     )  # fmt: skip
 
 
-@inlined
+@helper
 def _part(parts: Part, i: int) -> Part:
     return Part(parts.rows[i], parts.planes[i], parts.prefix[i], parts.below[i], parts.totals[i])
 
 
-@inlined
+@helper
 def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
     interval = s.frame[INTERVALS]
     s.frame[INTERVALS] = interval + 1
@@ -97,7 +97,7 @@ def _add_interval(s: Level, feature: int, a: int, b: int, bound: int) -> None:
     s.heap[at] = interval
 
 
-@inlined
+@helper
 def _pop(s: Level) -> int:
     top: int = s.heap[0]
     last = s.frame[QUEUED] - 1
@@ -119,12 +119,12 @@ def _pop(s: Level) -> int:
     return top
 
 
-@inlined
+@helper
 def _pass(s: Level, feature: int, bound: int) -> None:
     s.passed[feature] = min(s.passed[feature], bound)
 
 
-@inlined
+@helper
 def _enqueue(params: Params, s: Level, feature: int, a: int, b: int, bound: int) -> None:
     """Queue an interval, unless it cannot hold anything better."""
     bound = max(bound, params.split + s.least[a, 0] + s.least[b, 1])
@@ -134,7 +134,7 @@ def _enqueue(params: Params, s: Level, feature: int, a: int, b: int, bound: int)
         _pass(s, feature, bound)
 
 
-@outlined
+@helper
 def _choose(
     table: Table, params: Params, part: Part, s: Level, feature: int, a: int, b: int
 ) -> int:
@@ -164,7 +164,7 @@ def _choose(
     return int(max(first, min(last, code)))
 
 
-@inlined
+@helper
 def _new_point(
     table: Table, params: Params, part: Part, s: Level, feature: int, code: int, a: int, b: int
 ) -> int:
@@ -195,7 +195,7 @@ def _new_point(
     return at
 
 
-@inlined
+@helper
 def _outermost(table: Table, params: Params, part: Part, s: Level) -> None:
     """Begin with the threshold that leaves all rows on the right."""
     s.frame[POINTS], s.frame[INTERVALS], s.frame[QUEUED], s.frame[TRIED] = 1, 0, 0, 0
@@ -220,14 +220,14 @@ def _outermost(table: Table, params: Params, part: Part, s: Level) -> None:
     s.frame[LIMIT] = min(s.frame[LIMIT], s.frame[LEAF])
 
 
-@inlined
+@helper
 def _keep_half(s: Level, side: int, tree: Ints) -> None:
     """Remember the tree of a part of the current threshold."""
     for i in range(len(tree)):
         s.halves[side, i, 0], s.halves[side, i, 1] = tree[i, 0], tree[i, 1]
 
 
-@inlined
+@helper
 def _keep_stumps(s: Level) -> None:
     """As :func:`_keep_half`, for both parts on the last level: only the features are known."""
     for side in range(2):
@@ -236,7 +236,7 @@ def _keep_stumps(s: Level) -> None:
         s.halves[side, 0, 0] = s.guess[s.frame[AT], side, 0]
 
 
-@inlined
+@helper
 def _keep_tree(s: Level, feature: int, code: int) -> None:
     """The tree of the current threshold is the best one."""
     s.tree[0, 0], s.tree[0, 1] = feature, code
@@ -250,7 +250,7 @@ def _keep_tree(s: Level, feature: int, code: int) -> None:
         first *= 2
 
 
-@inlined
+@helper
 def _begin(table: Table, params: Params, s: Level) -> None:
     """Both outermost thresholds, which cost as much as a tree of less depth, and all intervals."""
     p = table.sizes[0]
@@ -277,7 +277,7 @@ def _begin(table: Table, params: Params, s: Level) -> None:
             _enqueue(params, s, g, 0, 1, s.lower[g])
 
 
-@inlined
+@helper
 def _finish_point(params: Params, s: Level) -> None:
     """Take note of an evaluated threshold, and cut its interval there."""
     at, feature = s.frame[AT], s.frame[FEATURE]
@@ -294,7 +294,7 @@ def _finish_point(params: Params, s: Level) -> None:
     _enqueue(params, s, feature, at, s.frame[B], s.frame[BOUND])
 
 
-@inlined
+@helper
 def _next_point(table: Table, params: Params, part: Part, s: Level) -> int:
     """The next threshold to evaluate: a POINT; EMPTY: look again; NOTHING: the search is over."""
     if s.frame[TRIED] < 2:
@@ -326,7 +326,7 @@ def _next_point(table: Table, params: Params, part: Part, s: Level) -> int:
     return POINT
 
 
-@inlined
+@helper
 def _end(table: Table, s: Level) -> None:
     """All that is left is no better: its bounds are those of the result."""
     for i in range(s.frame[QUEUED]):
@@ -336,7 +336,7 @@ def _end(table: Table, s: Level) -> None:
         s.lower[g] = max(s.lower[g], s.passed[g])
 
 
-@inlined
+@helper
 def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Level) -> None:
     """Evaluate a threshold whose parts are split once more at most."""
     at = s.frame[AT]
@@ -354,7 +354,7 @@ def _stumps(table: Table, params: Params, part: Part, scratch: Sweep, s: Level) 
         s.paid[at, side] = max(s.paid[at, side], s.caps[side])
 
 
-@inlined
+@helper
 def _descend(table: Table, params: Params, s: Level) -> bool:
     """Choose the next part of the current threshold, and its cap; False: both are done.
 
@@ -378,7 +378,7 @@ def _descend(table: Table, params: Params, s: Level) -> bool:
     return bool(turn < 2)
 
 
-@inlined
+@helper
 def _hand_down(table: Table, s: Level, child: Level) -> None:
     """Bound the next part before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
@@ -397,7 +397,7 @@ def _hand_down(table: Table, s: Level, child: Level) -> None:
                 child.tries[i, j] = s.guess[end, side, j]
 
 
-@inlined
+@helper
 def _ascend(table: Table, params: Params, s: Level, child: Level) -> None:
     """Take the result of the search of a part."""
     at, side = s.frame[AT], s.frame[SIDE]
@@ -414,7 +414,7 @@ def _ascend(table: Table, params: Params, s: Level, child: Level) -> None:
     s.guess[at, side, 1] = child.frame[FOUND_CODE]
 
 
-@inlined
+@helper
 def _best_level(levels: Levels, top: Ints) -> int:
     """The deepest level that looks for a first tree of the level above it, on the same rows."""
     level = 0

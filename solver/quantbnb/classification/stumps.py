@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import ONE, ZERO, Ints
-from solver.kernels.jit import inlined, outlined, popcount, trailing_zeros
+from solver.kernels.jit import helper, popcount, trailing_zeros
 from solver.quantbnb.classification.simd import BLOCK, GROUP, refine, sweep, word_below
 from solver.quantbnb.classification.state import Params, Part, Sweep, Table
 
@@ -13,7 +13,7 @@ ALL = np.uint64(2**64 - 1)
 LOW = np.uint64(63)
 
 
-@outlined
+@helper
 def divide(table: Table, whole: Part, feature: int, code: int, side: int, part: Part) -> None:
     """The rows of ``whole`` left (side 0) or right (side 1) of a threshold, as a part."""
     p, padded = table.sizes[0], table.sizes[1]
@@ -42,7 +42,7 @@ def divide(table: Table, whole: Part, feature: int, code: int, side: int, part: 
                 part.totals[k] = running
 
 
-@inlined
+@helper
 def weight_below(table: Table, part: Part, feature: int, code: int) -> int:
     """Weight of the part's rows to the left of a threshold."""
     place = table.starts[table.offsets[feature] + code]
@@ -62,7 +62,7 @@ def weight_below(table: Table, part: Part, feature: int, code: int) -> int:
     return weight
 
 
-@inlined
+@helper
 def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
     """Code of the first row in the order of a feature up to which rows have this weight."""
     low, high = 0, part.below.shape[1] - 1
@@ -87,7 +87,7 @@ def code_holding(table: Table, part: Part, feature: int, weight: int) -> int:
     return code
 
 
-@inlined
+@helper
 def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code: int) -> None:
     classes, digits = table.sizes[2], table.sizes[3]
     blocks = table.sizes[1] // BLOCK
@@ -106,7 +106,7 @@ def _divide_totals(table: Table, part: Part, scratch: Sweep, feature: int, code:
         scratch.totals[classes + k] = part.totals[k] - count
 
 
-@inlined
+@helper
 def _look_inside(
     table: Table,
     part: Part,
@@ -143,7 +143,7 @@ def _look_inside(
     return best
 
 
-@inlined
+@helper
 def _allowed(
     table: Table, min_leaf: int, part: Part, scratch: Sweep, feature: int, side: int, block: int
 ) -> np.uint64:
@@ -182,7 +182,7 @@ def _allowed(
     return allowed
 
 
-@inlined
+@helper
 def _cheapest(known: Ints) -> int:
     """The feature of the least bounds."""
     first = 0
@@ -192,7 +192,7 @@ def _cheapest(known: Ints) -> int:
     return first
 
 
-@inlined
+@helper
 def _seek(
     table: Table,
     params: Params,
@@ -241,7 +241,7 @@ def _seek(
     return int(unseen)
 
 
-@inlined
+@helper
 def _settle(
     params: Params,
     scratch: Sweep,
@@ -265,7 +265,7 @@ def _settle(
             relaxed[side] = min(relaxed[side], known[side, g])
 
 
-@outlined
+@helper
 def evaluate(
     table: Table,
     params: Params,

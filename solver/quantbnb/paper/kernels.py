@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from solver.kernels.jit import inlined, kernel
+from solver.kernels.jit import helper, kernel
 from solver.quantbnb.paper.state import (
     BOXES,
     EFFORT,
@@ -33,7 +33,7 @@ from solver.quantbnb.paper.stumps import allowed_cost, gather, relaxed_cost, stu
 _ALL = 2**31 - 2
 
 
-@inlined
+@helper
 def side(
     table: Table,
     params: Params,
@@ -54,7 +54,7 @@ def side(
     return stump(table, params, scratch, n, child)
 
 
-@inlined
+@helper
 def weigh_cut(
     table: Table,
     params: Params,
@@ -98,7 +98,7 @@ def weigh_cut(
         answers.tree[box, 4] = c2
 
 
-@inlined
+@helper
 def lower(
     params: Params,
     boxes: Boxes,
@@ -127,13 +127,13 @@ def lower(
             answers.right[box, part, f] = min(answers.right[box, part, f], cost)
 
 
-@inlined
+@helper
 def spaced_cut(low: int, high: int, at: int, pieces: int) -> int:
     """Almost equi-spaced: ``t_j = a + floor(j·(b − a)/s)``."""
     return low + at * (high - low) // pieces
 
 
-@inlined
+@helper
 def terms(params: Params, rows: int, inside: int, width: int) -> int:
     """Terms of the minimum in the lower bound of an interval [a, b] of cuts.
 
@@ -153,7 +153,7 @@ def terms(params: Params, rows: int, inside: int, width: int) -> int:
     return width + 1
 
 
-@inlined
+@helper
 def keep_middle(
     table: Table,
     scratch: Scratch,
@@ -171,7 +171,7 @@ def keep_middle(
             scratch.middle_size[0] = n
 
 
-@inlined
+@helper
 def bound_part(
     table: Table,
     params: Params,

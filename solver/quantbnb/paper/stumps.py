@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 from solver.quantbnb.paper.state import Ints, Params, Scratch, Table
 
 
-@inlined
+@helper
 def gather(
     table: Table, rows: Ints, size: int, feature: int, low: int, high: int, out: Ints
 ) -> int:
@@ -22,7 +22,7 @@ def gather(
     return n
 
 
-@inlined
+@helper
 def stump_of_classes(
     table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
@@ -58,7 +58,7 @@ def stump_of_classes(
     return weight, weight - kept_as_leaf, weight - kept_at_best, allowed, cut
 
 
-@inlined
+@helper
 def stump_of_squares(
     table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
@@ -104,7 +104,7 @@ def stump_of_squares(
     return weight, leaf, least, allowed, cut
 
 
-@outlined
+@helper
 def stump(
     table: Table, params: Params, scratch: Scratch, size: int, feature: int
 ) -> tuple[float, float, float, float, int]:
@@ -128,7 +128,7 @@ def stump(
     return stump_of_squares(table, params, scratch, size, feature)
 
 
-@inlined
+@helper
 def relaxed_cost(params: Params, leaf: float, least: float) -> float:
     """``L1`` with prices, for bounds: it never rises when rows are taken away.
 
@@ -137,7 +137,7 @@ def relaxed_cost(params: Params, leaf: float, least: float) -> float:
     return min(params.error * leaf, params.split + params.error * least)
 
 
-@inlined
+@helper
 def allowed_cost(params: Params, weight: float, leaf: float, allowed: float) -> tuple[float, bool]:
     """``L1`` with prices among the trees that are allowed, and whether it is that of a split."""
     alone = math.inf if 0.0 < weight < params.min_leaf else params.error * leaf

@@ -25,7 +25,7 @@ leaves of m count as found. Within a half ``relax`` replaces m. Where it is 1, l
 from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.kernels.jit import inlined, kernel, outlined
+from solver.kernels.jit import helper, kernel
 from solver.quantbnb.regression.row_subsets import evaluate, halve, leaf_cost, mark
 from solver.quantbnb.regression.simd import LANES
 from solver.quantbnb.regression.state import (
@@ -65,7 +65,7 @@ from solver.quantbnb.regression.state import (
 _LARGEST_CODE = 2**31 - 1
 
 
-@inlined
+@helper
 def _view(s: Levels, i: int) -> Levels:
     """One level: the arrays without their first axis."""
     return Levels(
@@ -75,7 +75,7 @@ def _view(s: Levels, i: int) -> Levels:
     )  # fmt: skip
 
 
-@outlined
+@helper
 def _queue(s: Levels, feature: int, a: int, b: int, bound: float) -> None:
     """Queue an interval, unless it cannot hold anything better or holds nothing at all."""
     if bound >= s.price[LIMIT]:
@@ -95,7 +95,7 @@ def _queue(s: Levels, feature: int, a: int, b: int, bound: float) -> None:
     s.heap[i] = number
 
 
-@outlined
+@helper
 def _pop(s: Levels) -> int:
     """The interval of the lowest bound."""
     first = s.heap[0]
@@ -114,13 +114,13 @@ def _pop(s: Levels) -> int:
     return int(first)
 
 
-@inlined
+@helper
 def _code_at(parts: Parts, level: int, feature: int, place: int) -> int:
     """The code of the row at a place in the feature's order."""
     return int(parts.codes[level, feature, parts.order[level, feature, place] >> 1])
 
 
-@outlined
+@helper
 def _first_above(parts: Parts, level: int, feature: int, code: int, low: int, high: int) -> int:
     """The first place from ``low`` to ``high`` whose code is above ``code``; ``high`` if none."""
     while low < high:
@@ -132,7 +132,7 @@ def _first_above(parts: Parts, level: int, feature: int, code: int, low: int, hi
     return low
 
 
-@outlined
+@helper
 def _cut_near(parts: Parts, level: int, feature: int, place: int, low: int, high: int) -> int:
     """A place strictly between two others at which the code changes, near ``place``; −1: none."""
     code = _code_at(parts, level, feature, place)
@@ -143,7 +143,7 @@ def _cut_near(parts: Parts, level: int, feature: int, place: int, low: int, high
     return after if after < high else -1
 
 
-@outlined
+@helper
 def _new_point(
     parts: Parts, params: Params, s: Levels, level: int, feature: int, place: int, a: int, b: int
 ) -> int:
@@ -169,7 +169,7 @@ def _new_point(
     return int(at)
 
 
-@outlined
+@helper
 def _clear_point(params: Params, s: Levels, at: int) -> None:
     """A point of which nothing is known."""
     s.code[at] = -1
@@ -181,7 +181,7 @@ def _clear_point(params: Params, s: Levels, at: int) -> None:
             s.each[at, side, g] = 0.0
 
 
-@outlined
+@helper
 def _outermost(parts: Parts, params: Params, s: Levels, level: int, feature: int) -> None:
     """The points next to the first and the last cut that leave enough weight on both sides."""
     rows, order, sums = s.frame[ROWS], parts.order[level, feature], parts.sums[level]
@@ -199,7 +199,7 @@ def _outermost(parts: Parts, params: Params, s: Levels, level: int, feature: int
         _clear_point(params, s, at)
 
 
-@outlined
+@helper
 def _begin(parts: Parts, params: Params, s: Levels, level: int) -> None:
     """A new part: its leaf, and all cuts of every feature as an interval."""
     s.frame[INTERVALS] = s.frame[QUEUED] = 0
@@ -220,12 +220,12 @@ def _begin(parts: Parts, params: Params, s: Levels, level: int) -> None:
         _queue(s, g, 2 * g, 2 * g + 1, max(params.split, s.lower[g]))
 
 
-@inlined
+@helper
 def _is_tried(s: Levels, feature: int, a: int, i: int) -> bool:
     return bool(a == 2 * feature and s.tries[i, 0] == feature)
 
 
-@outlined
+@helper
 def _choose(
     parts: Parts, s: Levels, level: int, feature: int, a: int, b: int, i: int, number: int
 ) -> int:
@@ -241,7 +241,7 @@ def _choose(
     return _cut_near(parts, level, feature, min(max(place, low), high - 1), low, high)
 
 
-@outlined
+@helper
 def _fill(parts: Parts, params: Params, scratch: Scratch, s: Levels, level: int) -> int:
     """Choose the next batch of cuts and mark them; their number."""
     popped, lanes = 0, 0
@@ -281,14 +281,14 @@ def _fill(parts: Parts, params: Params, scratch: Scratch, s: Levels, level: int)
     return lanes
 
 
-@inlined
+@helper
 def _note_outermost(s: Levels, feature: int, end: int, at: int, side: int) -> None:
     """If a point is the first (side 0) or last cut evaluated, let the end beyond it know."""
     if end == 2 * feature + side:
         s.low[end, 1 - side] = s.low[at, 1 - side]
 
 
-@outlined
+@helper
 def _finish_batch(params: Params, scratch: Scratch, s: Levels, lanes: int) -> None:
     """Take note of the batch, and queue the intervals that its cuts have made."""
     first = 0 if lanes == 0 or scratch.lane[0] >= 0 else 1
@@ -318,7 +318,7 @@ def _finish_batch(params: Params, scratch: Scratch, s: Levels, lanes: int) -> No
             before = -1
 
 
-@outlined
+@helper
 def _next_point(parts: Parts, params: Params, s: Levels, level: int) -> bool:
     """Choose the next cut whose halves the next level searches; False: there is none left."""
     while s.frame[QUEUED] > 0 and s.bound[s.heap[0]] < s.price[LIMIT]:
@@ -335,7 +335,7 @@ def _next_point(parts: Parts, params: Params, s: Levels, level: int) -> bool:
     return False
 
 
-@outlined
+@helper
 def _descend(params: Params, s: Levels) -> bool:
     """Choose the next half of the current cut, and its cap; False: both are done.
 
@@ -357,7 +357,7 @@ def _descend(params: Params, s: Levels) -> bool:
     return True
 
 
-@outlined
+@helper
 def _hand_down(params: Params, s: Levels, child: Levels) -> None:
     """Bound the next half before its search."""
     at, side = s.frame[AT], s.frame[SIDE]
@@ -373,7 +373,7 @@ def _hand_down(params: Params, s: Levels, child: Levels) -> None:
             child.tries[i, j] = s.guess[end, side, j]
 
 
-@outlined
+@helper
 def _ascend(params: Params, s: Levels, child: Levels) -> None:
     """Take the result of the search of a half."""
     at, side = s.frame[AT], s.frame[SIDE]
@@ -387,7 +387,7 @@ def _ascend(params: Params, s: Levels, child: Levels) -> None:
         s.halves[side, i, 0], s.halves[side, i, 1] = child.tree[i, 0], child.tree[i, 1]
 
 
-@outlined
+@helper
 def _finish_point(params: Params, s: Levels) -> None:
     """Record the cut whose halves are done, and divide its interval there."""
     at, feature, a, b = s.frame[AT], s.frame[FEATURE], s.frame[A], s.frame[B]
@@ -413,7 +413,7 @@ def _finish_point(params: Params, s: Levels) -> None:
     _queue(s, feature, at, b, max(own, params.split + s.low[at, 0] + s.low[b, 1]))
 
 
-@outlined
+@helper
 def _end(params: Params, s: Levels) -> None:
     """All that is left is no better: its bounds are those of the result."""
     for i in range(s.frame[QUEUED]):
@@ -429,7 +429,7 @@ def _end(params: Params, s: Levels) -> None:
     s.price[LOWER] = least
 
 
-@inlined
+@helper
 def _hold_for_more_rows(params: Params, s: Levels, feature: int, found: float) -> float:
     """The bound of a superset of the part, given the part's bound ``found`` by a feature.
 

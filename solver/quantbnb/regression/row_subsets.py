@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import Floats
-from solver.kernels.jit import inlined, outlined
+from solver.kernels.jit import helper
 from solver.quantbnb.regression.simd import (
     LANES,
     sum_lanes,
@@ -17,7 +17,7 @@ from solver.quantbnb.regression.simd import (
 from solver.quantbnb.regression.state import INFINITE_COST, PASSES, Params, Parts, Scratch
 
 
-@outlined
+@helper
 def halve(
     parts: Parts, scratch: Scratch, level: int, rows: int, feature: int, code: int, side: int
 ) -> int:
@@ -61,7 +61,7 @@ def halve(
     return kept
 
 
-@inlined
+@helper
 def leaf_cost(sums: Floats, outputs: int) -> float:
     """Squared error of a leaf by its sums: Σ w|y|² − |Σ wy|² / Σ w."""
     if sums[0] <= 0.0:
@@ -72,7 +72,7 @@ def leaf_cost(sums: Floats, outputs: int) -> float:
     return float(max(0.0, (sums[outputs + 1] - square / sums[0]) + sums[outputs + 2]))
 
 
-@outlined
+@helper
 def _sweep(
     parts: Parts, params: Params, scratch: Scratch, level: int, rows: int, g: int, least: Floats,
     gains: Floats,
@@ -101,7 +101,7 @@ def _sweep(
         )  # fmt: skip
 
 
-@outlined
+@helper
 def mark(
     parts: Parts, scratch: Scratch, level: int, rows: int, feature: int, code: int, lane: int
 ) -> None:
@@ -115,7 +115,7 @@ def mark(
             bits[row] |= np.uint8(codes[row] <= code) << np.uint8(lane)
 
 
-@outlined
+@helper
 def _sum_sides(parts: Parts, params: Params, scratch: Scratch, level: int, rows: int) -> None:
     """Sums of both sides of the marked cuts, and their costs as leaves."""
     totals, squares, total = scratch.totals, scratch.squares, parts.total[level]
@@ -139,7 +139,7 @@ def _sum_sides(parts: Parts, params: Params, scratch: Scratch, level: int, rows:
             scratch.cost[side, k] = scratch.leaf[side, k] if allowed else INFINITE_COST
 
 
-@inlined
+@helper
 def _most_promising(params: Params, scratch: Scratch, lanes: int, each: Floats) -> int:
     """The feature whose bounds of the halves are the least in sum."""
     best, found = np.inf, 0
@@ -152,7 +152,7 @@ def _most_promising(params: Params, scratch: Scratch, lanes: int, each: Floats) 
     return found
 
 
-@outlined
+@helper
 def evaluate(
     parts: Parts, params: Params, scratch: Scratch, level: int, rows: int, lanes: int,
     each: Floats, low: Floats, relax: Floats,

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from solver.kernels.jit import ensure_compiled, inlined, kernel, popcount
+from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
 from tests.helpers import environment
 
 
-@inlined
+@helper
 def ones(words):
     total = 0
     for word in words:
@@ -65,8 +65,8 @@ def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path
         "search/__init__.py": "",
         "search/helper.py": (
             "from numbapart.shared import (\n    OFFSET,\n    deep,\n)\n"
-            "from solver.kernels.jit import inlined\n\n\n"
-            "@inlined\ndef f(x):\n    return deep.g(x) + OFFSET + 0\n"
+            "from solver.kernels.jit import helper\n\n\n"
+            "@helper\ndef f(x):\n    return deep.g(x) + OFFSET + 0\n"
         ),
         "search/kernels.py": (
             "from numbapart.search.helper import f\nfrom solver.kernels.jit import kernel\n\n\n"
@@ -74,7 +74,7 @@ def test_the_cache_notices_a_change_in_every_file_that_a_kernel_reaches(tmp_path
         ),
         "shared/__init__.py": "OFFSET = 1 + 0\n",
         "shared/deep.py": (
-            "from solver.kernels.jit import inlined\n\n\n@inlined\ndef g(x):\n    return x + 0\n"
+            "from solver.kernels.jit import helper\n\n\n@helper\ndef g(x):\n    return x + 0\n"
         ),
     }
     for name, source in sources.items():
