@@ -7,3 +7,6 @@ Not here: the compiled search (``kernels``) and the initial tree (``solver.engin
 from solver.branches.solver import Branches
 
 __all__ = ["Branches"]
+
+COMPILE_SECONDS = 15
+"""To compile its kernels, on one core."""

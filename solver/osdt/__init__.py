@@ -7,3 +7,6 @@ Not here: the size of its search space (``solver.theory``).
 from solver.osdt.solver import Osdt
 
 __all__ = ["Osdt"]
+
+COMPILE_SECONDS = 9
+"""To compile its kernels, on one core."""

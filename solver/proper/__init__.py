@@ -7,3 +7,6 @@ Not here: related families of trees (``solver.theory.proper_family``).
 from solver.proper.solver import Proper
 
 __all__ = ["Proper"]
+
+COMPILE_SECONDS = 10
+"""To compile its kernels, on one core."""

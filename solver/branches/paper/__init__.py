@@ -3,3 +3,6 @@
 Here: mode ``paper``.
 Not here: the faster search of mode ``full`` (``solver.branches.kernels``).
 """
+
+COMPILE_SECONDS = 6
+"""To compile its kernels, on one core."""

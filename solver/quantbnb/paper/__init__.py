@@ -3,3 +3,6 @@
 Here: mode ``paper``.
 Not here: the faster search of mode ``fast`` (``solver.quantbnb.classification``).
 """
+
+COMPILE_SECONDS = 4
+"""To compile its kernels, on one core."""

@@ -3,3 +3,6 @@
 Here: its kernels, bounds and exact target scaling.
 Not here: classification (``solver.quantbnb.classification``).
 """
+
+COMPILE_SECONDS = 10
+"""To compile its kernels, on one core."""

@@ -52,7 +52,7 @@ def run(folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        env=environment(),
+        env=environment(XDG_CACHE_HOME=str(folder / "cache")),
     )
     return done.stdout.split()
 
