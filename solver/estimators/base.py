@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
 from solver.errors import InputError
-from solver.features.category_values import array_of
+from solver.features.category_values import array_of, refuse_masked
 from solver.features.columns import ColumnSpec, Override
 from solver.features.number_format import at_least, count
 from solver.features.tables import as_frame
@@ -336,11 +336,19 @@ def _is_numbered(table: pd.DataFrame) -> bool:
     return not all(isinstance(name, str) for name in table.columns)
 
 
+def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
+    """The weights of rows as floats; an error if there are not as many, or one is negative, missing
+    or masked."""
+    refuse_masked(sample_weight, "weights")
+    checked = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    return np.asarray(checked, dtype=np.float64)
+
+
 def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> WholeWeights:
     """Whole weights of the rows."""
     if sample_weight is None:
         return WholeWeights.ones(len(frame))
-    checked = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+    checked = check_weights(sample_weight, frame)
     # It returns float64, which changes whole numbers beyond 2^53 and shorter floats.
     return whole_weights(checked if isinstance(sample_weight, Real) else sample_weight)
 

@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from solver.errors import InputError
-from solver.estimators.base import SparseTree
-from solver.features.category_values import array_of, key_of
+from solver.estimators.base import SparseTree, check_weights
+from solver.features.category_values import array_of, key_of, refuse_masked
 from solver.features.columns import is_missing
 from solver.features.number_format import count
 from solver.problem.target import find_labels, read_labels, read_target_array
@@ -64,7 +64,9 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         check_consistent_length(ends, column, sample_weight)
         predictions = np.array([node.prediction for node in self.tree_.nodes])
         right = predictions[ends] == find_labels(column, self.tree_.classes)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = None if sample_weight is None else check_weights(sample_weight, right)
+        if weights is not None and not weights.any():
+            raise InputError("all weights are 0; a score needs a row that counts")
         return float(np.average(right, weights=weights))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
@@ -129,6 +131,19 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
         """
         check_is_fitted(self)
         return np.asarray(self.tree_.predict(self._read(X, reset=False)))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions, the mean over the targets; see scikit-learn's ``r2_score``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        refuse_masked(y, "y")
+        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        return float(super().score(X, y, weights))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
         if hasattr(y, "to_pandas"):

@@ -162,7 +162,11 @@ def widened(column: pd.Series[Any]) -> pd.Series[Any]:
     if isinstance(dtype, pd.CategoricalDtype):
         found = dtype.categories.to_series()
         wide = widened(found)
-        return column if wide is found else column.cat.rename_categories(wide.tolist())
+        if wide is found:
+            return column
+        if not wide.is_unique:  # a narrow and a wide float that a file writes alike
+            return widened(column.astype(object))
+        return column.cat.rename_categories(wide.tolist())
     narrow = getattr(dtype, "numpy_dtype", dtype)
     if narrow not in _NARROW:
         return column

@@ -92,8 +92,13 @@ class ColumnSpec:
 
     def narrow(self, asked: Iterable[Category]) -> ColumnSpec:
         """The same for a tree that asks for these categories only, or for missing values."""
-        kept = (*asked, *gap_texts(self.texts))
-        wanted = {key_of(written(value)) for value in kept if isinstance(value, str)}
+        # A number that means missing stands for the text that writes it.
+        kept = (*asked, *gap_texts(self.texts), *self.missing)
+        wanted = {
+            key_of(written(value) if isinstance(value, str) else value)
+            for value in kept
+            if value is not None
+        }
         texts = tuple(text for text in self.texts if key_of(written(text)) in wanted)
         return replace(self, texts=texts)
 
@@ -142,8 +147,15 @@ class ColumnSpec:
             return value
         if self.values == "text":
             return value if is_text else self._as_text(value, name)
-        if isinstance(value, str) and is_text:
-            value = written(value)
+        if isinstance(value, str):
+            read = written(value)
+            if self.values == "mixed" and not is_text and not isinstance(read, str):
+                raise InputError(
+                    f"column {name!r} has the period {value} among values of other types; a file "
+                    f"would read it as the {kind_of(read).removesuffix('s')} {read}",
+                    "write the whole column as text",
+                )
+            value = read if is_text else value
         if self.values == "number" and isinstance(value, bool):
             return int(value)
         if self.values == "boolean" and isinstance(value, int) and value in (0, 1):

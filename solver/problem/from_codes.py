@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solver.errors import InputError
 from solver.features.category_values import Category, key_of, refuse_masked
-from solver.features.columns import ColumnSpec
+from solver.features.columns import KINDS, ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest, parse_test
 from solver.features.number_format import count
 from solver.features.oblique_tests import SurfaceTest
@@ -101,6 +101,11 @@ def read_columns(
     if not isinstance(specs, Mapping) or {type(spec) for spec in specs.values()} - {ColumnSpec}:
         raise InputError(f"columns = {columns!r} must have a ColumnSpec for each name")
     known = dict(specs)
+    for name, described in known.items():
+        if described.kind not in KINDS:
+            raise InputError(
+                f"columns has {name!r} as {described.kind!r}; allowed: {', '.join(KINDS)}"
+            )
     _check_fit(known, tests)
     asked: dict[str, list[Category]] = {}
     kinds: dict[str, set[str]] = {}
@@ -150,6 +155,10 @@ def _check_fit(columns: Mapping[str, ColumnSpec], tests: Sequence[NodeTest | Sca
                 for v in values
                 if v is not None and (isinstance(v, bool) or not isinstance(v, plain))
             ]
+            if not never:  # a number may mean missing
+                read = spec.read(pd.Series(values, dtype=object, name=name))
+                gone = zip(values, np.isnan(read), strict=True)
+                never = [v for v, is_missing in gone if is_missing and v is not None]
         if never:
             raise InputError(
                 f"tests ask whether {name!r} is {never[0]!r}, which it never is as columns has it"

@@ -358,6 +358,24 @@ def test_bad_data(X: Any, y: Any, weights: Any, message: str) -> None:
         BranchesClassifier().fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        (np.ma.array([1.0, 9.0], mask=[0, 1]), "weights: values are masked"),
+        ([1.0, -1.0], "Negative values"),
+        ([1.0, np.nan], "NaN"),
+        ([0, 0], "all weights are 0"),
+        ([[1.0], [1.0]], "1D"),
+        ([1.0], "sample_weight"),
+    ],
+)
+def test_bad_weights_of_a_score(weights: Any, message: str) -> None:
+    classifier = BranchesClassifier(lam="0.01").fit([[1.0], [2.0]], ["a", "b"])
+    with pytest.raises(ValueError, match=message):
+        classifier.score([[1.0], [1.0]], ["a", "b"], weights)
+    assert classifier.score([[1.0], [1.0]], ["a", "b"], [1, 3]) == 0.25
+
+
 def test_limits_of_solve_and_of_the_estimator_agree() -> None:
     problem = Problem.from_table(IRIS_X.assign(y=IRIS_Y), "y", "quantiles", k=8)
     solution = solver.solve(problem, 0.001, limits=Limits(depth=2))

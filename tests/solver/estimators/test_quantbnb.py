@@ -231,6 +231,14 @@ def test_targets_are_read_as_those_of_a_table(y: Any, message: str) -> None:
         QuantBnBRegressor().fit([[1.0], [2.0], [3.0]], y)
 
 
+def test_a_score_refuses_masked_values() -> None:
+    masked = np.ma.array([1.0, 2.0], mask=[0, 1])
+    regressor = QuantBnBRegressor(lam=1, max_depth=1).fit([[1.0], [2.0]], [1.0, 2.0])
+    for y, weights in ((masked, None), ([1.0, 2.0], masked)):
+        with pytest.raises(InputError, match="values are masked"):
+            regressor.score([[1.0], [2.0]], y, weights)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "Float32", "float[pyarrow]"])
 def test_narrow_targets_are_short_decimals(dtype: str) -> None:
     y = pd.Series([0.1, 0.2], dtype=dtype)

@@ -359,6 +359,7 @@ def _cut(threshold: Any, unit: str = "number") -> ThresholdTest:
         ({"tests": [_cut(Decimal("0.1"))]}, "no tree can ask: .* is no float"),
         ({"tests": [CategoryTest(5, ((0,), (1,)))]}, "no tree can ask: 5 is no name of a column"),
         ({"columns": {"x0": "category"}}, "must have a ColumnSpec for each name"),
+        ({"columns": {"x0": ColumnSpec("x")}}, "columns has 'x0' as 'x'; allowed: category"),
         ({"columns": "x"}, "must have a ColumnSpec for each name"),
         (
             {"tests": [_cut(1.0, "date")], "columns": {"x0": ColumnSpec("number")}},
@@ -376,6 +377,7 @@ def _cut(threshold: Any, unit: str = "number") -> ThresholdTest:
                 (1, ColumnSpec("date")),
                 (0, ColumnSpec("category", "boolean")),
                 ("?", ColumnSpec("category", "text", ("?",))),
+                (1, ColumnSpec("number", missing=(1,))),
             )
         ),
     ],
@@ -392,3 +394,28 @@ def test_a_threshold_of_numpy_is_stored_as_a_float() -> None:
     assert tree.tests[0] == _cut(float(np.float32(0.1)))
     none = CategoryTest("x0", ((), (None,)), 0)
     Problem.from_codes([[0], [1]], [0, 1], tests=[none], columns={"x0": ColumnSpec("number")})
+
+
+def test_a_number_that_means_missing_does_so_when_the_tree_predicts() -> None:
+    """1 stands for 01, which the tree itself never asks for."""
+    column = {"kind": "category", "missing": [1]}
+    frame = pd.DataFrame({"d": ["01", "02", "03"] * 3, "t": list("cab") * 3})
+    problem = Problem.from_table(frame, "t", "onehot-drop-first", columns={"d": column})
+    solution = solve(problem, "0.01")
+    assert solution.errors == 0
+    assert list(solution.tree.predict(frame)) == list(frame["t"])
+
+
+def test_a_period_among_numbers_is_refused_by_its_name() -> None:
+    frame = pd.DataFrame({"d": [pd.Period("2020", "Y"), 5, 5, 7], "t": list("abab")})
+    with pytest.raises(InputError, match="'d' has the period 2020 among values of other types"):
+        Problem.from_table(frame, "t", "onehot", columns={"d": "category"})
+
+
+def test_a_narrow_and_a_wide_category_that_a_file_writes_alike_are_one() -> None:
+    values = pd.Series([np.float32(0.1), 0.1, "x", "x"], dtype=object).astype("category")
+    frame = pd.DataFrame({"d": values, "t": list("aabb")})
+    problem = Problem.from_table(frame, "t", "onehot", columns={"d": "category"})
+    assert solve(problem, "0.01").errors == 0
+    with pytest.raises(InputError, match="target 'd' mixes text and numbers"):
+        Problem.from_table(frame, "d", "onehot")
