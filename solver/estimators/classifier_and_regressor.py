@@ -65,8 +65,6 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         predictions = np.array([node.prediction for node in self.tree_.nodes])
         right = predictions[ends] == find_labels(column, self.tree_.classes)
         weights = None if sample_weight is None else check_weights(sample_weight, right)
-        if weights is not None and not weights.any():
-            raise InputError("all weights are 0; a score needs a row that counts")
         return float(np.average(right, weights=weights))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:

@@ -364,9 +364,9 @@ def test_bad_data(X: Any, y: Any, weights: Any, message: str) -> None:
         (np.ma.array([1.0, 9.0], mask=[0, 1]), "weights: values are masked"),
         ([1.0, -1.0], "Negative values"),
         ([1.0, np.nan], "NaN"),
-        ([0, 0], "all weights are 0"),
+        ([0, 0], "non-zero"),
         ([[1.0], [1.0]], "1D"),
-        ([1.0], "sample_weight"),
+        ([1.0], "inconsistent numbers of samples"),
     ],
 )
 def test_bad_weights_of_a_score(weights: Any, message: str) -> None:
