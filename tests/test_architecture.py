@@ -39,6 +39,7 @@ LAYERS = (
     "sweep.events",
     "sweep.rows",
     "sweep.store",
+    "sweep.transfer",
     "sweep.worker",
     "sweep.clusters",
     "sweep.graph",

@@ -25,7 +25,6 @@ from solver.errors import InputError
 from solver.trees.tree import Tree
 from sweep.clusters import Local, load_cluster, open_cluster
 from sweep.datasets import load_dataset
-from sweep.datasets.arrow_serialization import unpack
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import load_spec
 from sweep.store.search_state_file import check_state, read_state, write_state
@@ -204,8 +203,6 @@ def test_parquet_and_arrow_files_unpickle_nothing(tmp_path: Path, mark: Path) ->
         writer.write_table(table)
     for name in ("t.parquet", "t.arrow"):
         assert load_dataset(tmp_path / name, target="y").frame["f"].tolist() == ["a", "b"]
-    with pytest.raises(InputError, match="no table of treesweep's"):
-        unpack(tmp_path / "t.arrow", "t")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,10 @@ ALLOWED = (
 """The settings that ``dask:`` may change. Others can name code to import or commands to run."""
 
 NEEDED: Mapping[str, Any] = {
+    # A worker has the batch that it is at, and the scheduler the others, whatever they depend on.
     "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.rootish-taskgroup": 10**9,
+    "distributed.scheduler.rootish-taskgroup-dependencies": 10**9,
     # A task whose worker dies fails at once. The engine decides whether to run it again.
     "distributed.scheduler.allowed-failures": 0,
     # Tasks are long and their data small: a worker that is nearly full must end, not pause.
@@ -41,8 +44,8 @@ NEEDED: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     # The scheduler logs this many messages to each worker; each may hold a whole batch.
     "distributed.admin.low-level-log-length": 20,
-    # A worker that is busy, or whose machine slept, sends no heartbeats. It must not be removed.
-    "distributed.scheduler.worker-ttl": None,
+    # A search that hangs and holds the interpreter's lock sends no heartbeats. Busy workers do.
+    "distributed.scheduler.worker-ttl": "5 minutes",
     # The cluster replaces a worker whose nanny has not done so within this time.
     "distributed.deploy.lost-worker-timeout": "20s",
 }

@@ -1,15 +1,15 @@
-"""Which task is next: longest expected first, and where its data are already."""
+"""The tasks that wait, longest expected first."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-_LOOK_AHEAD = 64
+_INTERLEAVED = 4
 
 
 @dataclass
@@ -25,8 +25,9 @@ class _Stretch:
 class Backlog:
     """Tasks that wait.
 
-    Tasks are sorted into buckets of about equal expected cost (a factor of 4), the dearest first;
-    in a bucket, those of one node follow each other, so that a worker encodes it once.
+    Tasks are sorted into buckets of about equal expected cost (a factor of 4), the longest first.
+    In a bucket, those of one node follow each other, and up to four nodes take turns, so that
+    workers can encode different nodes at the same time.
 
     Parameters
     ----------
@@ -47,73 +48,54 @@ class Backlog:
         tasks, nodes, buckets = tasks[order], nodes[order], buckets[order]
         changes = np.flatnonzero(np.diff(nodes) | np.diff(buckets)) + 1
         starts = [0, *changes.tolist()] if len(tasks) else []
-        self._stretches = (
-            deque(
-                _Stretch(int(nodes[start]), int(buckets[start]), part)
-                for start, part in zip(starts, np.split(tasks, changes), strict=True)
-            )
-            if len(tasks)
-            else deque[_Stretch]()
+        self._stretches: deque[_Stretch] = deque(
+            _Stretch(int(nodes[start]), int(buckets[start]), part)
+            for start, part in zip(starts, np.split(tasks, changes), strict=False)
         )
 
     def __len__(self) -> int:
         return self._waiting
 
-    def head(self, here: Collection[int], elsewhere: Collection[int]) -> int | None:
-        """The node that a worker should go on with; None if nothing waits.
+    @property
+    def head(self) -> int | None:
+        """The number of the next task; None if nothing waits."""
+        if not self._stretches:
+            return None
+        return int(self._stretches[0].tasks[self._stretches[0].at])
+
+    def take(self, size_of: Callable[[int], int]) -> list[int]:
+        """The next tasks, all of one node.
 
         Parameters
         ----------
-        here : collection of int
-            Nodes that the worker has encoded.
-        elsewhere : collection of int
-            Nodes that other workers are at.
+        size_of : callable
+            How many tasks of a node travel together.
         """
-        stretch = self._choose(here, elsewhere)
-        return None if stretch is None else stretch.node
-
-    def take(self, here: Collection[int], elsewhere: Collection[int], most: int) -> list[int]:
-        """Up to so many tasks of the node that :meth:`head` names."""
-        stretch = self._choose(here, elsewhere)
-        if stretch is None:
-            return []
-        taken: list[int] = stretch.tasks[stretch.at : stretch.at + most].tolist()
+        stretch = self._stretches.popleft()
+        taken: list[int] = stretch.tasks[stretch.at :][: size_of(stretch.node)].tolist()
         stretch.at += len(taken)
         self._waiting -= len(taken)
-        if stretch.at >= len(stretch.tasks):
-            self._stretches.remove(stretch)
+        if stretch.at < len(stretch.tasks):
+            others = 0
+            while others < min(_INTERLEAVED - 1, len(self._stretches)):
+                if self._stretches[others].bucket != stretch.bucket:
+                    break
+                others += 1
+            self._stretches.insert(others, stretch)
         return taken
 
-    def give_back(self, node: int, tasks: list[int]) -> None:
-        """Put tasks in front again."""
-        if tasks:
+    def give_back(self, node: int, tasks: Iterable[int]) -> None:
+        """Put tasks of a node in front again."""
+        numbers = np.array([*tasks], dtype=np.int64)
+        if len(numbers):
             bucket = self._stretches[0].bucket if self._stretches else 0
-            self._stretches.appendleft(_Stretch(node, bucket, np.array(tasks, dtype=np.int64)))
-            self._waiting += len(tasks)
+            self._stretches.appendleft(_Stretch(node, bucket, numbers))
+            self._waiting += len(numbers)
 
     def remove_node(self, node: int) -> list[int]:
         """Take out all tasks of a node."""
         gone = [s for s in self._stretches if s.node == node]
-        for stretch in gone:
-            self._stretches.remove(stretch)
+        self._stretches = deque(s for s in self._stretches if s.node != node)
         tasks = [task for s in gone for task in s.tasks[s.at :].tolist()]
         self._waiting -= len(tasks)
         return tasks
-
-    def _choose(self, here: Collection[int], elsewhere: Collection[int]) -> _Stretch | None:
-        if not self._stretches:
-            return None
-        fresh = None
-        for stretch in self._front():
-            if stretch.node in here:
-                return stretch
-            if fresh is None and stretch.node not in elsewhere:
-                fresh = stretch
-        return fresh or self._stretches[0]
-
-    def _front(self) -> Iterator[_Stretch]:
-        bucket = self._stretches[0].bucket
-        for i, stretch in enumerate(self._stretches):
-            if i >= _LOOK_AHEAD or stretch.bucket != bucket:
-                return
-            yield stretch

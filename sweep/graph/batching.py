@@ -2,8 +2,8 @@
 
 A task that is sent by itself costs some milliseconds, which does not matter if it takes a second,
 and is nearly all of it if it takes a fraction of a millisecond. What tasks take is not known
-before, so bundles begin with one task and grow while they turn out to be short. A worker ends a
-bundle after its time in any case and leaves the rest.
+before, so batches begin with one task and grow while they turn out to be short. A worker ends a
+batch after its time in any case and leaves the rest.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ LARGEST = 1024
 _GROWTH = 4
 
 
-class Bundling:
-    """Sizes of bundles, by what those before have taken.
+class Batching:
+    """Sizes of batches, by what those before have taken.
 
     Parameters
     ----------
     seconds : float
-        What a bundle should take.
+        What a batch should take.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._last = float("inf")
+        self._last = 0.0
         self._most: dict[tuple[str, str, str], int] = {}
 
     def size(self, node: Node) -> int:
@@ -35,12 +35,12 @@ class Bundling:
         return self._most.get(_family(node), 1)
 
     @property
-    def depth(self) -> int:
-        """How many bundles a worker should have: while it does a short one, the next is there."""
-        return 1 if self._last > 2 * self._seconds else 2
+    def seconds(self) -> float:
+        """What the last batch took; 0 before."""
+        return self._last
 
     def took(self, node: Node, sent: int, done: int, seconds: float) -> None:
-        """Learn what a bundle has taken.
+        """Learn what a batch has taken.
 
         Parameters
         ----------
@@ -60,10 +60,6 @@ class Bundling:
         elif done >= most and seconds < self._seconds / 2:
             most = 2 * most
         self._most[_family(node)] = min(most, LARGEST)
-
-    def shrink(self, node: Node) -> None:
-        """Send smaller bundles: when workers die, they find the culprit sooner."""
-        self._most[_family(node)] = max(1, self.size(node) // _GROWTH)
 
 
 def _family(node: Node) -> tuple[str, str, str]:

@@ -16,21 +16,22 @@ from solver.solution import Status
 from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
 from sweep.clusters.liveness import ClusterWatch
 from sweep.clusters.main_guard import leave_if_imported
-from sweep.clusters.worker_admission import Hosts
+from sweep.clusters.worker_admission import check_workers
 from sweep.events import Listener, Outcome, Progress, Silent
 from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
-from sweep.graph.dispatch import Dispatcher
 from sweep.graph.interrupt import Interrupts
 from sweep.graph.shards import backlog_of
-from sweep.graph.write_retries import Patience
+from sweep.graph.window import Window
 from sweep.plan.plan import Plan, make_plan
+from sweep.plan.versions import fingerprint
 from sweep.rows.optimality_gaps import largest_gap
 from sweep.rows.rows import Finished, checkpoint_of
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.store import Store
+from sweep.store.write_retries import Patience
 from sweep.worker import tasks
 from sweep.worker.process import name_run
 from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
@@ -105,6 +106,7 @@ def run_sweep(
                 checkpoint_seconds,
                 largest_state=largest_state,
                 grace=grace,
+                fingerprint={} if cluster.is_here else fingerprint(),
             )
             session = _Session(plan, store, listener, answered, began, run)
             session.run(backlog, cluster)
@@ -168,45 +170,42 @@ class _Session:
         with ExitStack() as stack:
             interrupts = stack.enter_context(Interrupts(self.listener.aborted))
             solvers = sorted({block.solver.name for block in self.plan.blocks})
-            tasks.get_ready(solvers)
+            for solver in solvers:
+                tasks.warm_up(solver)
             client = stack.enter_context(open_cluster(cluster))
-            run = self.terms
-            hosts = Hosts(client, run.name, solvers, are_here=cluster.is_here)
-            dispatcher = Dispatcher(client, self.plan, self.store, backlog, run, hosts)
-            stack.callback(dispatcher.close)
+            if not cluster.is_here:
+                check_workers(client)
+            window = Window(client, self.plan, self.store, backlog, self.terms, cluster.is_here)
+            stack.callback(window.close)
             monitor = ClusterWatch(client, cluster, self.listener)
             try:
-                self._loop(dispatcher, monitor, interrupts)
+                self._loop(window, monitor, interrupts)
             except (OSError, RuntimeError, ClosedClientError):
                 monitor.check(1, 1)  # says it better if the scheduler is lost
                 raise
             self.interrupted |= not self.patience.finish(lambda: interrupts.requested)
-            self._tell(dispatcher, last=True)
+            self._tell(window, last=True)
 
-    def _loop(self, dispatcher: Dispatcher, monitor: ClusterWatch, interrupts: Interrupts) -> None:
-        while (
-            dispatcher.running
-            or dispatcher.courier.coming
-            or (dispatcher.waiting and not self.interrupted)
-        ):
+    def _loop(self, window: Window, monitor: ClusterWatch, interrupts: Interrupts) -> None:
+        while window.out or window.courier.coming or (window.waiting and not self.interrupted):
             if interrupts.requested and not self.interrupted:
                 self.interrupted = True
                 self.listener.note("stopping: running searches end and are kept")
-                dispatcher.stop()
+                window.stop()
             if not self.interrupted and not self.patience.is_full:
-                dispatcher.fill()
-            for finished in dispatcher.collect(_TICK):
+                window.fill()
+            for finished in window.collect(_TICK):
                 self._take(finished)
-            self._keep_snapshots(dispatcher)
-            self._keep_states(dispatcher)
-            while dispatcher.shards.kept:
-                self.patience.keep_shard(*dispatcher.shards.kept.popleft())
+            self._keep_snapshots(window)
+            self._keep_states(window)
+            while window.shards.kept:
+                self.patience.keep_shard(*window.shards.kept.popleft())
             self.patience.write()
             monitor.check(
-                len(dispatcher.seats) - dispatcher.hosts.n_refused,
-                dispatcher.waiting + dispatcher.running,
+                window.n_willing,
+                window.waiting + window.out,
             )
-            self._tell(dispatcher)
+            self._tell(window)
 
     def outcome(self) -> Outcome:
         """What came of it."""
@@ -240,54 +239,54 @@ class _Session:
             self.worst_gap = max(gap, self.worst_gap or gap)
         self.listener.finished(finished.rows)
 
-    def _keep_snapshots(self, dispatcher: Dispatcher) -> None:
-        while dispatcher.snapshots:
-            checkpoint = dispatcher.snapshots.popleft()
+    def _keep_snapshots(self, window: Window) -> None:
+        while window.snapshots:
+            checkpoint = window.snapshots.popleft()
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
                 self.patience.keep(checkpoint)
                 self._open_gaps[checkpoint.key] = float(checkpoint.gap)
 
-    def _keep_states(self, dispatcher: Dispatcher) -> None:
-        for parcel in dispatcher.states():
+    def _keep_states(self, window: Window) -> None:
+        for parcel in window.states():
             self.patience.keep_state(parcel.key, parcel.path, parcel.iterations)
 
-    def _tell(self, dispatcher: Dispatcher, last: bool = False) -> None:
+    def _tell(self, window: Window, last: bool = False) -> None:
         now = time.monotonic()
         if not last and now - self._told < _TELL:
             return
         self._told = now
-        while dispatcher.notes:
-            self.listener.note(dispatcher.notes.popleft())
-        progress = self._progress(dispatcher, now, active=not last)
+        while window.notes:
+            self.listener.note(window.notes.popleft())
+        progress = self._progress(window, now, active=not last)
         self.listener.progress(progress)
         if last or now - self._beaten > _BEAT:
             self._beaten = now
             self.patience.check_lease()
             self.store.lease.beat(asdict(progress))
 
-    def _progress(self, dispatcher: Dispatcher, now: float, active: bool) -> Progress:
+    def _progress(self, window: Window, now: float, active: bool) -> Progress:
         seconds = now - self.began
         rate = self.ran / seconds if seconds > 0 else 0.0
         left = self.plan.n_tasks - self.answered - self.ran
         gaps = [*self._open_gaps.values()]
         if self.worst_gap is not None:
             gaps.append(self.worst_gap)
-        done, shards = dispatcher.shards.counts
+        done, shards = window.shards.counts
         return Progress(
             active=active,
             total=self.plan.n_tasks,
             answered=self.answered,
             done=self.answered + self.ran - self.failed,
             failed=self.failed,
-            running=dispatcher.running_tasks,
+            running=window.running,
             seconds=seconds,
             rate=rate,
             # The longest tasks come first: from them alone any guess is far too high.
             eta=left / rate if self.ran >= 0.05 * (self.ran + left) > 0 else None,
             worst_gap=max(gaps, default=None),
-            workers=len(dispatcher.seats),
-            memory=dispatcher.memory,
+            workers=window.n_workers,
+            memory=window.memory,
             shards_done=done,
             shards=shards,
         )

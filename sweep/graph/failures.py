@@ -1,195 +1,244 @@
 """What becomes of tasks whose worker has died.
 
-The task that a worker was at is run once more, alone; if that kills another worker, it is recorded
-as ``killed``, with what is known of both ends. Bystanders wait again. So do all tasks of a worker
-that was well when somebody asked it to end.
+Dask gives back all tasks that were sent to a dead worker. The one that was running is run again,
+its tasks one by one. A task that kills another worker then is recorded as ``killed``. All others
+wait again, and so do tasks of workers that were well when somebody asked them to end.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from distributed import Client
+from sweep.plan.plan import Task
+from sweep.worker.exits import End
 
-from sweep.graph.backlog import Backlog
-from sweep.graph.failure_attribution import Inquests, Verdict
-from sweep.graph.retirement import MOST_SPARED
-from sweep.graph.worker_exits import End
-from sweep.graph.worker_slots import Seat
-from sweep.plan.plan import Plan, Task
-from sweep.worker.process import TIME_EXIT
+MOST_SPARED = 3
+"""So many workers that were asked to end may have run a task; then it is a suspect."""
 
-_NODE_DEATHS = 2
+EXIT_PATIENCE = 10.0
+"""Seconds to wait for the word of a dead worker's nanny, which may have died as well."""
+
+_MOST_DEATHS = 2
 
 
 class Death(NamedTuple):
-    """A task that has killed its worker, and what is known of how."""
+    """Tasks that have killed their worker, and what is known of how."""
 
-    task: Task
+    tasks: list[Task]
     error: str
 
 
-class Casualties:
-    """Suspects, and the deaths that are known.
+@dataclass(eq=False)
+class Case:
+    """Tasks that may have killed a worker again, themselves or by the data of their nodes."""
 
-    Parameters
+    tasks: list[Task]
+    nodes: frozenset[int]
+    ends: list[End]
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_told(self) -> bool:
+        return self.ends[-1].code is not None or time.monotonic() - self.since > EXIT_PATIENCE
+
+    @property
+    def blamed(self) -> int:
+        return _blamed(self.ends)
+
+
+class Failures:
+    """Workers that died, and what they were at.
+
+    Attributes
     ----------
-    client : Client
-    run : str
-        The run's name.
-    plan : Plan
-    backlog : Backlog
-        Bystanders go back to it.
-    on_unknown : callable
-        Told of a task that is suspected only because nobody could say what its worker was at.
-    tell : callable
-        Told what is worth a line.
+    again : deque of list of Task
+        Batches of which one task may have killed a worker.
+    spared : list of Task
+        Tasks that wait again after all.
+    notes : list of str
+        What is worth a line.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        run: str,
-        plan: Plan,
-        backlog: Backlog,
-        on_unknown: Callable[[Task], None],
-        tell: Callable[[str], None],
-    ) -> None:
-        self._plan, self._backlog = plan, backlog
-        self._on_unknown, self._tell = on_unknown, tell
-        self.suspects: deque[Task] = deque()
-        self._inquests = Inquests(client, run)
-        self._deaths: dict[int, list[str]] = {}
-        self._node_deaths: dict[int, list[str]] = {}
-        self._spared: dict[int, int] = {}
+    def __init__(self) -> None:
+        self.again: deque[list[Task]] = deque()
+        self.spared: list[Task] = []
+        self.notes: list[str] = []
         self._ends: dict[str, End] = {}
+        self._running: dict[str, str] = {}
+        self._deaths: dict[int, list[End]] = {}
+        self._data_deaths: dict[int, list[End]] = {}
+        self._judged: set[str] = set()
+        self._cases: list[Case] = []
+        self._unsaid: dict[str, float] = {}
         self._memory: dict[str, int] = {}
         self._overdue: dict[str, float] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._deaths or self._spared)
+        return bool(self._deaths)
 
     @property
     def n_tasks(self) -> int:
-        """Suspects, and tasks of which it is not known yet what is to become."""
-        return len(self.suspects) + self._inquests.n_tasks
+        """Suspects that wait, and those of which is not known yet what is to become."""
+        return sum(map(len, self.again)) + sum(len(case.tasks) for case in self._cases)
 
     def deaths(self, task: Task) -> int:
-        """How often a task was on a worker that died for its sake."""
-        return len(self._deaths.get(task.number, ()))
+        """How many workers a task has run on that died and were not asked to end."""
+        return _blamed(self._deaths.get(task.number, []))
+
+    # What is heard
+
+    def begun(self, worker: str, key: str) -> None:
+        """A worker begins a step."""
+        self._running[worker] = key
+
+    def ended(self, key: str) -> None:
+        """A step has ended well."""
+        for worker in [w for w, running in self._running.items() if running == key]:
+            del self._running[worker]
+
+    @property
+    def running(self) -> set[str]:
+        """The keys of the steps that have begun."""
+        return {*self._running.values()}
+
+    def running_on(self, worker: str) -> str | None:
+        """The key of the step that a worker began last."""
+        return self._running.get(worker)
+
+    def workers_of(self, keys: Container[str]) -> set[str]:
+        """The workers at one of these steps."""
+        return {worker for worker, key in self._running.items() if key in keys}
 
     def used_memory(self, key: str, used: int) -> None:
         """A worker ends itself because a task has used so many bytes."""
         self._memory[key] = used
 
     def ran_late(self, key: str, seconds: float) -> None:
-        """A worker ends itself, or is ended, because a task has run for so long."""
+        """A worker ends itself because a task has run for so long."""
         self._overdue[key] = seconds
 
     def end_of(self, address: str) -> End:
         """What is known of how a worker ended, for others to add to."""
         return self._ends.setdefault(address, End())
 
-    def lost(self, seat: Seat) -> None:
-        """A worker has died; what becomes of its tasks is known later, see :meth:`judge`."""
-        self._inquests.begin(seat)
+    def removed(self, address: str, stimulus: str, expected: bool) -> None:
+        """The scheduler has removed a worker."""
+        self.end_of(address).stimulus = stimulus
+        if not expected:
+            self._unsaid[address] = time.monotonic()
 
-    def judge(self, workers: Mapping[str, str]) -> list[Death]:
-        """Tell suspects from bystanders, where it is known by now what dead workers were at.
+    # What becomes of it
+
+    def was_running(self, key: str, worker: str) -> bool:
+        """Whether a step may have been running on a worker that died."""
+        return self._running.get(worker, key) == key
+
+    def killed(
+        self, tasks: Sequence[Task], alone: bool, key: str, worker: str
+    ) -> tuple[list[Task], list[Death]]:
+        """A batch has ended with its worker.
 
         Parameters
         ----------
-        workers : mapping
-            Of each host a worker.
+        tasks : sequence of Task
+        alone : bool
+            Whether this was a suspect, run alone.
+        key : str
+            The key of the batch.
+        worker : str
+
+        Returns
+        -------
+        bystanders : list of Task
+            Tasks that wait again.
+        deaths : list of Death
+            Tasks of which is known that they have ended the worker.
         """
-        found: list[Death] = []
-        for seat, verdict in self._inquests.end(workers, self._is_told):
-            end = self._ends.pop(seat.address, End())
-            spared = end.is_foreign and self._spares(seat)
-            found += [] if spared else self._judge(seat, verdict, end)
-            then = "its tasks wait again" if spared else "what it was at is run again alone"
-            note = f"worker {seat.address} is gone: it {end}"
-            self._tell(f"{note}; {then}" if seat.n_tasks else note)
-        return found
+        if not self.was_running(key, worker):
+            return [*tasks], []
+        end = self.end_of(worker)
+        # A guard names the task for whose sake it ended the worker.
+        named = [t for t in tasks if t.key in self._overdue or t.key in self._memory]
+        suspects = named or [*tasks]
+        for task in suspects:
+            self._deaths.setdefault(task.number, []).append(end)
+        late = [task for task in named if task.key in self._overdue]
+        rest = [task for task in suspects if task not in late]
+        if alone and rest and self._running.get(worker) == key:
+            self._cases += [Case([t], frozenset(), self._deaths[t.number]) for t in rest]
+        elif rest:
+            self.again.append(rest)
+        bystanders = [task for task in tasks if task not in suspects]
+        return bystanders, [self._death([task], self._deaths[task.number]) for task in late]
 
-    def _is_told(self, address: str) -> bool:
-        return address in self._ends and self._ends[address].code is not None
+    def killed_data(self, nodes: Sequence[int], key: str, worker: str) -> bool:
+        """A step that loads or encodes has ended with its worker; whether it was running.
 
-    def _spares(self, seat: Seat) -> bool:
-        """Whether no task is blamed for the end of a worker; if so, its tasks wait again."""
-        for task in seat.tasks:
-            self._spared[task.number] = self._spared.get(task.number, 0) + 1
-        if any(self._spared[task.number] > MOST_SPARED for task in seat.tasks):
+        After its second death all tasks that need these data belong to a :class:`Case`.
+        """
+        if not self.was_running(key, worker):
             return False
-        for bundle in seat.bundles.values():
-            if bundle.alone:
-                self.suspects += bundle.tasks
-            else:
-                self._give_back(bundle.tasks)
-        if seat.reserved is not None:
-            self.suspects.append(seat.reserved)
+        if key not in self._judged:
+            self._judged.add(key)
+            for node in nodes:
+                self._data_deaths.setdefault(node, []).append(self.end_of(worker))
+            ends = self._data_deaths[nodes[0]]
+            if len(ends) >= _MOST_DEATHS and self._running.get(worker) == key:
+                self._cases.append(Case([], frozenset(nodes), ends))
         return True
 
-    def _judge(self, seat: Seat, verdict: Verdict, end: End) -> list[Death]:
-        found = [] if seat.reserved is None else self._lost_data(seat.reserved, end)
-        culprits = [task for b in seat.bundles.values() if b.alone for task in b.tasks]
-        handed = [] if verdict.suspect is None else [verdict.suspect, *verdict.bystanders]
-        # Of a task that took too long it is known that its worker was ended for its sake.
-        late = [task for task in handed if task.key in self._overdue]
-        if not late and verdict.is_known and end.code == TIME_EXIT:
-            late = [verdict.suspect]
-        blamed = [*culprits, *late]
-        if verdict.suspect is not None and not late:
-            if not verdict.is_known:
-                self._on_unknown(verdict.suspect)
-            blamed.append(verdict.suspect)
-            self.suspects.append(verdict.suspect)
-        for task in blamed:
-            self._deaths.setdefault(task.number, []).append(str(end))
-        self._give_back(task for task in handed if task not in blamed)
-        return found + [self._death(task) for task in [*culprits, *late]]
+    def case_of(self, node: int) -> Case | None:
+        """The case that all tasks of a node belong to at present."""
+        return next((case for case in self._cases if node in case.nodes), None)
 
-    def _give_back(self, bystanders: Iterable[Task]) -> None:
-        by_node: dict[int, list[int]] = {}
-        for task in bystanders:
-            by_node.setdefault(task.node.number, []).append(task.number)
-        for node, numbers in by_node.items():
-            self._backlog.give_back(node, numbers)
+    def judge(self) -> list[Death]:
+        """The deaths of which enough is known by now."""
+        found: list[Death] = []
+        for case in [c for c in self._cases if c.is_told]:
+            self._cases.remove(case)
+            if case.blamed >= _MOST_DEATHS:
+                found.append(self._death(case.tasks, case.ends, bool(case.nodes)))
+            elif case.nodes:
+                self.spared += case.tasks
+            else:
+                self.again.append(case.tasks)
+        now = time.monotonic()
+        for address, since in [*self._unsaid.items()]:
+            end = self.end_of(address)
+            if end.code is not None or now - since > EXIT_PATIENCE:
+                del self._unsaid[address]
+                then = "its tasks wait again" if end.is_foreign else "what it ran goes on alone"
+                self.notes.append(f"worker {address} is gone: it {end}; {then}")
+        return found
 
-    def _lost_data(self, task: Task, end: End) -> list[Death]:
-        """A worker died while it prepared the data of a suspect, with nothing else on it.
-
-        If that happens again it was the data, and no task of this node can be run.
-        """
-        number = task.node.number
-        ends = self._node_deaths.setdefault(number, [])
-        ends.append(str(end))
-        if len(ends) < _NODE_DEATHS:
-            self.suspects.append(task)
-            return []
-        others = [self._plan.task(n) for n in self._backlog.remove_node(number)]
-        others += [t for t in self.suspects if t.node.number == number]
-        self.suspects = deque(t for t in self.suspects if t.node.number != number)
-        why = f"killed: while its dataset was read or encoded, {_story(ends, 'again')}"
-        return [Death(t, why) for t in [task, *others]]
-
-    def _death(self, task: Task) -> Death:
-        used, ran = self._memory.get(task.key), self._overdue.get(task.key)
-        if used is not None:
-            limit = task.solver.limits.get("bytes", 0)
+    def _death(self, tasks: list[Task], ends: Sequence[End], of_data: bool = False) -> Death:
+        key = tasks[0].key if tasks else ""
+        used, ran = self._memory.get(key), self._overdue.get(key)
+        if of_data:
+            why = f"while its dataset was read or encoded, {_story(ends, 'again')}"
+        elif used is not None:
+            limit = tasks[0].solver.limits.get("bytes", 0)
             why = f"it used {_mib(used)} of memory and the memory limit is {_mib(limit)}"
         elif ran is not None:
-            why = f"it ran {ran:.0f} s, its limit is {task.solver.limits['seconds']:g} s"
+            why = f"it ran {ran:.0f} s, its limit is {tasks[0].solver.limits['seconds']:g} s"
         else:
-            why = _story(self._deaths[task.number], "again with this task alone")
-        return Death(task, f"killed: {why}")
+            why = _story(ends, "again with this task alone")
+        return Death(tasks, f"killed: {why}")
 
 
-def _story(ends: Sequence[str], again: str) -> str:
+def _blamed(ends: Sequence[End]) -> int:
+    """How many of the ends may be the task's fault."""
+    foreign = sum(end.is_foreign for end in ends)
+    return len(ends) - min(foreign, MOST_SPARED)
+
+
+def _story(ends: Sequence[End], again: str) -> str:
     """How the workers of a task ended, one after the other."""
-    first, last = ends[0], ends[-1]
+    first, last = str(ends[0]), str(ends[-1])
     if len(ends) == 1:
         return f"the worker {first}"
     if first == last:

@@ -6,29 +6,24 @@ whole task is; its row is made and scored by the worker. Here these rows become 
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.shards import FOUND, Shard, merge
-from solver.solution import Solution, Status, TracePoint
-from solver.trees.tree import Tree
+from solver.shards import Shard
+from solver.solution import Status
 from sweep.graph.backlog import Backlog
 from sweep.plan.plan import Plan, Task
-from sweep.rows.rows import Checkpoint, Finished, checkpoint_of, claims_and_effort, of_part
+from sweep.rows.rows import Checkpoint, Finished, checkpoint_of, of_part
+from sweep.rows.shard_rows import merge_rows, of_shard
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 
 Row = dict[str, Any]
-
-SECONDS = "shard_seconds"
-"""In the row's ``extra``: the seconds of search of each shard."""
 
 
 class Kept(NamedTuple):
@@ -194,57 +189,3 @@ def backlog_of(plan: Plan, remaining: NDArray[np.int64]) -> Backlog:
     tasks = pieces % plan.n_tasks
     shares = np.bincount(tasks, minlength=plan.n_tasks)[tasks]
     return Backlog(pieces, plan.node_numbers()[tasks], plan.costs()[tasks] / shares)
-
-
-def merge_rows(rows: Sequence[Row]) -> Row:
-    """The row of a task, from the rows of all its shards in their order.
-
-    All that is said of the tree is of the shard that it is from, which has scored it; where and by
-    what that was done is of this shard, too.
-
-    Raises
-    ------
-    ValueError
-        If the rows are not those of one task.
-    """
-    solutions = [solution_of(row) for row in rows]
-    merged = merge(solutions)
-    best = next(r for r, s in zip(rows, solutions, strict=True) if s.tree is merged.tree)
-    extra = {name: value for name, value in merged.extra.items() if name != FOUND}
-    extra[SECONDS] = [round(solution.seconds, 6) for solution in solutions]
-    return {
-        **best,
-        **claims_and_effort(replace(merged, extra=extra)),
-        "attempt": max(row["attempt"] for row in rows),
-        "started": min(row["started"] for row in rows),
-        "finished": max(row["finished"] for row in rows),
-    }
-
-
-def solution_of(row: Mapping[str, Any]) -> Solution:
-    """The solution that a row tells of."""
-    tree, bound = Tree.from_json(row["tree"]), row["lower_bound_exact"]
-    return Solution(
-        tree=tree,
-        status=Status(row["status"]),
-        lam=Fraction(row["lam_exact"]),
-        objective=Fraction(row["objective_exact"]),
-        lower_bound=None if bound is None else Fraction(bound),
-        errors=tree.errors,
-        total_weight=row["total_weight"],
-        seconds=row["seconds"],
-        solver=row["solver"],
-        version=row["solver_version"],
-        compile_seconds=row["compile_seconds"],
-        iterations=row["iterations"],
-        nodes=row["nodes"],
-        peak_bytes=row["peak_bytes"],
-        trace=tuple(TracePoint(**point) for point in row["trace"]),
-        extra=json.loads(row["extra"] or "{}"),
-        tolerance=Fraction(row["tolerance"]),
-    )
-
-
-def of_shard(error: str, shard: Shard) -> str:
-    """What went wrong, and in which shard."""
-    return f"{error.rstrip()} (in shard {shard.index} of 0 … {shard.number - 1})"

@@ -17,15 +17,18 @@ from solver.solution import Solution, Status
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
+from sweep.transfer.shelf import SHELF
 from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
 from sweep.worker.run_settings import Run
-from sweep.worker.transfer_files import SHELF
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""
 
 WORTH = 5.0
 """A search that ended before so many seconds is sooner done again than kept."""
+
+WANTED = "wanted"
+"""The kind of the event by which a worker asks for the state of a search that it begins."""
 
 _FREE = 0.1
 _RATE = 100e6
@@ -133,6 +136,8 @@ class Keeper:
         token = self._cell.state
         if token is None:
             return None
+        if self._worker is not None:
+            self.send(WANTED, token=token, address=self._worker.address)
         path = SHELF.wait_for(token, lambda: is_stopped(self._run.name))
         if path is None:
             return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import signal
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 from distributed import Worker, WorkerPlugin
@@ -75,11 +78,29 @@ def request_leave() -> None:
     _leaving.set()
 
 
+def is_leaving() -> bool:
+    """Whether this worker is about to end."""
+    return _leaving.is_set()
+
+
+def is_over(run: str) -> bool:
+    """Whether the driver asked a run to stop, or was followed by another one."""
+    return _latest.get(_store_of(run), run) != run or run in _stopped
+
+
 def is_stopped(run: str) -> bool:
-    """Whether the driver asked a run to stop or was followed by another one, or this worker is
-    about to end."""
-    is_followed = _latest.get(_store_of(run), run) != run
-    return is_followed or run in _stopped or _leaving.is_set()
+    """Whether searches of a run must stop: the run is over, or this worker is about to end."""
+    return is_over(run) or is_leaving()
+
+
+@contextmanager
+def machine_lock(name: str) -> Iterator[None]:
+    """Let one process of this user on this machine in at a time, of those with the same code."""
+    code = hashlib.sha256(__file__.encode()).hexdigest()[:12]
+    path = Path(tempfile.gettempdir(), f"treesweep-{os.getuid()}-{code}-{name}.lock")
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class LocalWorker(WorkerPlugin):
@@ -158,8 +179,7 @@ class TimeGuard:
     """Ends the process when a search is far beyond its limit of seconds.
 
     Solvers keep to their limit themselves; this is for one that hangs. A thread adds up the time,
-    so a solver that also holds the interpreter's lock is left to the driver, see
-    :mod:`sweep.graph.timeouts`.
+    so a solver that also holds the interpreter's lock is left to Dask's ``worker-ttl``.
     """
 
     def __init__(self) -> None:

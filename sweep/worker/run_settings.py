@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-BUNDLE_SECONDS = 0.5
-"""What a bundle of short cells should take: then what it costs to send it does not matter."""
+BATCH_SECONDS = 0.5
+"""What a batch of short cells should take: then what it costs to send it does not matter."""
 
 LARGEST_STATE = 512 * 2**20
 """Larger state files are not kept: the driver, and whoever resumes, would wait for them."""
@@ -25,17 +25,21 @@ class Run:
         Unlike that of any other run; also the topic of the events that workers send.
     checkpoint_seconds : float
         How often a running search reports what it has.
-    bundle_seconds : float
-        A bundle of cells ends after this long and leaves the rest.
+    batch_seconds : float
+        A batch of cells ends after this long and leaves the rest.
     largest_state : int
         Bytes of the file of a search's state, beyond which it is not kept.
     grace : float
         Seconds that a search may take beyond one and a half times its limit; then its worker is
         ended.
+    fingerprint : dict
+        See :func:`sweep.plan.versions.fingerprint`: workers with another one get no work. Empty to
+        accept all.
     """
 
     name: str
     checkpoint_seconds: float = 30.0
-    bundle_seconds: float = BUNDLE_SECONDS
+    batch_seconds: float = BATCH_SECONDS
     largest_state: int = LARGEST_STATE
     grace: float = GRACE
+    fingerprint: dict[str, str] = field(default_factory=dict)

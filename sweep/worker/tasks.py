@@ -39,14 +39,11 @@ from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.rows.rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.task_options import asks_path, asks_proof, own_options
-from sweep.worker import dataset_cache
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
-from sweep.worker.current_task import BLACK_BOX
 from sweep.worker.encode import encode
-from sweep.worker.process import GUARD, is_stopped
+from sweep.worker.process import GUARD, is_stopped, machine_lock
 from sweep.worker.run_settings import Run
-from sweep.worker.transfer_files import SHELF
 
 Row = dict[str, Any]
 
@@ -64,10 +61,14 @@ class Prepared:
     truth: NDArray[Any]
 
 
-def get_ready(solvers: Sequence[str]) -> None:
-    """Compile what the solvers need, before other workers of the machine do so side by side."""
-    for name in solvers:
-        get_solver(name).warm_up()
+@cache
+def warm_up(solver: str) -> None:
+    """Compile what a solver needs. On each machine one process compiles, and others wait for it.
+
+    Afterwards they load what it has compiled.
+    """
+    with machine_lock(solver):
+        get_solver(solver).warm_up()
 
 
 def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
@@ -87,18 +88,8 @@ def load(reference: DatasetRef, digest: str) -> datasets.Dataset:
     return dataset
 
 
-def load_or_ask(reference: DatasetRef, digest: str, run: Run) -> datasets.Dataset | None:
-    """Read a dataset, or have the driver send it; None if the run was stopped before it came."""
-    worker = _worker()
-    if worker is None:
-        return load(reference, digest)
-    return dataset_cache.load_or_ask(reference, digest, run.name, worker)
-
-
-def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
-    """Encode the training rows of a fold and set its test rows aside; None makes None."""
-    if dataset is None:
-        return None
+def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
+    """Encode the training rows of a fold and set its test rows aside."""
     encoding, info = node.encoding, node.info
     problem, test = encode(dataset, encoding.name, encoding.options, node.validation, node.fold)
     preparation = problem.preparation
@@ -112,15 +103,8 @@ def prepare(dataset: datasets.Dataset | None, node: Node) -> Prepared | None:
     return Prepared(info, problem, n_encoded, dataset.features[test], truth[test])
 
 
-def solve_bundle(
-    prepared: Prepared | None, cells: Sequence[Cell], run: Run, number: int = 0
-) -> Finished:
+def solve_batch(prepared: Prepared, cells: Sequence[Cell], run: Run) -> Finished:
     """Solve some cells of a node, one after the other.
-
-    Parameters
-    ----------
-    number : int
-        Of the bundle, see :mod:`sweep.worker.current_task`.
 
     Returns
     -------
@@ -129,19 +113,12 @@ def solve_bundle(
         at least one is solved, unless the run was stopped.
     """
     began = time.monotonic()
-    worker = _worker()
-    if worker is not None:
-        BLACK_BOX.open(worker, run.name)
     finished: list[Row] = []
-    for place, cell in enumerate(cells):
-        late = finished and time.monotonic() - began > run.bundle_seconds
-        if late or prepared is None or is_stopped(run.name):
+    for cell in cells:
+        late = finished and time.monotonic() - began > run.batch_seconds
+        if late or is_stopped(run.name):
             break
-        BLACK_BOX.note(number, place)
         finished.append(solve_cell(prepared, cell, run))
-    for cell in cells[len(finished) :]:
-        if cell.state is not None:  # it is sent again with its cell
-            SHELF.discard(cell.state)
     return as_finished(finished, time.monotonic() - began)
 
 
@@ -157,7 +134,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
             solver = solver.part(cell.shard)
         keeper = Keeper(run, cell, worker)
         if limits.seconds is not None:
-            _warm_up(cell.solver)  # what is compiled is no part of the search's time
+            warm_up(cell.solver)  # compiling is not part of the search's time
         search = _search_path if asks_path(cell.options) else _search_tree
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
             found = search(solver, problem, limits, cell, keeper)
@@ -335,11 +312,6 @@ def _worker() -> Worker | None:
         return get_worker()
     except ValueError:
         return None
-
-
-@cache
-def _warm_up(solver: str) -> None:
-    get_solver(solver).warm_up()
 
 
 @cache

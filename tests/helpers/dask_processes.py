@@ -128,7 +128,9 @@ class Lab:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=to,
-                env=environment(**self.settings) | dict(more or {}),
+                # As docs/faults.md tells whoever starts a scheduler for treesweep.
+                env=environment(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+                | {**self.settings, **(more or {})},
                 cwd=self.folder,
                 start_new_session=True,  # a nanny and its worker are ended together
             )

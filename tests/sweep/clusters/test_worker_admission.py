@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from distributed import KilledWorker
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from sweep.clusters import worker_admission as module
-from sweep.clusters.worker_admission import Hosts
+from sweep.clusters.worker_admission import check_workers
 from sweep.graph.engine import run_sweep
 from sweep.plan.versions import difference, fingerprint
 from sweep.spec.spec import load_spec
@@ -30,13 +29,11 @@ OWN = fingerprint()
 class Answer:
     """What ``submit`` gives."""
 
-    def __init__(self, what: str, address: str) -> None:
-        self.what, self.address, self.status = what, address, "pending"
-        self.value: Any = None
-
-    def end(self, value: Any) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
         self.status = "error" if isinstance(value, Exception) else "finished"
+        if value is None:
+            self.status = "pending"
 
     def result(self) -> Any:
         return self.value
@@ -46,75 +43,16 @@ class Answer:
 
 
 class Pretender:
-    """A client, as far as these need one."""
+    """A client whose workers give these answers."""
 
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {f"{host}:1": value for host, value in answers.items()}
 
-    def submit(self, function: Any, *arguments: Any, workers: list[str], **more: Any) -> Answer:
-        self.answers.append(Answer(function.__name__, workers[0]))
-        return self.answers[-1]
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        return {"workers": self.answers}
 
-    def end(self, what: str, address: str, value: Any) -> None:
-        """Answer what was asked last."""
-        for answer in self.answers:
-            if (answer.what, answer.address, answer.status) == (what, address, "pending"):
-                answer.end(value)
-                return
-        raise AssertionError(f"{address} was not asked for {what}")
-
-    @property
-    def asked(self) -> list[tuple[str, str]]:
-        return [(a.what, a.address) for a in self.answers if a.status == "pending"]
-
-
-def hosts(client: Pretender, *addresses: str) -> Hosts:
-    found = Hosts(client, "run", ["cart"], are_here=False)  # type: ignore[arg-type]
-    for address in addresses:
-        found.add(address.split(":")[0], address)
-    return found
-
-
-def test_one_worker_makes_its_machine_ready_for_all() -> None:
-    client = Pretender()
-    found = hosts(client, "a:1", "a:2", "b:1")
-    assert found.ready() == set()
-    for address in ("a:1", "a:2", "b:1"):
-        client.end("fingerprint", address, OWN)
-    assert found.ready() == set()
-    assert client.asked == [("get_ready", "a:1"), ("get_ready", "b:1")]
-    client.end("get_ready", "a:1", None)
-    assert found.ready() == {"a:1", "a:2"}
-    client.end("get_ready", "b:1", None)
-    assert found.ready() == {"a:1", "a:2", "b:1"}
-
-
-def test_workers_of_this_process_are_ready() -> None:
-    client = Pretender()
-    found = Hosts(client, "run", ["cart"], are_here=True)  # type: ignore[arg-type]
-    found.add("a", "a:1")
-    assert found.ready() == {"a:1"}
-    found.remove("a", "a:1")
-    assert found.ready() == set()
-    assert client.answers == []
-
-
-def test_another_worker_takes_over_from_one_that_is_gone() -> None:
-    client = Pretender()
-    found = hosts(client, "a:1", "a:2")
-    client.end("fingerprint", "a:1", OWN)
-    client.end("fingerprint", "a:2", OWN)
-    found.ready()
-    found.remove("a", "a:1")
-    assert ("get_ready", "a:2") in client.asked
-    client.end("get_ready", "a:2", KilledWorker("task", None, 0))  # type: ignore[no-untyped-call]
-    assert found.ready() == set()
-    found.remove("a", "a:2")
-    found.add("a", "a:3")
-    client.end("fingerprint", "a:3", OWN)
-    found.ready()
-    client.end("get_ready", "a:3", None)
-    assert found.ready() == {"a:3"}
+    def submit(self, function: Any, *, workers: list[str], **more: Any) -> Answer:
+        return Answer(self.answers[workers[0]])
 
 
 OLDER = {**OWN, "python": "3.10", "numba": "0.1", "code": "f00"}
@@ -124,60 +62,25 @@ MISSING = ModuleNotFoundError("No module named 'sweep'")
 @pytest.mark.parametrize(
     "value, message",
     [
-        (OLDER, rf"worker a:2 has another version: Python 3\.10 there and {OWN['python']} here; "
+        (OLDER, rf"worker b:1 has another version: Python 3\.10 there and {OWN['python']} here; "
                 rf"numba 0\.1 there and {OWN['numba']} here; code f00 there and .* here; install"),
         ({}, "Python none there"),
-        (MISSING, "worker a:2 cannot run treesweep .*'sweep'.*; install there what is"),
+        (MISSING, "worker b:1 cannot run treesweep .*'sweep'.*; install there what is"),
     ],
 )  # fmt: skip
 def test_nothing_begins_with_a_worker_of_another_version(value: Any, message: str) -> None:
-    client = Pretender()
-    found = hosts(client, "a:1", "a:2")
-    client.end("fingerprint", "a:1", OWN)
-    assert found.ready() == set()  # the other has not said yet what it runs
-    assert client.asked == [("fingerprint", "a:2")]
-    client.end("fingerprint", "a:2", value)
     with pytest.raises(InputError, match=message) as caught:
-        found.ready()
+        check_workers(Pretender(a=OWN, b=value))  # type: ignore[arg-type]
     assert "run the sweep again" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_worker_of_another_version_that_comes_later_is_named_once_and_left_out() -> None:
-    client = Pretender()
-    found = hosts(client, "a:1")
-    client.end("fingerprint", "a:1", OWN)
-    found.ready()
-    client.end("get_ready", "a:1", None)
-    found.add("b", "b:1")
-    client.end("fingerprint", "b:1", OLDER)
-    assert found.ready() == {"a:1"}
-    (note,) = found.notes()
-    assert "worker b:1 has another version" in note
-    assert note.endswith("until then it gets no work")
-    assert found.ready() == {"a:1"}
-    assert found.notes() == []
-    assert found.n_refused == 1
-    found.remove("b", "b:1")
-    assert found.n_refused == 0
-    assert client.asked == []
-
-
-def test_a_worker_that_does_not_answer_does_not_hold_the_others(
+def test_a_worker_that_does_not_answer_or_has_died_does_not_hold_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client = Pretender()
-    found = hosts(client, "a:1", "b:1")
-    client.end("fingerprint", "a:1", OWN)
-    assert found.ready() == set()
-    now = time.monotonic()
-    monkeypatch.setattr(module.time, "monotonic", lambda: now + module.ANSWER_TIMEOUT + 1)
-    found.ready()
-    client.end("get_ready", "a:1", None)
-    assert found.ready() == {"a:1"}
-    client.end("fingerprint", "b:1", OLDER)
-    assert found.ready() == {"a:1"}
-    assert len(found.notes()) == 1
+    monkeypatch.setattr(module, "ANSWER_TIMEOUT", 0.2)
+    died = KilledWorker("ready", None, 0)  # type: ignore[no-untyped-call]
+    check_workers(Pretender(a=OWN, b=None, c=died))  # type: ignore[arg-type]
 
 
 def test_what_differs_is_named() -> None:
@@ -290,6 +193,6 @@ def test_kernels_are_compiled_once_on_each_machine(
     assert (outcome.ran, outcome.failed) == (60, 0)
     for host, workers in (("127.0.0.1", 2), ("127.0.0.2", 1)):
         found = sorted(path.name.split("-")[0] for path in folders[host].iterdir())
-        # The one that warmed the machine up compiled, and the other read what it left.
-        assert found == ["compiled", *["loaded"] * (workers - 1), "warmed"]
+        # The first one that warmed up compiled, and the other read what it left.
+        assert found == ["compiled", *["loaded"] * (workers - 1), *["warmed"] * workers]
         assert list((tmp_path / f"numba-{host}").rglob("*.nbc"))

@@ -15,58 +15,50 @@ def backlog(cells: list[tuple[int, float]]) -> Backlog:
     return Backlog(np.arange(len(cells)), nodes, costs)
 
 
-def test_the_dearest_are_first_and_a_node_stays_together() -> None:
+def test_the_longest_are_first_and_a_node_stays_together() -> None:
     waiting = backlog([(0, 1.0), (1, 1.1), (0, 1000.0), (1, 1001.0), (0, 1.2)])
     taken = []
     while len(waiting):
-        taken += waiting.take((), (), 10)
+        taken += waiting.take(lambda node: 10)
     assert taken == [2, 3, 4, 0, 1]
 
 
-def test_a_worker_goes_on_where_it_has_the_data() -> None:
-    waiting = backlog([(0, 1.0), (1, 1.0), (2, 1.0)])
-    assert waiting.head({2}, ()) == 2
-    assert waiting.take({2}, (), 1) == [2]
-    assert waiting.head((), {0}) == 1
-    assert waiting.head((), {0, 1}) == 0
-
-
-def test_data_at_hand_do_not_come_before_a_much_longer_task() -> None:
-    assert backlog([(0, 1000.0), (1, 1.0)]).head({1}, ()) == 0
+def test_nodes_of_a_bucket_take_turns() -> None:
+    waiting = backlog([(node, 1.0) for node in range(6) for _ in range(2)] + [(9, 100.0)])
+    taken = [waiting.take(lambda node: 1)[0] for _ in range(13)]
+    assert [number // 2 for number in taken] == [6, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 4, 5]
 
 
 def test_tasks_given_back_are_next() -> None:
     waiting = backlog([(0, 5.0), (1, 1.0), (1, 1.0)])
-    assert waiting.take((), (), 5) == [0]
-    assert waiting.take((), (), 5) == [1, 2]
+    assert waiting.head == 0
+    assert waiting.take(lambda node: 5) == [0]
+    assert waiting.take(lambda node: 5) == [1, 2]
     waiting.give_back(1, [2])
     waiting.give_back(1, [])
-    assert len(waiting) == 1
-    assert waiting.take((), (), 5) == [2]
-    assert waiting.take((), (), 5) == []
-    assert waiting.head((), ()) is None
+    assert (len(waiting), waiting.head) == (1, 2)
+    assert waiting.take(lambda node: 5) == [2]
+    assert (len(waiting), waiting.head) == (0, None)
 
 
 def test_a_node_can_be_taken_out() -> None:
     waiting = backlog([(0, 1.0), (1, 100.0), (0, 10000.0)])
     assert sorted(waiting.remove_node(0)) == [0, 2]
     assert len(waiting) == 1
-    assert waiting.take((), (), 5) == [1]
+    assert waiting.take(lambda node: 5) == [1]
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.floats(1e-3, 1e9)), max_size=60),
     st.integers(1, 7),
-    st.sets(st.integers(0, 5)),
-    st.sets(st.integers(0, 5)),
 )
-def test_every_task_comes_once_and_no_much_dearer_one_waits(
-    cells: list[tuple[int, float]], most: int, here: set[int], elsewhere: set[int]
+def test_every_task_comes_once_and_no_much_longer_one_waits(
+    cells: list[tuple[int, float]], most: int
 ) -> None:
     waiting = backlog(cells)
     taken: list[int] = []
     while len(waiting):
-        part = waiting.take(here, elsewhere, most)
+        part = waiting.take(lambda node: most)
         assert 0 < len(part) <= most
         assert len({cells[i][0] for i in part}) == 1
         taken += part

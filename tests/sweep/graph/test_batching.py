@@ -1,19 +1,17 @@
-"""Bundles come to take what they should, whatever tasks take."""
+"""Batches come to take what they should, whatever tasks take."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.graph.batching import LARGEST, Bundling
+from sweep.graph.batching import LARGEST, Batching
 from sweep.plan.plan import Node, make_plan
 from sweep.spec.spec import parse_spec
 
 SPEC = """
-name: bundles
+name: batches
 datasets: [monks-1, monks-2]
 encodings: [onehot]
 lambdas: [0.1]
@@ -27,8 +25,8 @@ def nodes() -> list[Node]:
     return make_plan(parse_spec(SPEC)).nodes
 
 
-def run(sizes: Bundling, node: Node, task: float, budget: float = 0.5) -> float:
-    """One bundle of tasks that take so many seconds each, on a worker; what it takes."""
+def run(sizes: Batching, node: Node, task: float, budget: float = 0.5) -> float:
+    """One batch of tasks that take so many seconds each, on a worker; what it takes."""
     sent = sizes.size(node)
     done, spent = 0, 0.0
     while done < sent and (done == 0 or spent <= budget):
@@ -39,21 +37,22 @@ def run(sizes: Bundling, node: Node, task: float, budget: float = 0.5) -> float:
 
 @pytest.mark.parametrize("task", [1e-5, 3e-4, 2e-3, 0.05, 0.3, 0.6, 20.0])
 def test_they_take_about_half_a_second_or_hold_one_task(nodes: list[Node], task: float) -> None:
-    sizes = Bundling(0.5)
+    sizes = Batching(0.5)
     assert sizes.size(nodes[0]) == 1
     spent = [run(sizes, nodes[0], task) for _ in range(12)]
     assert all(seconds <= max(task, 0.5 + task) for seconds in spent)
     if task > 1:
-        assert sizes.size(nodes[0]) == sizes.depth == 1
+        assert sizes.size(nodes[0]) == 1
+        assert sizes.seconds == task
     elif LARGEST * task < 0.25:
         assert sizes.size(nodes[0]) == LARGEST
     else:
         assert spent[-1] >= 0.2
-        assert sizes.depth == 2
+        assert sizes.seconds == spent[-1]
 
 
 def test_folds_learn_from_each_other_and_datasets_do_not(nodes: list[Node]) -> None:
-    sizes = Bundling(0.5)
+    sizes = Batching(0.5)
     for _ in range(6):
         run(sizes, nodes[0], 1e-3)
     assert nodes[1].info.dataset == nodes[0].info.dataset != nodes[2].info.dataset
@@ -64,20 +63,8 @@ def test_folds_learn_from_each_other_and_datasets_do_not(nodes: list[Node]) -> N
 @given(st.lists(st.floats(1e-5, 5.0), min_size=1, max_size=40))
 def test_sizes_stay_within_bounds(tasks: list[float]) -> None:
     (node,) = make_plan(parse_spec(SPEC.replace(", monks-2", "").split("validation")[0])).nodes
-    sizes = Bundling(0.5)
+    sizes = Batching(0.5)
     for task in tasks:
         before = sizes.size(node)
         run(sizes, node, task)
         assert 1 <= sizes.size(node) <= min(LARGEST, 4 * before)
-        assert sizes.depth in (1, 2)
-
-
-def test_a_death_makes_them_smaller(nodes: list[Node]) -> None:
-    sizes = Bundling(0.5)
-    for _ in range(8):
-        run(sizes, nodes[0], 1e-4)
-    for expected in (256, 64, 16, 4, 1, 1):
-        sizes.shrink(nodes[0])
-        assert sizes.size(nodes[0]) == expected
-    other = replace(nodes[0], number=9)
-    assert sizes.size(other) == 1

@@ -16,9 +16,10 @@ from solver.branches import Branches
 from solver.errors import InputError
 from solver.shards import Shard
 from solver.solution import Status
-from sweep.graph.shards import Shards, backlog_of, merge_rows, solution_of
+from sweep.graph.shards import Shards, backlog_of
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.rows.rows import Checkpoint, Finished, as_finished
+from sweep.rows.shard_rows import merge_rows, solution_of
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.shard_files import WORTH
@@ -142,7 +143,7 @@ def test_shards_of_a_task_follow_each_other_dearest_first(plan: Plan) -> None:
     backlog = backlog_of(plan, np.arange(4))
     taken: list[int] = []
     while len(backlog):
-        taken += backlog.take((), (), 20)
+        taken += backlog.take(lambda node: 20)
     assert taken == [1, 5, 9, 0, 4, 8, 2, 3]
 
 

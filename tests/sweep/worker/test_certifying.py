@@ -21,9 +21,9 @@ from sweep.rows.path_progress import parse_solves
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_of
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
+from sweep.transfer.shelf import Shelf
 from sweep.worker import checkpointing, process, tasks
 from sweep.worker.run_settings import Run
-from sweep.worker.transfer_files import Shelf
 
 SPEC = """
 name: proving

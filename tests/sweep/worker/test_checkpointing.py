@@ -19,14 +19,15 @@ from solver.monitor import Snapshot
 from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
-from sweep.graph.state_transfer import Courier, Parcel
 from sweep.rows.rows import Cell, Checkpoint
 from sweep.store.search_state_file import read_state, write_state
-from sweep.worker import checkpointing, transfer_files
+from sweep.transfer import shelf as transfer_files
+from sweep.transfer.courier import Courier, Parcel
+from sweep.transfer.shelf import Shelf
+from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper, Pace
 from sweep.worker.process import give_up
 from sweep.worker.run_settings import Run
-from sweep.worker.transfer_files import Shelf
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)
@@ -175,7 +176,8 @@ def test_a_state_of_no_use_is_told(worker: Any) -> None:
     content = transfer_files.SHELF.path("run-1").read_bytes()
     assert transfer_files.take_chunk("run", "run-1", 0, content, size, worker)
     assert keeper.received() is None
-    assert worker.kinds() == ["bad-state"]
+    assert worker.kinds() == ["wanted", "bad-state"]
+    assert (worker.told[0]["token"], worker.told[0]["address"]) == ("run-1", ADDRESS)
     assert not transfer_files.SHELF.path("run-1").exists()
     assert not keeper.resumed()
 

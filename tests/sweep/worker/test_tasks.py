@@ -24,9 +24,9 @@ from sweep.rows import rows, schema
 from sweep.rows.rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.store.search_state_file import write_state
+from sweep.transfer.shelf import Shelf
 from sweep.worker import checkpointing, process, tasks
 from sweep.worker.run_settings import Run
-from sweep.worker.transfer_files import Shelf
 
 SPEC = """
 name: tasks
@@ -70,12 +70,12 @@ def test_a_row_has_every_column_and_its_trees_test_accuracy(
     assert row["started"] <= row["finished"]
 
 
-def test_a_bundle_ends_after_its_time_but_not_before_its_first_cell(
+def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
     prepared: tasks.Prepared, cells: list[Cell]
 ) -> None:
-    hasty = Run("test", bundle_seconds=0.0)
-    assert tasks.solve_bundle(prepared, cells, hasty).keys == [cells[0].key]
-    whole = tasks.solve_bundle(prepared, cells, Run("test", bundle_seconds=10**6))
+    hasty = Run("test", batch_seconds=0.0)
+    assert tasks.solve_batch(prepared, cells, hasty).keys == [cells[0].key]
+    whole = tasks.solve_batch(prepared, cells, Run("test", batch_seconds=10**6))
     assert whole.keys == [cell.key for cell in cells]
     assert whole.rows.schema == schema.SCHEMA
     assert whole.seconds > 0
@@ -84,7 +84,7 @@ def test_a_bundle_ends_after_its_time_but_not_before_its_first_cell(
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     run = Run("test-stopped")
     process.request_stop(run.name)
-    assert len(tasks.solve_bundle(prepared, cells, run)) == 0
+    assert len(tasks.solve_batch(prepared, cells, run)) == 0
 
 
 def test_an_exception_becomes_a_row(prepared: tasks.Prepared, cells: list[Cell]) -> None:

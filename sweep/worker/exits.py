@@ -1,4 +1,4 @@
-"""How the processes of workers ended, as their nannies and the scheduler tell it."""
+"""How the processes of workers ended: what their nannies tell, and that in words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from sweep.worker.process import MEMORY_EXIT, TIME_EXIT
 ENDED = "worker-ended"
 """The kind of the event by which a nanny tells how its worker's process ended."""
 
+_TELL_SECONDS = 5.0
+
 MEMORY_TOPIC = "worker-restart-memory"
 """Dask's topic of workers that their nannies end for want of memory."""
 
-_TELL_SECONDS = 5.0
 _ORPHAN_EXIT = 255
 _FROM_OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -28,31 +29,9 @@ _REMOVALS = {
     "handle-worker-cleanup": "the scheduler lost the connection to it",
     "worker-send-comm-fail": "the scheduler could not send to it",
     "send-all-comm-fail": "the scheduler could not send to it",
-    "check-worker-ttl": "the scheduler had no heartbeat of it for 'worker-ttl'",
     "retire-workers": "somebody retired it",
     "nanny-close": "its nanny reported its end",
 }
-
-
-class TellExits(NannyPlugin):
-    """Lets nannies tell how their workers' processes ended."""
-
-    name = "treesweep-exits"
-
-    def setup(self, nanny: Nanny) -> None:
-        """Called in every nanny, also once more by the next driver."""
-        # Dask has no hook for it; a Dask without this method makes exits unknown, no more.
-        if hasattr(nanny, "_on_worker_exit"):
-            nanny._on_worker_exit = partial(_tell, nanny)  # type: ignore[method-assign]
-
-
-async def _tell(nanny: Nanny, code: int) -> None:
-    if nanny.status not in (Status.closing, Status.closed, Status.failed):
-        event = {"kind": ENDED, "worker": nanny.worker_address, "code": code}
-        with suppress(OSError):  # the scheduler is gone, or does not answer
-            call = nanny.scheduler.log_event(topic="all", msg=event)
-            await asyncio.wait_for(call, _TELL_SECONDS)
-    await type(nanny)._on_worker_exit(nanny, code)
 
 
 @dataclass
@@ -67,29 +46,29 @@ class End:
         Bytes of memory for which its nanny ended it.
     stimulus : str
         Why the scheduler has removed it, in Dask's words.
-    forced : str
-        Why the driver had it ended; empty if it had not.
+    silent : bool
+        Whether Dask has ended it because it sent no heartbeat.
     """
 
     code: int | None = None
     used: int | None = None
     stimulus: str = ""
-    forced: str = ""
+    silent: bool = False
 
     @property
     def is_foreign(self) -> bool:
         """Whether somebody ended a worker that was well: nothing that it was at is to blame."""
-        if self.used is not None or self.forced or self.code is None:
+        if self.used is not None or self.code is None or self.silent:
             return False
         return self.code in (0, _ORPHAN_EXIT) or -self.code in _FROM_OUTSIDE
 
     def __str__(self) -> str:
         """What the process did: goes on from ``the worker``."""
-        if self.forced:
-            return f"was ended: {self.forced}"
         if self.used is not None:
             used = f"{self.used / 2**20:,.0f} MiB"
             return f"was ended by its nanny: it used {used}, near the worker's memory_limit"
+        if self.silent:
+            return "was ended by Dask: it sent no heartbeat for 'distributed.scheduler.worker-ttl'"
         if self.code is None:
             return f"was removed: {self._removal}; how its process ended is not known"
         if self.code < 0:
@@ -122,3 +101,24 @@ def _signal_name(number: int) -> str:
 def hear_memory(event: Any) -> dict[str, Any]:
     """Dask's event of a worker that is ended for want of memory, as one of ours."""
     return {"kind": MEMORY_TOPIC, "worker": event["worker"], "used": event["rss"]}
+
+
+class TellExits(NannyPlugin):
+    """Lets nannies tell how their workers' processes ended."""
+
+    name = "treesweep-exits"
+
+    def setup(self, nanny: Nanny) -> None:
+        """Called in every nanny, also once more by the next driver."""
+        # Dask has no hook for it; a Dask without this method makes exits unknown, no more.
+        if hasattr(nanny, "_on_worker_exit"):
+            nanny._on_worker_exit = partial(_tell, nanny)  # type: ignore[method-assign]
+
+
+async def _tell(nanny: Nanny, code: int) -> None:
+    if nanny.status not in (Status.closing, Status.closed, Status.failed):
+        event = {"kind": ENDED, "worker": nanny.worker_address, "code": code}
+        with suppress(OSError):  # the scheduler is gone, or does not answer
+            call = nanny.scheduler.log_event(topic="all", msg=event)
+            await asyncio.wait_for(call, _TELL_SECONDS)
+    await type(nanny)._on_worker_exit(nanny, code)

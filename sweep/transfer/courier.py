@@ -14,7 +14,7 @@ from typing import Any
 from distributed import Client
 
 from solver.errors import one_line
-from sweep.worker import transfer_files
+from sweep.transfer import shelf
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Courier:
         try:
             with parcel.path.open("wb") as file:
                 while file.tell() < parcel.size:
-                    data = self._ask(parcel, transfer_files.read_chunk, parcel.token, file.tell())
+                    data = self._ask(parcel, shelf.read_chunk, parcel.token, file.tell())
                     if not data or self._closed:
                         return False  # it was of a search that has ended since
                     file.write(data)
@@ -150,7 +150,7 @@ class Courier:
             return True
         finally:
             with suppress(Exception):
-                self._ask(parcel, transfer_files.discard, parcel.token)
+                self._ask(parcel, shelf.discard, parcel.token)
 
     def _deliver(self, parcel: Parcel) -> None:
         try:
@@ -158,15 +158,15 @@ class Courier:
             with parcel.source() as file:
                 total = file.size()
                 while (offset := file.tell()) < total:
-                    data = file.read(transfer_files.CHUNK)
+                    data = file.read(shelf.CHUNK)
                     given = (self._run, parcel.token, offset, data, total)
-                    if self._closed or not self._ask(parcel, transfer_files.take_chunk, *given):
+                    if self._closed or not self._ask(parcel, shelf.take_chunk, *given):
                         return
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", 160)
             self._notes.put(f"a search does not go on from its state: {why}")
             with suppress(Exception):
-                self._ask(parcel, transfer_files.refuse, parcel.token)
+                self._ask(parcel, shelf.refuse, parcel.token)
 
 
 def _drain(source: queue.SimpleQueue[Any], took: Callable[[], None] = lambda: None) -> list[Any]:

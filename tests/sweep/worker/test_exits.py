@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.graph.worker_exits import MEMORY_TOPIC, End, hear_memory
+from sweep.worker.exits import MEMORY_TOPIC, End, hear_memory
 from sweep.worker.process import MEMORY_EXIT, TIME_EXIT
 
 
@@ -22,8 +22,7 @@ from sweep.worker.process import MEMORY_EXIT, TIME_EXIT
         (End(TIME_EXIT), "was ended by treesweep's guard of time (exit code 71)", False),
         (End(MEMORY_EXIT), "was ended by treesweep's guard of memory (exit code 70)", False),
         (End(-15, used=2**30), "was ended by its nanny: it used 1,024 MiB, near the worker's memory_limit", False),
-        (End(0, forced="it hung"), "was ended: it hung", False),
-        (End(stimulus="check-worker-ttl-1"), "was removed: the scheduler had no heartbeat of it for 'worker-ttl'; how its process ended is not known", False),
+        (End(-15, silent=True), "was ended by Dask: it sent no heartbeat for 'distributed.scheduler.worker-ttl'", False),
         (End(stimulus="odd-1"), "was removed: the scheduler removed it (odd-1); how its process ended is not known", False),
         (End(), "was removed: the scheduler removed it (it does not say why); how its process ended is not known", False),
     ],

@@ -1,4 +1,4 @@
-"""Tests of sweep/graph/write_retries.py: stores that are full, or do not answer, for a while."""
+"""Tests of sweep/store/write_retries.py: stores that are full, or do not answer, for a while."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from sweep.filesystem import StorageError
-from sweep.graph import write_retries
-from sweep.graph.write_retries import Patience
 from sweep.rows.rows import Checkpoint, as_finished
 from sweep.store import store as stores
+from sweep.store import write_retries
 from sweep.store.results import read_results
+from sweep.store.write_retries import Patience
 
 Rows = list[dict[str, Any]]
 

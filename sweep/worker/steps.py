@@ -1,0 +1,105 @@
+"""The three steps of the Dask graph: load a dataset, encode it, solve a batch.
+
+Each step tells the driver when it begins. If the worker dies, the driver then knows which of the
+tasks that were sent there was running.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from distributed import Reschedule, Worker, get_worker
+
+from solver.errors import InputError
+from sweep.datasets import Dataset
+from sweep.datasets.dataset_reference import DatasetRef
+from sweep.plan.plan import Node
+from sweep.plan.versions import fingerprint
+from sweep.rows.rows import Cell, Finished
+from sweep.worker import tasks
+from sweep.worker.process import is_leaving, is_over
+from sweep.worker.run_settings import Run
+
+BEGUN = "begun"
+"""The kind of the event that tells which step a worker begins."""
+
+REFUSED = "refused"
+"""The kind of the event of a worker with other versions than the driver's."""
+
+_SEND_SECONDS = 0.05
+_RETRY_SECONDS = 0.5
+
+
+class UnreadableError(InputError):
+    """A worker cannot read a dataset; the driver must send it."""
+
+
+def load(
+    run: Run, suspect: bool, reference: DatasetRef, digest: str, sent: Dataset | str | None
+) -> Dataset:
+    """Read a dataset.
+
+    Parameters
+    ----------
+    run : Run
+    suspect : bool
+        Whether a worker has died in this step before.
+    reference : DatasetRef
+    digest : str
+        The digest of the dataset's content.
+    sent : Dataset or str or None
+        The dataset if the driver sends it, or why the driver cannot; None to read it here.
+
+    Raises
+    ------
+    UnreadableError
+        If it cannot be read here.
+    InputError
+        If the driver cannot read it either.
+    """
+    _begin(run, suspect)
+    if isinstance(sent, str):
+        raise InputError(sent)
+    if sent is not None:
+        return sent
+    try:
+        return tasks.load(reference, digest)
+    except InputError as error:
+        raise UnreadableError(str(error)) from None
+
+
+def encode(run: Run, suspect: bool, dataset: Dataset, node: Node) -> tasks.Prepared:
+    """Encode the training rows of a fold; parameters as :func:`load`."""
+    _begin(run, suspect)
+    return tasks.prepare(dataset, node)
+
+
+def solve(run: Run, suspect: bool, prepared: tasks.Prepared, cells: Sequence[Cell]) -> Finished:
+    """Solve some cells of a node; parameters as :func:`load`, result as
+    :func:`sweep.worker.tasks.solve_batch`."""
+    _begin(run, suspect)
+    for solver in sorted({cell.solver for cell in cells}):
+        tasks.warm_up(solver)
+    return tasks.solve_batch(prepared, cells, run)
+
+
+def _begin(run: Run, suspect: bool) -> None:
+    """Tell the driver that this step begins, or send the step to another worker."""
+    worker = get_worker()
+    if run.fingerprint and fingerprint() != run.fingerprint:
+        event = {"kind": REFUSED, "worker": worker.address, "fingerprint": fingerprint()}
+        _leave_to_others(worker, run, event)
+    if is_leaving() and not is_over(run.name):
+        _leave_to_others(worker, run, {"kind": "rescheduled"})
+    begun = {"kind": BEGUN, "worker": worker.address, "key": str(worker.get_current_task())}
+    worker.log_event(run.name, begun)
+    if suspect:
+        time.sleep(_SEND_SECONDS)  # so that the event has left before the worker dies
+
+
+def _leave_to_others(worker: Worker, run: Run, event: dict[str, Any]) -> NoReturn:
+    worker.log_event(run.name, event)
+    time.sleep(_RETRY_SECONDS)  # this worker may be asked again until the driver retires it
+    raise Reschedule
