@@ -27,6 +27,7 @@ class Progress:
     memory: int  # bytes in use by the workers
     shards_done: int = 0  # finished shards of running tasks
     shards: int = 0  # all shards of running tasks
+    dashboard: str | None = None  # the address of Dask's dashboard
 
 
 @dataclass(frozen=True)

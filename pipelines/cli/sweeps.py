@@ -128,6 +128,8 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
         rate = "" if found.rate is None else f", {found.rate:.3g} tasks/s"
         workers = f"{count(found.workers, 'worker')}, {show_bytes(found.memory)}"
         lines.append(("speed", f"{workers}{rate}{eta}"))
+        if found.dashboard is not None:
+            lines.append(("dashboard", found.dashboard))
     elif found.missing or found.failed:
         lines.append(("go on with", f"treesweep resume {found.folder}"))
     return lines

@@ -81,6 +81,13 @@ class Address(Cluster):
         stack.enter_context(client)
         return client
 
+    def dashboard(self, client: Client) -> str | None:
+        """The address that the scheduler tells."""
+        try:
+            return client.dashboard_link or None
+        except KeyError:
+            return None
+
     def _complaint(self, error: Exception) -> str:
         """Say why the scheduler cannot be reached, and what may help."""
         why = one_line(error, 120)

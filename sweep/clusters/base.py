@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from distributed import Client
@@ -54,6 +55,16 @@ class Cluster(Strict, ABC):
         the user. Raises InputError if no worker can be started.
         """
         return []
+
+    def dashboard(self, client: Client) -> str | None:
+        """The address of Dask's dashboard; None if there is none, or if bokeh is not installed.
+
+        It shows without a password what runs, so only this machine can open it.
+        """
+        if find_spec("bokeh") is None:
+            return None
+        port = client.scheduler_info(n_workers=0).get("services", {}).get("dashboard")
+        return None if port is None else f"http://127.0.0.1:{port}/status"
 
     def settings(self) -> dict[str, Any]:
         """All settings of Dask by full name: those that a sweep needs, then those of the file."""

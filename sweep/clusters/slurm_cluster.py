@@ -73,7 +73,7 @@ class JobsCluster(SLURMCluster):
         self._updated = -_UPDATE_SECONDS
         self._complaint = ""
         self._idle: set[Any] = set()
-        scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
+        scheduler = {"dashboard_address": "127.0.0.1:0", "port": 0}
         if host is not None:
             scheduler["host"] = host
         super().__init__(

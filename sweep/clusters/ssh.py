@@ -145,6 +145,10 @@ class Ssh(Cluster):
         client: Client = stack.enter_context(Client(cluster, set_as_default=False))
         return client
 
+    def dashboard(self, client: Client) -> str | None:
+        """None if the scheduler runs on another machine, where nobody could open the page."""
+        return super().dashboard(client) if self.scheduler == "here" else None
+
     def reach(self) -> None:
         """Log in to all hosts."""
         with needs("asyncssh", "ssh"):

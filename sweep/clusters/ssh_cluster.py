@@ -218,7 +218,6 @@ class SshCluster(SpecCluster):
                 "port": 0,
                 "protocol": "tls://",
                 "security": copy.copy(security),
-                "dashboard": False,
                 "dashboard_address": "127.0.0.1:0",
             }
         workers = {

@@ -164,6 +164,7 @@ class _Session:
         self._open_gaps: dict[str, float] = {}
         self.patience = Patience(store, listener.note)
         self._told = self._beaten = 0.0
+        self._dashboard: str | None = None
 
     def run(self, backlog: Backlog, cluster: Cluster) -> None:
         """Work until nothing is left or Ctrl-C was pressed."""
@@ -175,6 +176,9 @@ class _Session:
             client = stack.enter_context(open_cluster(cluster))
             if not cluster.is_here:
                 check_workers(client)
+            self._dashboard = cluster.dashboard(client)
+            if self._dashboard is not None:
+                self.listener.note(f"Dask's dashboard: {self._dashboard}")
             window = Window(client, self.plan, self.store, backlog, self.terms, cluster.is_here)
             stack.callback(window.close)
             monitor = ClusterWatch(client, cluster, self.listener)
@@ -289,4 +293,5 @@ class _Session:
             memory=window.memory,
             shards_done=done,
             shards=shards,
+            dashboard=self._dashboard,
         )

@@ -51,6 +51,7 @@ class SweepStatus:
     eta: float | None  # estimated seconds to the end, if a driver is at work
     workers: int
     memory: int  # bytes in use by the workers
+    dashboard: str | None  # the address of Dask's dashboard, if a driver is at work
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -111,6 +112,7 @@ def sweep_status(path: Place) -> SweepStatus:
         eta=numbers.get("eta"),
         workers=int(numbers.get("workers", 0)),
         memory=int(numbers.get("memory", 0)),
+        dashboard=numbers.get("dashboard"),
     )
 
 

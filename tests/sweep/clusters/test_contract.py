@@ -92,6 +92,10 @@ def known_workers(client: Client) -> dict[str, Any]:
     return found
 
 
+def _dashboard_port(dask_scheduler: Scheduler) -> int:
+    return int(dask_scheduler.http_server.port)
+
+
 class TestContract:
     def test_a_dry_run_starts_nothing_and_tells_no_secret(self, cluster: Cluster) -> None:
         before = children()
@@ -143,6 +147,22 @@ class TestContract:
 
         assert client.run_on_scheduler(of_scheduler) == "127.0.0.1"
         assert set(client.run(of_worker).values()) == {"127.0.0.1"}
+
+    def test_the_dashboard_is_told_where_bokeh_is_installed(
+        self, client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sweep.clusters.base.find_spec", lambda name: None)
+        if isinstance(cluster, Address):
+            assert cluster.dashboard(client) == client.dashboard_link
+            return
+        assert cluster.dashboard(client) is None
+        monkeypatch.setattr("sweep.clusters.base.find_spec", lambda name: name)
+        told = cluster.dashboard(client)
+        if isinstance(cluster, Ssh) and cluster.scheduler == "first":
+            assert told is None
+            return
+        port = client.run_on_scheduler(_dashboard_port)
+        assert told == f"http://127.0.0.1:{port}/status"
 
     def test_a_worker_that_is_killed_is_replaced(self, cluster: Cluster, client: Client) -> None:
         def is_whole() -> bool:
