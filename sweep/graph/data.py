@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from distributed import Client, Future
 
@@ -20,6 +20,22 @@ from sweep.worker.tasks import Prepared
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
 _CACHE_TABLES = 4
+
+
+class Sources(NamedTuple):
+    """The steps that a batch needs."""
+
+    encoded: Future[Prepared]
+    loaded: Future[Dataset]
+
+    @property
+    def will_never_come(self) -> bool:
+        """Whether Dask lets the problem wait for a table that failed.
+
+        A worker that dies may hold a problem whose table could not be loaded again before. Dask
+        then neither computes the problem nor tells anybody.
+        """
+        return self.loaded.status == "error" and self.encoded.status in ("lost", "pending")
 
 
 class Data:
@@ -39,32 +55,33 @@ class Data:
     def __init__(self, client: Client, plan: Plan, run: Run, are_here: bool) -> None:
         self._client, self._plan, self._run, self._are_here = client, plan, run, are_here
         self._loaded: OrderedDict[str, Future[Dataset]] = OrderedDict()
-        self._encoded: OrderedDict[int, Future[Prepared]] = OrderedDict()
+        self._encoded: OrderedDict[int, Sources] = OrderedDict()
         self._nodes: dict[str, list[int]] = {}
         self._suspects: set[str | int] = set()
         self._unreadable: set[str] = set()
         self._numbers = itertools.count()
         self.notes: list[str] = []
 
-    def encoded(self, node: Node, priority: int) -> Future[Prepared]:
-        """The encoded problem of a node."""
-        future = self._encoded.get(node.number)
-        if future is None:
+    def of(self, node: Node, priority: int) -> Sources:
+        """The encoded problem of a node, and its table."""
+        found = self._encoded.get(node.number)
+        if found is None:
+            loaded = self._load(node, priority)
             key = f"encode-{node.number}-{next(self._numbers)}-{self._run.name}"
-            future = self._client.submit(
+            encoded = self._client.submit(
                 steps.encode,
                 self._run,
                 node.number in self._suspects,
-                self._load(node, priority),
+                loaded,
                 node,
                 key=key,
                 priority=priority,
             )
-            self._encoded[node.number] = future
+            self._encoded[node.number] = found = Sources(encoded, loaded)
             self._nodes[key] = [node.number]
         self._encoded.move_to_end(node.number)
         self._evict()
-        return future
+        return found
 
     def nodes_of(self, key: str) -> list[int]:
         """The nodes that need what a task of Dask makes; none if that is no step of the data."""
@@ -73,36 +90,32 @@ class Data:
     def again(self, key: str, suspect: bool = False) -> None:
         """Submit a step anew that has failed, when it is needed next."""
         for number in self._nodes.get(key, []):
-            digest = self._plan.nodes[number].info.data_hash
-            step, loaded = self._encoded.get(number), self._loaded.get(digest)
-            of_load = key.startswith("load-")
             if suspect:
-                self._suspects.add(digest if of_load else number)
-            if step is not None and (
-                step.key == key or (of_load and loaded is not None and loaded.key == key)
-            ):
-                # An encoded problem is good whatever has become of its table since.
-                if step.key == key or step.status != "finished":
-                    del self._encoded[number]
+                digest = self._plan.nodes[number].info.data_hash
+                self._suspects.add(digest if key.startswith("load-") else number)
+            sources = self._encoded.get(number)
+            if sources is None:
+                continue
+            # An encoded problem is good whatever has become of its table since.
+            is_lost = sources.loaded.key == key and sources.encoded.status != "finished"
+            if is_lost or sources.encoded.key == key:
+                del self._encoded[number]
         for digest in [d for d, future in self._loaded.items() if future.key == key]:
             del self._loaded[digest]
 
-    def failed(self) -> list[Future[Any]]:
-        """Steps that have failed."""
-        known: list[Future[Any]] = [*self._loaded.values(), *self._encoded.values()]
-        return [future for future in known if future.status == "error"]
-
     def is_done(self, key: str) -> bool:
         """Whether a step has ended well."""
-        known: list[Future[Any]] = [*self._loaded.values(), *self._encoded.values()]
-        return any(future.key == key and future.status == "finished" for future in known)
+        return any(f.key == key and f.status == "finished" for f in self._known())
+
+    def _known(self) -> list[Future[Any]]:
+        return [*self._loaded.values(), *(sources.encoded for sources in self._encoded.values())]
 
     def send(self, node: Node) -> None:
         """Send a node's dataset from the driver from now on: a worker could not read it."""
         digest = node.info.data_hash
         self._unreadable.add(digest)
-        for future in self.failed():
-            if node.number in self.nodes_of(str(future.key)):
+        for future in self._known():
+            if future.status == "error" and node.number in self.nodes_of(str(future.key)):
                 self.again(str(future.key))
 
     def _load(self, node: Node, priority: int) -> Future[Dataset]:

@@ -27,7 +27,7 @@ from solver.solution import Status
 from sweep.graph.backlog import Backlog
 from sweep.graph.batching import Batching
 from sweep.graph.cells import CellMaker
-from sweep.graph.data import Data
+from sweep.graph.data import Data, Sources
 from sweep.graph.failures import Death, Failures
 from sweep.graph.shards import Shards
 from sweep.plan.plan import Plan, Task
@@ -68,12 +68,15 @@ class Batch:
     cells : list of Cell
     suspect : bool
         Whether one of the tasks may have killed a worker.
+    sources : Sources
+        What the tasks need.
     """
 
     key: str
     tasks: list[Task]
     cells: list[Cell]
     suspect: bool
+    sources: Sources
 
 
 class Window:
@@ -225,12 +228,13 @@ class Window:
         number = next(self._numbers)
         priority = 1 if suspect else -number
         cells = [self._cells.make(task, self._failures.deaths(task)) for task in tasks]
-        batch = Batch(f"solve-{number}-{self.run.name}", tasks, cells, suspect)
+        sources = self._data.of(tasks[0].node, priority)
+        batch = Batch(f"solve-{number}-{self.run.name}", tasks, cells, suspect, sources)
         future = self.client.submit(
             steps.solve,
             self.run,
             suspect,
-            self._data.encoded(tasks[0].node, priority),
+            sources.encoded,
             cells,
             key=batch.key,
             priority=priority,
@@ -343,19 +347,16 @@ class Window:
         case.tasks += [*batch.tasks, *self.plan.tasks_of(left)]
 
     def _mend_data(self) -> None:
-        """Free batches whose data failed when Dask computed them again.
-
-        If a worker dies that has an encoded problem, and is loading its table again, Dask lets the
-        problem wait for the failed table for ever, and tells nobody.
-        """
-        for failed in self._data.failed():
-            error = failed.exception()
+        """Take batches back that Dask would let wait for ever."""
+        stuck = [f for f, b in self._out.items() if b.sources.will_never_come]
+        for loaded in {b.sources.loaded for f, b in self._out.items() if f in stuck}:
+            error = loaded.exception()
             if isinstance(error, KilledWorker):
-                nodes = self._data.nodes_of(str(failed.key))
-                self._data_died(str(failed.key), error.last_worker.address)
-                stuck = [f for f, b in self._out.items() if b.tasks[0].node.number in nodes]
-                stuck = [f for f in stuck if f.status == "pending"]
-                _start(self.client.cancel, stuck)
+                self._data_died(str(loaded.key), error.last_worker.address)
+            else:
+                self._data.again(str(loaded.key))
+        if stuck:
+            _start(self.client.cancel, stuck)
 
     def _give_back(self, tasks: Iterable[Task]) -> None:
         for node, some in itertools.groupby(tasks, lambda task: task.node.number):

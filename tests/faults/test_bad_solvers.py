@@ -50,6 +50,24 @@ solvers: [once]
     assert rows["attempt"].max() == 2
 
 
+def test_a_dataset_that_cannot_be_loaded_again_does_not_stop_the_sweep(tmp_path: Path) -> None:
+    """The encoded problem is lost with its worker; Dask lets it wait for the failed table."""
+    drive = Drive(tmp_path, workers=1)
+    drive.environment["TREESWEEP_TEST_KILL_RELOAD"] = "monks-1"
+    spec = """
+name: reload
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.2, 0.1]
+solvers: [once]
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 2, 2)
+    rows = drive.rows()
+    assert set(rows["status"]) == {"killed"}
+    assert set(rows["error"].str.contains("exit code 9")) == {True}
+
+
 def test_a_task_that_eats_its_memory_limit_is_killed_and_the_sweep_goes_on(tmp_path: Path) -> None:
     drive = Drive(tmp_path)
     spec = """

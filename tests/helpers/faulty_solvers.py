@@ -47,6 +47,9 @@ SCRATCH = "TREESWEEP_TEST_SCRATCH"
 KILL_LOAD = "TREESWEEP_TEST_KILL_LOAD"
 """Names a dataset that kills the worker that reads it."""
 
+KILL_RELOAD = "TREESWEEP_TEST_KILL_RELOAD"
+"""Names a dataset that kills every worker that reads it, but the first."""
+
 CLOCK = "TREESWEEP_TEST_CLOCK"
 """``SECONDS JUMP``: so long after the start of a process its clock is set by so many seconds."""
 
@@ -471,12 +474,15 @@ def _begun(folder: Path, shards: int) -> list[Path]:
     return [*folder.glob(f"shard-*-of-{shards}")]
 
 
-def _kill_on_load(name: str) -> None:
+def _kill_on_load(name: str, spared: int) -> None:
     load = tasks.datasets.load_dataset
 
     def load_or_die(reference: Any, **more: Any) -> Any:
         if reference.name == name and "worker" in os.environ.get("TREESWEEP_TEST_ROLE", "worker"):
-            os._exit(9)
+            mark = Path(os.environ[SCRATCH], "loaded")
+            if spared == 0 or mark.exists():
+                os._exit(9)
+            mark.touch()
         return load(reference, **more)
 
     tasks.datasets.load_dataset = load_or_die  # type: ignore[assignment]
@@ -522,7 +528,9 @@ if os.environ.get(CLOCK):
 def dask_setup(worker: Any) -> None:
     """Called by Dask in each worker."""
     if os.environ.get(KILL_LOAD):
-        _kill_on_load(os.environ[KILL_LOAD])
+        _kill_on_load(os.environ[KILL_LOAD], spared=0)
+    if os.environ.get(KILL_RELOAD):
+        _kill_on_load(os.environ[KILL_RELOAD], spared=1)
     if os.environ.get(SLOW_START):
         if Path(os.environ[SCRATCH], "worker-started").exists():
             time.sleep(float(os.environ[SLOW_START]))

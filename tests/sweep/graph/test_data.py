@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sweep.clusters import Local, open_cluster
 from sweep.datasets import Dataset, DatasetRef
 from sweep.graph import data as module
-from sweep.graph.data import Data
+from sweep.graph.data import Data, Sources
 from sweep.graph.engine import run_sweep
 from sweep.plan.plan import Plan, make_plan
 from sweep.spec.spec import load_spec, parse_spec
 from sweep.store.results import read_results
 from sweep.worker.run_settings import Run
+from tests.helpers import wait_until
 from tests.helpers.dask_processes import CAN_HIDE, Lab, Notes, hidden
 from tests.helpers.meeting import meeting
 
@@ -133,7 +137,7 @@ def test_a_dataset_is_loaded_once_and_encoded_once_for_each_fold(case: Any) -> N
     data, client, plan = case
     for _ in range(2):
         for node in plan.nodes:
-            data.encoded(node, 0)
+            data.of(node, 0)
     assert client.names == ["load", "encode", "encode", "load", "encode", "encode"]
     assert len({step.key for step in client.steps}) == 6
     assert client.steps[1].arguments[2] is client.steps[0]
@@ -144,25 +148,26 @@ def test_a_dataset_is_loaded_once_and_encoded_once_for_each_fold(case: Any) -> N
 
 def test_a_step_that_failed_is_submitted_anew(case: Any) -> None:
     data, client, plan = case
-    data.encoded(plan.nodes[0], 0)
+    data.of(plan.nodes[0], 0)
     data.again(client.steps[1].key, suspect=True)
-    data.encoded(plan.nodes[0], 0)
+    sources = data.of(plan.nodes[0], 0)
     assert client.names == ["load", "encode", "encode"]
+    assert not sources.will_never_come
     assert [step.arguments[1] for step in client.steps] == [False, False, True]
     client.steps[0].status = "error"
     client.steps[2].status = "lost"  # so Dask calls what waits for a table that failed
-    assert data.failed() == [client.steps[0]]
+    assert sources.will_never_come
     for _ in range(2):  # as two batches tell
         data.again(client.steps[0].key, suspect=True)
-        data.encoded(plan.nodes[0], 0)
-    data.encoded(plan.nodes[2], 0)
+        data.of(plan.nodes[0], 0)
+    data.of(plan.nodes[2], 0)
     assert client.names[3:] == ["load", "encode", "load", "encode"]
     assert [step.arguments[1] for step in client.steps[3:]] == [True, True, False, False]
 
 
 def test_a_step_is_done_when_it_has_ended_well(case: Any) -> None:
     data, client, plan = case
-    data.encoded(plan.nodes[0], 0)
+    data.of(plan.nodes[0], 0)
     client.steps[0].status = "finished"
     assert [data.is_done(step.key) for step in client.steps] == [True, False]
     assert not data.is_done("solve-1")
@@ -171,13 +176,13 @@ def test_a_step_is_done_when_it_has_ended_well(case: Any) -> None:
 def test_what_a_worker_cannot_read_is_sent(case: Any) -> None:
     data, client, plan = case
     for node in plan.nodes[:2]:
-        data.encoded(node, 0)
+        data.of(node, 0)
     for step in client.steps:
         step.status = "error"
     data.send(plan.nodes[0])
     data.send(plan.nodes[1])  # as the other fold tells
     for node in plan.nodes[:2]:
-        data.encoded(node, 0)
+        data.of(node, 0)
     assert client.names[3:] == ["load", "encode", "encode"]
     sent = client.steps[3].arguments[-1]
     assert isinstance(sent, Dataset)
@@ -191,10 +196,10 @@ def test_a_file_that_has_changed_since_is_not_sent(
     data, client, plan = case
     other = module.load_dataset(plan.nodes[2].reference)
     monkeypatch.setattr(module, "load_dataset", lambda reference: other)
-    data.encoded(plan.nodes[0], 0)
+    data.of(plan.nodes[0], 0)
     client.steps[0].status = client.steps[1].status = "error"
     data.send(plan.nodes[0])
-    data.encoded(plan.nodes[0], 0)
+    data.of(plan.nodes[0], 0)
     assert client.steps[2].arguments[-1] == (
         "dataset 'monks-1' has changed since the sweep was planned; run the sweep again"
     )
@@ -205,7 +210,7 @@ def test_workers_do_not_fetch_from_the_internet(case: Any, monkeypatch: pytest.M
     table = module.load_dataset(plan.nodes[0].reference)
     monkeypatch.setattr(module, "load_dataset", lambda reference: table)
     fetched = replace(plan.nodes[0], reference=DatasetRef(name="openml:40975"))
-    data.encoded(fetched, 0)
+    data.of(fetched, 0)
     assert client.steps[0].arguments[-1] is table
 
 
@@ -213,7 +218,32 @@ def test_what_was_not_used_for_long_is_released(case: Any, monkeypatch: pytest.M
     data, client, plan = case
     monkeypatch.setattr(module, "_CACHE_NODES", 2)
     for number in (0, 1, 0, 2, 0, 1):
-        data.encoded(plan.nodes[number], 0)
+        data.of(plan.nodes[number], 0)
     assert [step.key.split("-")[1] for step in client.steps if "encode" in step.key] == [
         "0", "1", "2", "1",
     ]  # fmt: skip
+
+
+def _load_once(mark: Path) -> int:
+    if mark.exists():
+        os._exit(9)
+    mark.touch()
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_a_problem_that_dask_lets_wait_for_ever_is_known(tmp_path: Path) -> None:
+    """Its table is lost and cannot be loaded again, then the problem is lost too."""
+    with open_cluster(Local(workers=2)) as client:
+        one, other = client.scheduler_info(n_workers=-1)["workers"]
+        here, there = ({"workers": [w], "allow_other_workers": True} for w in (one, other))
+        loaded = client.submit(_load_once, tmp_path / "mark", key="load", **here)
+        encoded = client.submit(abs, loaded, key="encode", **here)
+        client.submit(abs, encoded, key="solve", **there).result()  # has a copy of the problem only
+        sources = Sources(encoded, loaded)
+        assert not sources.will_never_come
+        os.kill(encoded.result(), signal.SIGKILL)
+        wait_until(lambda: loaded.status == "error")
+        if encoded.status == "finished":  # not the other, but a new worker has loaded it
+            os.kill(client.run(os.getpid, workers=[other])[other], signal.SIGKILL)
+        wait_until(lambda: sources.will_never_come)
