@@ -30,6 +30,11 @@ class Cluster(Strict, ABC):
     is_here: ClassVar[bool] = False
     """Whether all workers run on this machine, which the driver has already warmed up."""
 
+    @property
+    def most_workers(self) -> int:
+        """How many workers there may be, if they come and go with the work; else 0."""
+        return 0
+
     @abstractmethod
     def open(self, stack: ExitStack) -> Client:
         """Start or reach the cluster. The stack ends what was started.

@@ -101,6 +101,7 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
     with open_cluster(config) as client:
         deadline = time.monotonic() + config.worker_timeout
         last, since = 0, time.monotonic()
+        work = client.submit(fingerprint, pure=False)  # where workers come with the work
         while not last or time.monotonic() - since < _SETTLE_SECONDS:
             now = len(client.scheduler_info(n_workers=-1).get("workers", {}))
             if now != last:
@@ -109,6 +110,7 @@ def check_cluster(config: Cluster) -> list[CheckedHost]:
                 raise InputError(f"no worker has come within {config.worker_timeout:g} s")
             config.maintain(client, now, 1)
             time.sleep(_POLL)
+        work.release()
         workers = client.scheduler_info(n_workers=-1)["workers"]
         names = sorted({worker["host"] for worker in workers.values()})
         found = []

@@ -38,7 +38,7 @@ _LEAST_MARGIN, _MOST_MARGIN = 30.0, 300.0
 
 
 class Jobs(Strict):
-    """The least and the largest number of jobs. The tasks left decide how many there are."""
+    """The least and the largest number of jobs. Dask decides how many there are."""
 
     minimum: int = Field(default=0, ge=0, le=10_000)
     maximum: int = Field(ge=1, le=10_000)
@@ -133,10 +133,10 @@ class Slurm(Cluster):
             return self.margin
         return min(max(self.seconds / 10, _LEAST_MARGIN), _MOST_MARGIN, self.seconds / 3)
 
-    def target(self, tasks: int) -> int:
-        """How many jobs there should be when N tasks are left."""
-        wanted = -(-tasks // self.processes)
-        return min(self.jobs.maximum, max(self.jobs.minimum, wanted))
+    @property
+    def most_workers(self) -> int:
+        """How many workers there may be."""
+        return self.jobs.maximum * self.processes
 
     @property
     def directory(self) -> Path:
@@ -190,15 +190,14 @@ class Slurm(Cluster):
         (folder / "dask.yaml").write_text(yaml.safe_dump(nest(self.settings())))
         options = self.job_options(folder)
         try:
-            cluster = stack.enter_context(
-                JobsCluster(self.target, self.seconds, security, self.listen, options)
-            )
+            cluster = stack.enter_context(JobsCluster(self.seconds, security, self.listen, options))
         except (RuntimeError, OSError, ValueError) as error:
             raise InputError(f"the scheduler did not start: {brief(error)}") from None
         try:
             cluster.sync(cluster.submit, max(1, self.jobs.minimum))
         except (RuntimeError, OSError, ValueError) as error:
             raise InputError(f"SLURM takes no job: {brief(error)}") from None
+        cluster.follow_work(self.jobs.minimum, self.jobs.maximum)
         client: Client = stack.enter_context(Client(cluster, set_as_default=False))
         client.register_plugin(RetireInTime(self.notice))
         return client
@@ -212,11 +211,11 @@ class Slurm(Cluster):
         ask("squeue", "--noheader", "--jobs=", "--format=%A")
 
     def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
-        """Replace jobs that have ended, while there is work for them."""
+        """Notice jobs that have ended; Dask replaces them while there is work."""
         from sweep.clusters.slurm_cluster import JobsCluster
 
         cluster = client.cluster
-        return cluster.adjust(tasks) if isinstance(cluster, JobsCluster) else []
+        return cluster.watch() if isinstance(cluster, JobsCluster) else []
 
     def dry_run(self) -> str:
         """Show the script of a job."""

@@ -1,4 +1,4 @@
-"""Submit jobs to SLURM, and replace those that have ended."""
+"""Jobs of SLURM that come and go with the work."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dask_jobqueue.slurm import SLURMCluster, SLURMJob
-from distributed import Security
+from distributed import Adaptive, Security
 from distributed.core import Status
+from distributed.scheduler import WorkerState
 
 from solver.errors import InputError, one_line
 
 _ASK_SECONDS = 30.0
 _UPDATE_SECONDS = 10.0
 _YOUNG_SECONDS = 60.0
+_ADAPT_SECONDS = 2.0
+_IDLE_COUNT = 5
 _MOST_FAILURES = 3
 _LOG_BYTES = 20_000
 _ADDRESS = "tls://SCHEDULER:PORT"
@@ -47,22 +50,32 @@ def ask(*command: str) -> str:
     return done.stdout
 
 
-class JobsCluster(SLURMCluster):
-    """Keeps as many jobs running as there is work for.
+class _WholeJobs(Adaptive):
+    """Asks for all workers of a job or for none of them."""
 
-    ``target`` gives the number of jobs for a number of tasks, ``seconds`` is the wall time of a
-    job, ``host`` the address of the scheduler, ``options`` are arguments of ``SLURMCluster``.
+    cluster: JobsCluster
+
+    async def target(self) -> int:
+        """Round the workers that Dask wants up to whole jobs."""
+        wanted: int = await super().target()  # type: ignore[no-untyped-call]
+        return -(-wanted // self.cluster.processes) * self.cluster.processes
+
+
+class JobsCluster(SLURMCluster):
+    """Workers in jobs, which come and go with the work.
+
+    Dask's ``Adaptive`` decides how many there are. It does not notice jobs that SLURM refuses, and
+    those that end before they have a worker; this class makes it ask for others.
+
+    ``seconds`` is the wall time of a job, ``host`` the address of the scheduler, ``options`` are
+    arguments of ``SLURMCluster``.
     """
 
     def __init__(
-        self,
-        target: Callable[[int], int],
-        seconds: float,
-        security: Security,
-        host: str | None,
-        options: Mapping[str, Any],
+        self, seconds: float, security: Security, host: str | None, options: Mapping[str, Any]
     ) -> None:
-        self._target, self._seconds = target, seconds
+        self.processes: int = options["processes"]
+        self._seconds = seconds
         self._logs = Path(options["log_directory"])
         self._notes: deque[str] = deque()
         self._began: dict[Any, float] = {}
@@ -72,7 +85,6 @@ class JobsCluster(SLURMCluster):
         self._updating: asyncio.Future[None] | None = None
         self._updated = -_UPDATE_SECONDS
         self._complaint = ""
-        self._idle: set[Any] = set()
         scheduler = {"dashboard_address": "127.0.0.1:0", "port": 0}
         if host is not None:
             scheduler["host"] = host
@@ -84,6 +96,17 @@ class JobsCluster(SLURMCluster):
             **options,
         )
 
+    def follow_work(self, minimum: int, maximum: int) -> None:
+        """Submit and cancel jobs as there is work for them, from now on."""
+        self.adapt(
+            Adaptive=_WholeJobs,
+            minimum_jobs=minimum,
+            maximum_jobs=maximum,
+            interval=_ADAPT_SECONDS,
+            wait_count=_IDLE_COUNT,
+            worker_key=_job_of if self.processes > 1 else None,
+        )
+
     def new_worker_spec(self) -> dict[Any, Any]:
         """Give each job a new name: the scheduler may still know the workers of old jobs."""
         self._i += 1
@@ -91,67 +114,54 @@ class JobsCluster(SLURMCluster):
         self._began[name] = time.monotonic()
         return {name: self.new_spec}
 
-    def adjust(self, tasks: int) -> list[str]:
-        """Replace and cancel jobs in the background. Return messages about earlier calls.
+    def watch(self) -> list[str]:
+        """Look in the background for jobs that have ended. Return messages about earlier looks.
 
         Raises InputError if three jobs in a row end before a worker of theirs has connected.
         """
         if self._error is not None:
             raise self._error
         assert self.loop is not None
-        self.loop.add_callback(self._start_update, tasks)
+        self.loop.add_callback(self._start_update)
         notes = []
         while self._notes:
             notes.append(self._notes.popleft())
         return notes
 
-    async def _start_update(self, tasks: int) -> None:
+    async def _start_update(self) -> None:
         now = time.monotonic()
         if now - self._updated < _UPDATE_SECONDS or not (
             self._updating is None or self._updating.done()
         ):
             return
         self._updated = now
-        self._updating = asyncio.ensure_future(self._update(tasks))
+        self._updating = asyncio.ensure_future(self._update())
 
-    async def _update(self, tasks: int) -> None:
+    async def _update(self) -> None:
         try:
             listed = await asyncio.to_thread(ask, "squeue", "--noheader", "--me", "--format=%A")
-            self._note_ended(set(listed.split()))
-            surplus = len(self.worker_spec) - self._target(tasks)
-            if self._error is None and surplus < 0:
-                await self.submit(-surplus)
-            await self._cancel_surplus(surplus)
-            self._complaint = ""
-        except (InputError, RuntimeError, OSError, ValueError) as error:
-            # SLURM may be down for a while. The jobs go on.
-            complaint = f"SLURM takes no job: {brief(error)}"
-            if complaint != self._complaint:
-                self._notes.append(complaint)
-            self._complaint = complaint
+            async with self._lock:  # else jobs that are being submitted would seem to be gone
+                self._note_ended(set(listed.split()))
+        except InputError as error:
+            self._complain(error)
+
+    def _complain(self, error: Exception) -> None:
+        """Note that SLURM does not do what it is asked, once. It may be down for a while."""
+        complaint = f"SLURM takes no job: {brief(error)}"
+        if complaint != self._complaint:
+            self._notes.append(complaint)
+        self._complaint = complaint
 
     def _note_ended(self, there: set[str]) -> None:
         """Record which jobs have had a worker, and which have ended."""
         for worker in list(self.scheduler_info["workers"].values()):
-            self._seen.add(self._job_of(worker["name"]))
+            name = str(worker["name"])  # a job numbers its workers by a suffix
+            self._seen.add(name if self.processes == 1 else name.rpartition("-")[0])
         for name in set(self.worker_spec) - set(self.workers):
             self._forget(name)  # Dask cancelled the job because its workers were gone
         for name, job in list(self.workers.items()):
             if job.job_id and job.job_id not in there:
                 self._record_end(name)
-
-    async def _cancel_surplus(self, surplus: int) -> None:
-        """Cancel surplus jobs: those that wait, and those that were idle at two updates."""
-        assert self.scheduler is not None  # it is in this process
-        known = list(self.scheduler.workers.values())
-        busy = {self._job_of(worker.name) for worker in known if worker.processing}
-        before, self._idle = self._idle, self.worker_spec.keys() - busy
-        spare = sorted(self._idle & before, key=lambda name: name in self._seen)
-        for name in spare[: max(0, surplus)]:
-            job = self.workers[name]
-            self._forget(name)
-            await job.close()
-            self._notes.append(f"job {job.job_id} has no work left and is cancelled")
 
     def _record_end(self, name: Any) -> None:
         """Record that a job has ended. Count it as a failure if it never had a worker."""
@@ -171,10 +181,24 @@ class JobsCluster(SLURMCluster):
                 f"are in {self._logs}"
             )
 
-    def _job_of(self, worker: Any) -> Any:
-        """The job of a worker: a job numbers its workers by a suffix of its name."""
-        name = str(worker)
-        return name if name in self.worker_spec else name.rpartition("-")[0]
+    async def scale(self, n: int) -> None:  # type: ignore[override]
+        """Have jobs for so many workers; Dask calls this."""
+        lacking = -(-n // self.processes) - len(self.worker_spec)
+        if lacking < 0:
+            super().scale(n)  # type: ignore[no-untyped-call]
+            return
+        try:
+            await self.submit(lacking)
+            self._complaint = ""
+        except (RuntimeError, OSError, ValueError) as error:
+            self._complain(error)
+
+    async def scale_down(self, workers: Iterable[Any]) -> None:
+        """Cancel the jobs of some workers; ``Adaptive`` calls this."""
+        jobs = dict(self.workers)
+        await super().scale_down(workers)  # type: ignore[no-untyped-call]
+        for name in jobs.keys() - self.worker_spec.keys():
+            self._notes.append(f"job {jobs[name].job_id} has no work left and is cancelled")
 
     async def submit(self, number: int) -> None:
         for _ in range(number):
@@ -182,7 +206,7 @@ class JobsCluster(SLURMCluster):
         try:
             await self._correct_state()  # type: ignore[no-untyped-call]
         except BaseException:
-            # Forget jobs that SLURM refused. The next update submits new ones.
+            # Forget jobs that SLURM refused, so that Adaptive asks for others.
             for name, job in list(self.workers.items()):
                 if not job.job_id:
                     self._forget(name)
@@ -199,6 +223,11 @@ class JobsCluster(SLURMCluster):
             self._updating.cancel()
             await asyncio.wait([self._updating])
         await super()._close()  # type: ignore[no-untyped-call]
+
+
+def _job_of(worker: WorkerState) -> str:
+    """The job of a worker, if jobs have several."""
+    return str(worker.name).rpartition("-")[0]
 
 
 def shown_script(folder: Path, options: Mapping[str, Any]) -> str:

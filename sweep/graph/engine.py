@@ -179,7 +179,15 @@ class _Session:
             self._dashboard = cluster.dashboard(client)
             if self._dashboard is not None:
                 self.listener.note(f"Dask's dashboard: {self._dashboard}")
-            window = Window(client, self.plan, self.store, backlog, self.terms, cluster.is_here)
+            window = Window(
+                client,
+                self.plan,
+                self.store,
+                backlog,
+                self.terms,
+                cluster.is_here,
+                cluster.most_workers,
+            )
             stack.callback(window.close)
             monitor = ClusterWatch(client, cluster, self.listener)
             try:

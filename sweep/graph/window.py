@@ -93,6 +93,8 @@ class Window:
     run : Run
     are_here : bool
         Whether all workers run on this machine.
+    most_workers : int
+        How many workers there may be, if they come with the work.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Window:
         backlog: Backlog,
         run: Run,
         are_here: bool,
+        most_workers: int = 0,
     ) -> None:
         self.client, self.plan, self.store = client, plan, store
         self.backlog, self.run = backlog, run
@@ -120,7 +123,9 @@ class Window:
         self._stopped: list[Task] = []
         self._leaving: dict[str, bool] = {}
         self._refused: set[str] = set()
-        self._threads, self._polled, self._is_stopping = 1, -math.inf, False
+        self._least_threads = max(1, most_workers)
+        self._threads, self._polled = self._least_threads, -math.inf
+        self._is_stopping = False
         self._numbers = itertools.count()
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
@@ -464,7 +469,8 @@ class Window:
             return
         self._refused &= workers.keys()
         self.n_workers = len(workers)
-        self._threads = max(1, sum(worker["nthreads"] for worker in workers.values()))
+        threads = sum(worker["nthreads"] for worker in workers.values())
+        self._threads = max(self._least_threads, threads)
         self.memory = sum(w.get("metrics", {}).get("memory", 0) for w in workers.values())
 
     # Failed tasks

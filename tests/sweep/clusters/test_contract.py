@@ -60,7 +60,7 @@ def cluster(
         yield from started_by_hand(tmp_path_factory.mktemp("address"))
     elif request.param == "slurm":
         servers = request.getfixturevalue("slurm")
-        yield Slurm.model_validate(servers.config())
+        yield Slurm.model_validate(servers.config(jobs={"minimum": 2, "maximum": 2}))
     else:
         where = "first" if request.param == "ssh" else "here"
         servers = request.getfixturevalue("ssh_servers")

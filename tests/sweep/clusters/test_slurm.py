@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,6 @@ def test_a_dry_run_shows_the_script_of_a_job(tmp_path: Path) -> None:
     assert not (tmp_path / "RUN").exists()
 
 
-def test_jobs_are_as_many_as_there_is_work_for() -> None:
-    some = {"kind": "slurm", "memory": "1GiB", "walltime": "60", "processes": 4}
-    fixed = Slurm.model_validate({**some, "jobs": 3})
-    assert [fixed.target(tasks) for tasks in (0, 1, 4, 5, 8, 9, 1000)] == [0, 1, 1, 2, 2, 3, 3]
-    moving = Slurm.model_validate({**some, "jobs": {"minimum": 2, "maximum": 5}})
-    assert [moving.target(tasks) for tasks in (1, 9, 1000)] == [2, 3, 5]
-
-
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -133,11 +126,14 @@ def test_jobs_that_never_work_are_given_up(
     config = Slurm.model_validate(slurm.config(python=str(bare), jobs=1))
     message = r"3 jobs ended before a worker of theirs had come \(No module named distributed\)"
     monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_ADAPT_SECONDS", 0.3)
     with open_cluster(config) as client, pytest.raises(InputError, match=message):
+        work = client.submit(sum, [1, 2])
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             config.maintain(client, 0, 10)
             time.sleep(0.3)
+        assert work.status == "pending"
 
 
 @pytest.mark.slow
@@ -145,26 +141,30 @@ def test_jobs_come_and_go_with_the_work(
     slurm: slurm_server.Slurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slurm_cluster, "_UPDATE_SECONDS", 0.3)
+    monkeypatch.setattr(slurm_cluster, "_ADAPT_SECONDS", 0.3)
     config = Slurm.model_validate(slurm.config(jobs=2))
     notes: list[str] = []
 
-    def maintain(client: Client, tasks: int, wanted: int) -> None:
+    def watch(client: Client, until: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 60
-        while len(slurm.jobs()) != wanted:
-            assert time.monotonic() < deadline, notes
-            notes.extend(config.maintain(client, 0, tasks))
+        while not until():
+            assert time.monotonic() < deadline, (notes, slurm.jobs())
+            notes.extend(config.maintain(client, 0, 1))
             time.sleep(0.2)
 
     with open_cluster(config) as client:
-        maintain(client, tasks=9, wanted=2)
+        work = [client.submit(time.sleep, 3 + i / 100, key=f"sleep-{i}") for i in range(30)]
+        watch(client, lambda: len(slurm.jobs()) == 2)
         client.wait_for_workers(2, timeout=60)
-        maintain(client, tasks=1, wanted=1)
-        maintain(client, tasks=9, wanted=2)
-        (job, _) = slurm.jobs()
+        job, _ = slurm.jobs()
         slurm.run("scancel", job)
-        maintain(client, tasks=9, wanted=1)
-        maintain(client, tasks=9, wanted=2)
-        notes.extend(config.maintain(client, 0, 9))
+        watch(client, lambda: job not in slurm.jobs() and len(slurm.jobs()) == 2)
+        client.cancel(work)
+        watch(client, lambda: not slurm.jobs())
+        notes.extend(config.maintain(client, 0, 1))
+        again = client.submit(sum, [1, 2])
+        watch(client, lambda: len(slurm.jobs()) == 1 and again.done())
+        assert again.result() == 3
     assert any("has no work left and is cancelled" in note for note in notes)
     assert f"job {job} has ended" in notes or any(f"job {job} ended before" in n for n in notes)
     assert slurm.jobs() == []
@@ -211,7 +211,9 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(slurm: slurm_server.Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """Two sweeps side by side, since SLURM counts time in minutes: see the tests of each."""
-    killed = drive_over(slurm, tmp_path_factory.mktemp("killed"), walltime="00:30:00")
+    both = "{minimum: 2, maximum: 2}"
+    folder = tmp_path_factory.mktemp("killed")
+    killed = drive_over(slurm, folder, walltime="00:30:00", jobs=both)
     longer = drive_over(slurm, tmp_path_factory.mktemp("longer"), walltime="00:01:00", margin=12)
     quiet = Drive(tmp_path_factory.mktemp("quiet"), 4)
     with killed.start("run", KILLED) as one:
