@@ -53,6 +53,7 @@ _MOST_TASKS = 50_000
 _PARTS = 32
 _POLL_WORKERS = 1.0
 _TOPICS = ("all", "scheduler")
+_STUCK = "stuck"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,11 @@ class Batch:
     cells: list[Cell]
     suspect: bool
     sources: Sources
+
+    @property
+    def needs(self) -> set[str]:
+        """The keys of the Dask tasks that must end before it has."""
+        return {self.key, str(self.sources.encoded.key), str(self.sources.loaded.key)}
 
 
 class Window:
@@ -402,6 +408,8 @@ class Window:
             self.notes.append(event["text"])
         elif kind == steps.REFUSED:
             self._refuse(event["worker"], event["fingerprint"])
+        elif kind == _STUCK:
+            self._take_back(event["keys"])
         elif kind == LEAVING and event["worker"] not in self._leaving:
             self._leaving[event["worker"]] = False
             self.notes.append(f"worker {event['worker']} leaves, its time is over")
@@ -433,6 +441,22 @@ class Window:
             "then it gets no work"
         )
         _start(self.client.retire_workers, [address], close_workers=False, remove=False)
+
+    def _find_stuck(self, address: str) -> None:
+        """Ask for steps that the scheduler gave to a worker just before it refused them.
+
+        Dask leaves them there: the worker does not run them, and no other one takes them.
+        """
+        keys = self.client.processing(workers=[address])[address]  # type: ignore[no-untyped-call]
+        self._news.put({"kind": _STUCK, "keys": {str(key) for key in keys}})
+
+    def _take_back(self, keys: set[str]) -> None:
+        """Submit steps anew that are stuck, and the batches that wait for them."""
+        for key in keys - self._keys.keys():
+            self._data.again(key)
+        stuck = [f for f, b in self._out.items() if not keys.isdisjoint(b.needs)]
+        if stuck:
+            _start(self.client.cancel, stuck)
 
     def _release(self) -> None:
         """Let stopped tasks go on, and retire workers of which nothing is needed any more.
@@ -468,6 +492,8 @@ class Window:
         if workers is None:  # the scheduler does not answer; the engine will see to it
             return
         self._refused &= workers.keys()
+        for address in self._refused:
+            _start(self._find_stuck, address)
         self.n_workers = len(workers)
         threads = sum(worker["nthreads"] for worker in workers.values())
         self._threads = max(self._least_threads, threads)
