@@ -331,7 +331,7 @@ class Window:
     def _worker_died(self, batch: Batch, key: str, worker: str) -> list[Row]:
         self._cells.has_checkpoints = True
         before = self._failures.running_on(worker)
-        if before is not None and self._data.is_done(before):
+        if before is not None and (self._data.is_done(before) or self._is_done(before)):
             self._failures.ended(before)
         if key == batch.key:
             back, deaths = self._failures.killed(
@@ -342,6 +342,10 @@ class Window:
         self._data_died(key, worker)
         self._wait_again(batch)
         return []
+
+    def _is_done(self, key: str) -> bool:
+        """Whether a batch has ended well whose rows are still on their way."""
+        return any(f.key == key and f.status == "finished" for f in self._out)
 
     def _data_died(self, key: str, worker: str) -> None:
         """A step that loads or encodes has ended with its worker."""
@@ -447,7 +451,7 @@ class Window:
 
         Dask leaves them there: the worker does not run them, and no other one takes them.
         """
-        keys = self.client.processing(workers=[address])[address]  # type: ignore[no-untyped-call]
+        keys = self.client.processing(workers=[address])[address]
         self._news.put({"kind": _STUCK, "keys": {str(key) for key in keys}})
 
     def _take_back(self, keys: set[str]) -> None:
