@@ -82,7 +82,7 @@ def test_a_shard_that_raises_ends_the_others_and_resume_does_what_is_left(
     tmp_path: Path, whole: dict[str, Any]
 ) -> None:
     drive = Drive(tmp_path)
-    assert drive.finish("run", spec(2, wrong=1, pause=300))["failed"] == 1
+    assert drive.finish("run", spec(2, wrong=1, pause=900))["failed"] == 1
     rows = drive.rows().set_index("solver")
     assert rows.loc["divider", "status"] == "error"
     assert "wrong on purpose (in shard 1 of 0 … 1)" in rows.loc["divider", "error"]
