@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
 from distributed import Client
@@ -66,7 +66,9 @@ class Cluster(Strict, ABC):
 
         It shows without a password what runs, so only this machine can open it.
         """
-        if find_spec("bokeh") is None:
+        try:
+            version("bokeh")
+        except PackageNotFoundError:
             return None
         port = client.scheduler_info(n_workers=0).get("services", {}).get("dashboard")
         return None if port is None else f"http://127.0.0.1:{port}/status"

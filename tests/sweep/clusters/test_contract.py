@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,15 @@ class TestContract:
     def test_the_dashboard_is_told_where_bokeh_is_installed(
         self, client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("sweep.clusters.base.find_spec", lambda name: None)
+        def missing(name: str) -> str:
+            raise PackageNotFoundError(name)
+
+        monkeypatch.setattr("sweep.clusters.base.version", missing)
         if isinstance(cluster, Address):
             assert cluster.dashboard(client) == client.dashboard_link
             return
         assert cluster.dashboard(client) is None
-        monkeypatch.setattr("sweep.clusters.base.find_spec", lambda name: name)
+        monkeypatch.setattr("sweep.clusters.base.version", lambda name: "3.1")
         told = cluster.dashboard(client)
         if isinstance(cluster, Ssh) and cluster.scheduler == "first":
             assert told is None

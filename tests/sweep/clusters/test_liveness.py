@@ -63,7 +63,8 @@ def test_lost_workers_of_a_local_cluster_are_replaced(clock: list[float]) -> Non
 
 def test_nobody_ends_a_local_worker_that_is_slow_to_start_or_to_answer() -> None:
     settings = Local().settings()
-    assert settings["distributed.scheduler.worker-ttl"] is None
+    # Only one that sends no heartbeat for minutes: it hangs with the interpreter's lock held.
+    assert settings["distributed.scheduler.worker-ttl"] == "5 minutes"
     assert settings["distributed.deploy.lost-worker-timeout"] == "365d"
     name = "distributed.deploy.lost-worker-timeout"
     assert Local(dask={name: "9s"}).settings()[name] == "9s"
