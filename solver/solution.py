@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from solver.objective.exact import Errors
 from solver.trees.tree import Tree
 
+BELOW_ONE = math.nextafter(1, 0)
+"""The largest float below 1."""
+
 
 class Status(StrEnum):
     """How a run ended. The first six come from a solver, the last two from the sweep."""
@@ -41,6 +44,13 @@ class TracePoint(NamedTuple):
     seconds: float
     objective: float
     lower_bound: float | None
+
+
+def share_without(part: float | Fraction, whole: float | Fraction) -> float:
+    """The share of a whole that is not this part, such as R². It is below 1 unless the part is 0:
+    rounding to a float never hides what remains."""
+    share = float(1 - part / whole)
+    return min(share, BELOW_ONE) if part else share
 
 
 @dataclass(frozen=True)
@@ -119,10 +129,7 @@ class Solution:
         """In regression: the share of the squared error that the splits remove; None if all targets
         are equal. Below 1 unless nothing remains."""
         whole = self.tree.nodes[0].squared_error
-        if not whole:
-            return None
-        most = math.nextafter(1, 0) if self.errors else 1.0
-        return min(float(1 - self.errors / whole), most)
+        return share_without(self.errors, whole) if whole else None
 
     @property
     def rmse(self) -> float:

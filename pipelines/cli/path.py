@@ -97,12 +97,13 @@ def _row(found: LamPath, step: Step) -> list[str]:
 def _numbers(found: LamPath, step: Step) -> list[str]:
     """A step of regression."""
     from solver.features.number_format import share, significant
+    from solver.solution import share_without
 
     loss = Fraction(step.errors) / found.total_weight
     rmse = math.sqrt(loss / len(step.tree.outputs))
     return [
         *_ends(step), *_size(step), _decimal(loss), significant(rmse),
-        share(1 - Fraction(step.errors) / found.leaf_errors),
+        share(share_without(step.errors, found.leaf_errors)),
         "yes" if step.proven else "no",
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.solution import Solution
+from solver.solution import Solution, share_without
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def held_out_quality(predicted: NDArray[Any], truth: NDArray[Any], task: str) ->
     spread = squared_loss(np.broadcast_to(truth.mean(axis=0), truth.shape), truth)
     return {
         "test_rmse": rmse(loss, truth.shape[1]),
-        "test_r2": None if spread == 0 else 1 - loss / spread,
+        "test_r2": None if spread == 0 else share_without(loss, spread),
     }
 
 

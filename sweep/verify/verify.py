@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.solution import Status
+from solver.solution import Status, share_without
 from solver.trees.tree import Tree
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.task_keys import allowed_trees, canonical, task_key
@@ -256,7 +256,7 @@ def _check_regression(row: Mapping[str, Any], loss: Fraction) -> Iterator[str]:
     spread = tree.nodes[0].squared_error
     expected = {
         "train_rmse": rmse(loss, len(tree.outputs)),
-        "train_r2": float(1 - tree.errors / spread) if spread else None,
+        "train_r2": share_without(tree.errors, spread) if spread else None,
     }
     for name, found in expected.items():
         if row[name] != found:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from solver import Limits, Problem, Solution, Status, solve
+from solver.solution import BELOW_ONE, share_without
 
 
 @pytest.fixture
@@ -64,3 +65,9 @@ def test_r2_is_1_only_where_nothing_remains() -> None:
         solution = solve(problem, 0, "cart", Limits(depth=1))
         assert solution.splits == 1
         assert (solution.r2 == 1) == whole
+
+
+def test_a_share_is_1_only_without_the_part() -> None:
+    assert share_without(Fraction(1), 10**20) == share_without(1e-9, 1e20) == BELOW_ONE < 1
+    assert share_without(0, 10**20) == share_without(0.0, 3.0) == 1
+    assert (share_without(1, 4), share_without(6.0, 4.0)) == (0.75, -0.5)

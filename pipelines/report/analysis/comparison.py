@@ -66,14 +66,15 @@ def above_least(table: pd.DataFrame, same: Ints) -> tuple[Floats, NDArray[np.obj
 
 def _units(rows: pd.DataFrame) -> Floats:
     """The unit of each objective: 1, or the variance of a regression's target."""
-    numbers = (rows["task"] == REGRESSION).to_numpy(bool)
-    left = 1 - floats(rows["train_r2"])
-    variance = np.divide(floats(rows["loss"]), left, out=np.ones(len(rows)), where=left > 0)
-    units = np.where(numbers & (variance > 0), variance, 1.0)
-    for place in np.flatnonzero(numbers & (left <= 0)):
-        row = rows.iloc[place]  # R² is 1, so the variance has to come from the tree's root
+    units = np.ones(len(rows))
+    numbers = np.flatnonzero((rows["task"] == REGRESSION).to_numpy(bool))
+    # Trees of one problem are of the same rows, so their roots are the same.
+    same = groups(rows.iloc[numbers], ["problem"])
+    for number, place in enumerate(firsts(same)):
+        row = rows.iloc[numbers[place]]
         root = Tree.from_json(decompress(row["tree"])).nodes[0]
-        units[place] = float(root.squared_error / int(row["total_weight"]))
+        variance = float(root.squared_error / int(row["total_weight"]))
+        units[numbers[same == number]] = variance or 1.0
     return units
 
 

@@ -21,6 +21,8 @@ _NUMBERS = (
     "train_rmse", "test_rmse", "splits", "leaves", "depth", "seconds", "iterations", "peak_bytes",
 )  # fmt: skip
 
+_SHARES = ("train_accuracy", "test_accuracy", "train_r2", "test_r2")
+
 _USED = (
     *CELL, "task", "lam", "lam_key", "lam_text", "lam_exact", "lam_end_exact", "ok", "status",
     "repeat", "fold", "tree_limits", "objective_exact", "lower_bound_exact", "tolerance", "errors",
@@ -158,7 +160,9 @@ def _figures(rows: pd.DataFrame, ok: NDArray[np.bool_], over: Groups) -> dict[st
         for part in ("train", "test")
     }
     most = {name: over.most(values[name]) for name in ("gap", "depth", "seconds", "peak_bytes")}
-    mean = {name: over.mean(values[name]) for name in _NUMBERS}
+    mean = {
+        name: (over.mean_share if name in _SHARES else over.mean)(values[name]) for name in _NUMBERS
+    }
     return {
         "objective": mean["objective"],
         "objective_exact": exact,

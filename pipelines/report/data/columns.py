@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from solver.solution import BELOW_ONE
 from sweep.store.results import combine_codes, dictionary_codes
 
 Ints = NDArray[np.int64]
@@ -92,6 +93,11 @@ class Groups:
         mean = np.full(self.count, np.nan)
         np.divide(self.sum(values, finite), number, out=mean, where=number > 0)
         return mean
+
+    def mean_share(self, values: Floats) -> Floats:
+        """Means of shares; below 1 unless all are 1."""
+        mean = self.mean(values)
+        return np.where(self.least(values) < 1, np.minimum(mean, BELOW_ONE), mean)
 
     def if_all(self, values: Floats, other: Floats) -> Floats:
         """The values of the groups that have one wherever they have the other one, so that a mean

@@ -20,7 +20,7 @@ from pipelines.report.data.cross_validation import merge
 from pipelines.report.data.formats import is_number
 from solver.objective.exact import Errors, objective
 from solver.path.envelope import Envelope, Point
-from solver.solution import Status
+from solver.solution import Status, share_without
 from solver.trees.tree import Tree
 from sweep.spec.lambda_axis import shown
 from sweep.spec.task_options import asks_path
@@ -169,7 +169,7 @@ class ExactPath:
         outputs, whole = len(tree.outputs), tree.nodes[0].squared_error
         found = {
             "loss": loss,
-            "train_r2": float(1 - step.errors / whole) if whole else None,
+            "train_r2": share_without(step.errors, whole) if whole else None,
             "train_rmse": math.sqrt(loss / outputs),
         }
         if step.test_loss is None:

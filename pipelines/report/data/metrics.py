@@ -139,6 +139,6 @@ def mean_tests(rows: pd.DataFrame, over: Groups) -> dict[str, Floats]:
     """The quality on held-out rows of groups of rows. There is no mean R² if a row lacks it."""
     values = {name: floats(rows[name]) for name in TEST_COLUMNS}
     values["test_r2"] = over.if_all(values["test_r2"], values["test_rmse"])
-    return {name: over.mean(values[name]) for name in ("test_accuracy", "test_r2")} | {
+    return {name: over.mean_share(values[name]) for name in ("test_accuracy", "test_r2")} | {
         "test_rmse": root(over.mean(values["test_rmse"] ** 2))
     }

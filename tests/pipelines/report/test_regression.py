@@ -21,11 +21,13 @@ from pipelines.report.analysis.scaling import find_scalings
 from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
 from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test
+from pipelines.report.data.metrics import train_sentence, train_words
 from pipelines.report.data.results import Results, load_results
 from pipelines.report.data.stored_tables import decompress
 from pipelines.report.summary import print_summary
 from pipelines.report.write import gather, write_report
 from solver.features.number_format import significant
+from solver.solution import BELOW_ONE
 from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
 from sweep.graph.engine import run_sweep
@@ -277,3 +279,38 @@ def test_there_is_no_mean_r2_over_folds_if_a_fold_has_none(tmp_path: Path) -> No
         assert tree.quality["test_r2"] == (pytest.approx(np.mean(shares)) if known else None)
         assert tree.quality["test_rmse"] == pytest.approx(math.sqrt(np.mean(np.square(roots))))
     assert any(tree.quality["test_r2"] is None for tree in path.trees_at("1"))
+
+
+def test_what_remains_is_never_rounded_away(tmp_path: Path) -> None:
+    lines = [
+        (i // 4, i % 2, 1e9 * (i // 8) + (0.5 if i % 2 else 0.25) * (i // 4 % 2)) for i in range(16)
+    ]
+    found = _finished(
+        tmp_path, lines, lambdas="[1000]", limits="{depth: 1}",
+        solvers="[quantbnb, {solver: quantbnb, lam: path}]",
+    )  # fmt: skip
+    for path in found.paths:
+        point = path.point("1000")
+        assert point["train_rmse"] > 0.2
+        assert point["train_r2"] == BELOW_ONE
+        assert train_words(point) == "RMSE 0.2073, R² 0.999"
+        assert "99.9 %" in train_sentence(point)
+
+
+def test_an_excess_is_a_share_of_the_variance_however_little_remains(tmp_path: Path) -> None:
+    """The variance cannot be told from R², which rounds what remains."""
+    high = [3 <= i // 3 <= 5 for i in range(24)]
+    other = {0: 1, 12: 0}
+    lines = [
+        (i // 3, other.get(i, int(high[i])), 1e9 * high[i] + (0, 0.25, 0.5)[i % 3])
+        for i in range(24)
+    ]
+    found = _finished(
+        tmp_path, lines, lambdas="['1e15']", limits="{depth: 3}", solvers="[quantbnb, cart]"
+    )
+    rows = found.results.rows
+    variance = np.var([line[-1] for line in lines])
+    best = rows["objective"].min()
+    expected = sorted((rows["objective"] - best) / variance)
+    assert sorted(add_excess(rows)["share"]) == pytest.approx(expected)
+    assert expected[1] == pytest.approx(0.00853, rel=0.01)

@@ -187,3 +187,21 @@ def test_a_dataset_that_changed_is_found(tmp_path: Path) -> None:
     found = verify_sweep(tmp_path / "out")
     assert (found.rows, found.trees, found.unscored) == (1, 0, 1)
     assert "there is no file" in found.findings[0].problem
+
+
+def test_trees_that_leave_next_to_nothing_are_sound(tmp_path: Path) -> None:
+    """Rounded, R² is 1 and the objective is its lower bound."""
+    text = "\n".join(
+        f"{i // 4},{i % 2},{1e9 * (i // 8) + (0.5 if i % 2 else 0.25) * (i // 4 % 2)!r}"
+        for i in range(16)
+    )
+    (tmp_path / "t.csv").write_text(f"a,b,y\n{text}\n")
+    spec = parse_spec(
+        "name: near\ndatasets: [{path: t.csv, task: regression, target: y}]\n"
+        "encodings: [continuous]\nlambdas: [1000]\nlimits: {depth: 1}\n"
+        "solvers: [quantbnb, cart, {solver: quantbnb, lam: path}]\n",
+        tmp_path,
+    )
+    without_dask.finish(tmp_path / "out", spec)
+    found = verify_sweep(tmp_path / "out")
+    assert (found.rows, found.trees, found.findings) == (3, 5, [])

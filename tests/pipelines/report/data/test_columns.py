@@ -25,6 +25,7 @@ from pipelines.report.data.columns import (
 )
 from pipelines.report.data.results import label_results
 from pipelines.report.data.stored_tables import compress_column, decompress
+from solver.solution import BELOW_ONE
 from tests.helpers.report_rows import as_frame, run_row, sweep_rows
 
 # Some are equal as floats and not as fractions.
@@ -148,3 +149,11 @@ def test_compressed_texts_come_back() -> None:
     back = [None if v is None else decompress(v) for v in compressed.to_pylist()]
     assert back == column.to_pylist()
     assert decompress("as it is") == "as it is"
+
+
+def test_a_mean_of_shares_is_1_only_if_all_are() -> None:
+    shares = np.array([1.0, 1.0, 1.0, BELOW_ONE, 0.5, 1.0, np.nan, 1.0, np.nan])
+    over = Groups(np.array([0, 0, 1, 1, 2, 2, 3, 3, 4]), 6)
+    found = over.mean_share(shares)
+    assert found[:4].tolist() == [1, BELOW_ONE, 0.75, 1]
+    assert np.isnan(found[4:]).all()
