@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.objective.exact import Errors
-from solver.path.envelope import Envelope, Point, best_lines
-from sweep.rows.path_columns import Claimed, objective_at, stored_claims
+from solver.path.envelope import Point, best_lines
+from sweep.rows.path_columns import Claimed, objective_at, stored_bounds, stored_claims
 from sweep.rows.path_progress import parse_solves
 from sweep.rows.rows import Checkpoint
 
@@ -28,14 +28,18 @@ def largest_gap(rows: pa.Table) -> float | None:
     return found
 
 
-def worst_gap(steps: Sequence[Claimed], points: Iterable[Point], weight: int) -> Fraction:
+def worst_gap(
+    steps: Sequence[Claimed],
+    points: Iterable[Point],
+    weight: int,
+    tolerance: Fraction = Fraction(0),
+) -> Fraction:
     """The largest gap between a path's objective and its lower bound, over all λ of the path.
 
     Both are linear between breakpoints, so only these are compared. ``weight`` is that of all
     training rows.
     """
-    # Unavoidable errors are not stored. Without them the bound is a bit low near λ = 0.
-    bounds = Envelope.of(points, Fraction(0), Fraction(steps[-1].errors, weight))
+    bounds = stored_bounds(steps, points, weight, tolerance)
     low = steps[0].start
     lams = {step.start for step in steps} | {lam for lam, _ in bounds.corners if lam > low}
     proven = [(step.start, step.end) for step in steps if step.proven]
@@ -53,7 +57,8 @@ def row_gap(row: Mapping[str, Any]) -> Fraction:
     """The gap of a path's row; 0 if it cannot be read (``treesweep verify`` reports that)."""
     try:
         steps, points = stored_claims(row)
-        return worst_gap(steps, points, row["total_weight"]) if steps else Fraction(0)
+        tolerance = Fraction(row.get("tolerance") or 0)
+        return worst_gap(steps, points, row["total_weight"], tolerance) if steps else Fraction(0)
     except (TypeError, ValueError, ZeroDivisionError):
         return Fraction(0)
 

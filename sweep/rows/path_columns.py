@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -62,6 +62,24 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
         claims.append(Claimed(start, end, errors, splits, proven))
     points = [Point(Fraction(p["lam"]), as_fraction(p["lower_bound"])) for p in row["path_points"]]
     return claims, points
+
+
+def stored_bounds(
+    steps: Sequence[Claimed], points: Iterable[Point], weight: int, tolerance: Fraction
+) -> Envelope:
+    """The lower bound at every λ that a stored path proves.
+
+    The unavoidable errors are not stored. They prove the objective at λ = 0, and from where on no
+    split can pay, without a point there. If they do, the first or last step is called proven, and
+    its objective at its start is a bound, less the tolerance. Where the path is open, the bound may
+    be lower than that of the search.
+    """
+    bounds = Envelope.of(points, Fraction(0), Fraction(steps[-1].errors) / weight)
+    for step in (steps[0], steps[-1]):
+        if step.proven:
+            reached = objective(step.errors, step.splits, weight, step.start)
+            bounds.add(step.start, reached - tolerance)
+    return bounds
 
 
 def check_steps(

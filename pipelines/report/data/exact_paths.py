@@ -22,6 +22,7 @@ from solver.objective.exact import Errors, objective
 from solver.path.envelope import Envelope, Point
 from solver.solution import Status, share_without
 from solver.trees.tree import Tree
+from sweep.rows.path_columns import Claimed, as_fraction, stored_bounds
 from sweep.spec.lambda_axis import shown
 from sweep.spec.task_options import asks_path
 
@@ -81,11 +82,14 @@ class ExactPath:
             for point in row["path_points"]
             if point["lower_bound"] is not None
         ]
-        # The unavoidable errors are not stored. They matter below the first point only.
-        leaf_loss = Fraction(steps[-1].errors) / weight
+        # The row's own bound is that at λ_min.
+        own = as_fraction(row["lower_bound_exact"]) if is_number(row["lower_bound"]) else None
+        tolerance = Fraction(row["tolerance"]) if is_number(row.get("tolerance")) else Fraction(0)
+        known = [*points, Point(steps[0].start, own)]
+        claims = [Claimed(s.start, s.end, s.errors, s.splits, s.proven) for s in steps]
         return cls(
             steps=steps,
-            bounds=Envelope.of(points, Fraction(0), leaf_loss) if points else None,
+            bounds=stored_bounds(claims, known, weight, tolerance) if points else None,
             points=tuple(point.lam for point in points),
             status=str(row["status"]),
             total_weight=weight,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,9 @@ from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.lambda_paths import LambdaPath, make_paths
 from pipelines.report.data import formats
 from pipelines.report.data.exact_paths import ExactPath, at_breakpoints, at_grid, read_exact_paths
-from pipelines.report.data.results import Results, label_results
+from pipelines.report.data.results import Results, label_results, load_results
+from sweep.spec.spec import parse_spec
+from tests.helpers import without_dask
 from tests.helpers.report_rows import (
     as_frame,
     as_plan,
@@ -264,3 +267,24 @@ def test_the_ends_of_an_interval_in_words_lie_within_it(one: Fraction, other: Fr
     if start < end:
         low, high = map(Fraction, formats.interval(start, end).split(" to "))
         assert start <= low < high <= end
+
+
+@pytest.mark.parametrize("lam_min", ["0", "0.02", "0.2"])
+def test_unavoidable_errors_prove_where_no_split_pays(tmp_path: Path, lam_min: str) -> None:
+    """They are not stored, and no point is: the step is called proven."""
+    (tmp_path / "t.csv").write_text("x,class\n0,a\n0,a\n0,a\n0,a\n0,b\n1,b\n")
+    sweep = parse_spec(
+        "name: floor\ndatasets: [{path: t.csv, target: class}]\nencodings: [onehot]\n"
+        f"lambdas: [{lam_min}]\nsolvers: [{{solver: branches, lam: path}}]\n",
+        tmp_path,
+    )
+    without_dask.finish(tmp_path / "out", sweep)
+    found = load_results(tmp_path / "out")
+    (one,) = read_exact_paths(found.rows)
+    assert all(step.proven for step in one.steps)
+    sixth = Fraction(1, 6)
+    for lam in map(Fraction, ("0", "0.02", "0.1", "1/6", "0.2", "1/3", "1/2")):
+        if lam >= Fraction(lam_min):
+            assert one.bound_at(lam) == one.objective_at(lam) == sixth + min(lam, sixth)
+    assert find_disagreements(found.rows).empty
+    assert {one.row_of(step.start, step.end)["gap"] for step in one.steps} == {0}
