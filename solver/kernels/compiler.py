@@ -7,7 +7,9 @@ compiled: all of it is optimised once, together, and only the kernel becomes mac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba.core import compiler, typed_passes
@@ -87,6 +89,17 @@ class _LowerKernel(typed_passes.NativeLowering):
         return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
 
 
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Collect garbage rarely: numba keeps most of its many objects, and looking took a fifth."""
+    usual = gc.get_threshold()
+    gc.set_threshold(20_000, 20, 1_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
 def _pipeline(lowering: Any) -> Any:
     """numba's pipeline with another pass in the place of the one that makes machine code."""
 
@@ -100,6 +113,10 @@ def _pipeline(lowering: Any) -> Any:
             passes._finalized = False
             passes.finalize()
             return [passes]
+
+        def _compile_core(self) -> Any:  # one thread at a time: numba holds a lock
+            with _rare_collections():
+                return super()._compile_core()  # type: ignore[no-untyped-call]
 
     return Pipeline
 
