@@ -26,6 +26,7 @@ __all__ = [
     "Tree",
     "fit_encoder",
     "get_solver",
+    "register",
     "regularization_path",
     "solve",
     # Trees for people
@@ -100,6 +101,7 @@ from solver import (  # noqa: E402 - only now is it known to be ours
     export_text,
     get_solver,
     plot_tree,
+    register,
     regularization_path,
     solve,
 )

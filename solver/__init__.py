@@ -4,7 +4,7 @@ Here: everything for one table in one process, without files or network.
 Not here: sweeps (``sweep``). ``solver.estimators`` is imported separately: scikit-learn is slow.
 """
 
-from solver.catalogue import SOLVERS, get_solver, regularization_path, solve
+from solver.catalogue import SOLVERS, get_solver, register, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError
 from solver.limits import Limits
@@ -35,6 +35,7 @@ __all__ = [
     "export_text",
     "get_solver",
     "plot_tree",
+    "register",
     "regularization_path",
     "solve",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from importlib import metadata
+from inspect import isabstract
 from typing import Any
 
 from numpy.typing import NDArray
@@ -25,9 +28,81 @@ from solver.quantbnb import QuantBnB
 from solver.solution import Solution
 from solver.trees.tree import Tree
 
-SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
-}
+GROUP = "treesweep.solvers"
+"""The entry points by which an installed package offers solvers."""
+
+OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
+
+
+class Catalogue(Mapping[str, type[Solver]]):
+    """The solvers by name: ours, those of installed packages, and those that were registered."""
+
+    def __init__(self) -> None:
+        self._solvers: dict[str, type[Solver]] = {solver.name: solver for solver in OURS}
+        self._looked = False
+
+    def _all(self) -> dict[str, type[Solver]]:
+        # Not at import: a package's solver imports this one.
+        if not self._looked:
+            self._looked = True
+            for entry in metadata.entry_points(group=GROUP):
+                try:
+                    self.register(entry.load())
+                except Exception as error:  # whatever a package does, our solvers work
+                    text = f"the solver {entry.name!r} ({entry.value}) is left out: {error!r}"
+                    warnings.warn(text, stacklevel=2)
+        return self._solvers
+
+    def __getitem__(self, name: str) -> type[Solver]:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def register(self, solver: type[Solver]) -> type[Solver]:
+        """See :func:`register`."""
+        given: object = solver
+        if not (isinstance(given, type) and issubclass(given, Solver)):
+            raise InputError(f"{solver!r} is not a subclass of solver.base.Solver")
+        missing = [name for name in _DECLARED if not hasattr(solver, name)]
+        if missing or isabstract(solver):
+            what = ", ".join([*missing, *sorted(solver.__abstractmethods__)])
+            raise InputError(f"solver {solver.__name__} lacks: {what}")
+        if self._all().setdefault(solver.name, solver) is not solver:
+            raise InputError(f"there is a solver {solver.name!r} already; choose another name")
+        return solver
+
+
+_DECLARED = ("name", "version", "summary", "capabilities")
+
+SOLVERS = Catalogue()
+
+
+def register(solver: type[Solver]) -> type[Solver]:
+    """Add a solver to the catalogue of this process; also a class decorator.
+
+    The workers of a sweep are other processes. For a sweep, let a package that is installed on
+    every worker name the class as an entry point of the group ``treesweep.solvers``.
+
+    Parameters
+    ----------
+    solver : type
+        A subclass of :class:`solver.base.Solver`.
+
+    Returns
+    -------
+    type
+        The same class.
+
+    Raises
+    ------
+    InputError
+        If it is no solver, declares too little, or another one has its name.
+    """
+    return SOLVERS.register(solver)
 
 
 def get_solver(name: str) -> type[Solver]:

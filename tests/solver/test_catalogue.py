@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from fractions import Fraction
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +21,14 @@ from hypothesis import strategies as st
 import solver
 from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
 from solver.base import STRUCTURAL_LIMITS, Solver
+from solver.catalogue import OURS, Catalogue
 from solver.engine import driver
 from solver.monitor import Monitor, Snapshot
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
+from sweep.store.results import read_results
+from tests.helpers import ROOT, environment, toy_solver
 from tests.helpers.solutions import check_against_oracle, check_solution
 from tests.helpers.strategies import (
     Table,
@@ -32,6 +39,7 @@ from tests.helpers.strategies import (
     structural_limits,
     tables,
 )
+from tests.helpers.toy_solver import Exhaustive
 
 THIRD = Fraction(1, 3)
 SMALL_PRICE = Fraction(1, 2000)
@@ -50,9 +58,9 @@ thorough = settings(
 
 
 def _variants() -> list[Any]:
-    """Every solver as it is, and with each other value of each option that lists its values."""
+    """Every solver, and a user's, as it is and with each other value that an option lists."""
     variants = []
-    for kind in SOLVERS.values():
+    for kind in (*SOLVERS.values(), Exhaustive):
         variants.append(pytest.param(kind, {}, id=kind.name))
         for name, option in kind.options.items():
             for value in option.allowed or ():
@@ -447,3 +455,73 @@ def test_at_a_huge_lambda_the_leaf_is_optimal(name: str, lam: str) -> None:
         found = solver.solve(numbers, lam, name, Limits(**given))
         assert found.splits == 0
         assert found.status in ("optimal", "heuristic")
+
+
+@pytest.fixture
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+    """A catalogue of our solvers."""
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
+    return Catalogue()
+
+
+def test_a_registered_solver_is_one_of_the_catalogue(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solver.catalogue, "SOLVERS", catalogue)
+    assert solver.register(Exhaustive) is Exhaustive
+    assert solver.register(Exhaustive) is Exhaustive
+    assert list(catalogue) == [*(kind.name for kind in OURS), "exhaustive"]
+    problem = Problem.from_codes([[0], [1]], [0, 1])
+    assert solver.solve(problem, "0.1", "exhaustive").objective == Fraction(1, 10)
+    assert solver.regularization_path(problem, "0.1", "exhaustive").splits == (1, 0)
+
+
+def test_what_is_no_solver_is_not_registered(catalogue: Catalogue) -> None:
+    nameless = type("Nameless", (Solver,), {"version": "1"})
+    namesake = type("Namesake", (Exhaustive,), {"name": "osdt"})
+    with pytest.raises(InputError, match=r"Nameless lacks: name, summary, capabilities, _solve"):
+        catalogue.register(nameless)
+    with pytest.raises(InputError, match="there is a solver 'osdt' already"):
+        catalogue.register(namesake)
+    with pytest.raises(InputError, match="is not a subclass"):
+        catalogue.register(Exhaustive())  # type: ignore[arg-type]
+    assert list(catalogue) == [kind.name for kind in OURS]
+
+
+def test_a_package_that_fails_leaves_ours(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = metadata.EntryPoint("theirs", "no_such_module:Solver", "treesweep.solvers")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken])
+    with pytest.warns(UserWarning, match="the solver 'theirs' .* is left out: ModuleNotFound"):
+        assert list(catalogue) == [kind.name for kind in OURS]
+
+
+SWEEP = """
+name: theirs
+datasets: [{{name: numbers, path: {data}, target: y}}]
+encodings: [onehot]
+lambdas: ["0.01", "0.1"]
+solvers: [exhaustive]
+"""
+
+
+def test_a_solver_of_an_installed_package_is_a_cell_of_a_sweep(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    info = package / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    source = Path(toy_solver.__file__).read_text()
+    (package / "theirs.py").write_text(source)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[treesweep.solvers]\nexhaustive = theirs:Exhaustive\n")
+    (tmp_path / "data.csv").write_text("a,b,y\n0,0,0\n0,1,1\n1,0,1\n1,1,0\n" * 5)
+    (tmp_path / "sweep.yaml").write_text(SWEEP.format(data=tmp_path / "data.csv"))
+    command = [sys.executable, "-m", "pipelines.cli", "run", "sweep.yaml", "--out", "out"]
+    path = os.pathsep.join([str(ROOT), str(package)])
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(PYTHONPATH=path), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = read_results(tmp_path / "out")
+    assert list(rows["solver"]) == ["exhaustive"] * 2
+    assert list(rows["status"]) == ["optimal"] * 2
