@@ -28,7 +28,7 @@ def merge(solutions: Sequence[Solution]) -> Solution:
     """The solution of the whole solve from those of all its shards, in order.
 
     The tree is the best one, then the one of fewest splits, then that of the first shard that
-    found it itself: the tree that the undivided solve finds. The bound is the least bound, because
+    found it itself. The bound is the least bound, because
     the optimum is in one of the shards. Seconds, iterations, nodes and counts add up, bytes are
     the largest; the trace is that of the shard with the tree.
 

@@ -99,9 +99,8 @@ class ProperEngine(Engine):
         self._walked = 0
         self.levels: Levels | None = None
         least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
-        self._lower_bound = min(self.leaf, least)
+        self._least, self._lower_bound = least, min(self.leaf, least)
         self._shape: tuple[Partition, Shape] = -1, -1
-        self._ties = self.leaf > least
         self.compile_seconds = self._compile()
         if self.finder is not None:
             self.compile_seconds += self.finder.compile_seconds
@@ -118,7 +117,7 @@ class ProperEngine(Engine):
         few = np.zeros((0, self.words), np.uint64)
         top = np.zeros(1, np.int64)
         one = self.params, self.rows, levels, scratch
-        return ensure_compiled(kernels.load, *one, few, 0, 1) + ensure_compiled(
+        return ensure_compiled(kernels.load, *one, few, 0, 1, 0) + ensure_compiled(
             kernels.step, *one, memo, top, 0
         )
 
@@ -135,17 +134,12 @@ class ProperEngine(Engine):
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
 
-    def limit_splits(self, cost: int) -> None:
-        """No tree of more splits costs as little as a tree that every search of the problem knows:
-        the limit on splits decides between equally good trees."""
-        self.splits = min(self.splits, max(1, cost // self.cost_scale.split))
-
     def use(self, cost: int, shape: Shape) -> None:
-        """Take a tree from elsewhere as an incumbent: trees that cost more are of no interest."""
+        """Before the search, take a tree from elsewhere as an incumbent: only trees that cost less
+        are of interest."""
         if self.given is None or cost < self.given[0]:
             self.given = cost, shape
-            if self.levels is not None:
-                self.levels.frame[0, LIMIT] = cost
+            self.splits = min(self.splits, max(1, (cost - 1) // self.cost_scale.split))
 
     def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
@@ -160,7 +154,7 @@ class ProperEngine(Engine):
         )
         if outcome == PROVEN:
             frame = self.levels.frame[0]
-            self._lower_bound, self._ties = int(min(frame[COST], frame[FLOOR])), False
+            self._lower_bound = int(min(frame[COST], frame[FLOOR]))
             return PROVEN
         return RUNNING
 
@@ -193,11 +187,11 @@ class ProperEngine(Engine):
         self.top = np.zeros(1, np.int64)
         frame = self.levels.frame[0]
         frame[SPLITS], frame[DEPTH] = self.splits, self.depth
-        frame[LIMIT] = INFINITE if self.given is None else self.given[0]
+        frame[LIMIT] = INFINITE if self.given is None else self.given[0] - 1
         self.levels.region[0] = packed(np.ones(len(self.problem.codes), bool))
         kernels.load(
             self.params, self.rows, self.levels, self.scratch, self._masks, self.shard.index,
-            self.shard.number,
+            self.shard.number, self._least,
         )  # fmt: skip
         return True
 
@@ -211,8 +205,6 @@ class ProperEngine(Engine):
             left = np.append(left, frame[AT])
         least = int(bound[left].min(initial=INFINITE))
         self._lower_bound = max(self._lower_bound, min(int(frame[COST]), int(frame[FLOOR]), least))
-        allowed = np.minimum(frame[LIMIT], frame[COST] - (left > frame[BEST]))
-        self._ties = bool((bound[left] <= allowed).any())
 
     @property
     def found(self) -> bool:
@@ -225,12 +217,8 @@ class ProperEngine(Engine):
 
     @property
     def lower_bound(self) -> int:
-        """No tree of this shard costs less, see :meth:`propagate_bounds`.
-
-        It is one less than known while a tree of equal cost may still be the one to return: that of
-        the first rules, whatever was found or given first.
-        """
-        return min(self._lower_bound, self.upper_bound - 1) if self._ties else self._lower_bound
+        """No tree of this shard costs less, see :meth:`propagate_bounds`."""
+        return self._lower_bound
 
     @property
     def upper_bound(self) -> int:

@@ -162,10 +162,9 @@ def begin(
 
 
 @helper
-def _allowed(frame: Ints, position: int) -> int:
-    """What a tree with a rule at its root may cost: less than the best, or at a tie as much if
-    its rule comes before the best one's."""
-    return int(min(frame[LIMIT], frame[COST] - (position > frame[BEST])))
+def _allowed(frame: Ints) -> int:
+    """What a tree may cost: less than the best one."""
+    return int(min(frame[LIMIT], frame[COST] - 1))
 
 
 @helper
@@ -178,7 +177,7 @@ def _choose(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: in
     _whole(rows, levels.region[at], scratch.whole)
     for i in range(frame[LEFT]):
         q = left[i]
-        if bound[q] > _allowed(frame, q):
+        if bound[q] > _allowed(frame):
             frame[FLOOR] = min(frame[FLOOR], bound[q])
             continue
         left[kept] = q
@@ -311,7 +310,7 @@ def _evaluate(params: Params, rows: Rows, levels: Levels, scratch: Scratch, at: 
     frame = levels.frame[at]
     _sweep(params, rows, levels, scratch, at, frame[AT])
     depth = frame[DEPTH] - 1
-    frame[ALLOWED] = _allowed(frame, frame[AT])
+    frame[ALLOWED] = _allowed(frame)
     frame[LEAST], frame[PHASE] = INFINITE, 0
     for side in range(2):
         part = scratch.above if side == 0 else scratch.below
@@ -468,6 +467,8 @@ def _share_out(
                 return False
         if phase == 2:
             _take_share(params, levels, at, above, below)
+            if frame[LEAST] <= levels.bound[at, frame[AT]]:
+                break  # no other division costs less
     return True
 
 
@@ -533,11 +534,12 @@ def _best_stump(params: Params, rows: Rows, levels: Levels, scratch: Scratch) ->
 @kernel
 def load(
     params: Params, rows: Rows, levels: Levels, scratch: Scratch, masks: Words, index: int,
-    number: int,
+    number: int, least: int,
 ) -> None:  # fmt: skip
     """Take the dichotomies of all rows, except those with a side that is too small.
 
-    Only part ``index`` of ``number`` parts of them may be at the root.
+    Only part ``index`` of ``number`` parts of them may be at the root. No tree with a split costs
+    less than ``least``.
     """
     region, taken = levels.region[0], 0
     _whole(rows, region, scratch.whole)
@@ -554,6 +556,8 @@ def load(
         taken += 1
     first, end = taken * index // number, taken * (index + 1) // number
     begin(params, rows, levels, scratch, 0, taken, first, end)
+    for q in range(first, end):
+        levels.bound[0, q] = max(levels.bound[0, q], least)
 
 
 @helper

@@ -43,8 +43,9 @@ class Proper(Solver):
     down by regions: a root, and the other splits shared between its two sides, whose partitions are
     among those of all rows. Numbers stand for their shortest decimals.
 
-    Among optimal trees it returns one of the fewest splits. The order of the rules decides which,
-    whatever the limits, the incumbent and the number of shards.
+    Among optimal trees it returns one of the fewest splits: an incumbent, or else the first one
+    that the search finds. Slices of time do not decide which. Another incumbent or number of shards
+    may lead to another one of them; the merge takes that of the first shard that found it.
 
     Mode ``paper`` is the published algorithm for comparison: the best tree of each choice of K
     rules, for K up to the limit on splits. The optimum is the same; it is for some dozens of rows.
@@ -151,7 +152,7 @@ class Proper(Solver):
             return ProperEngine(*common, memo, realise)
 
         search = Search(problem, lam, limits, make, _NO_GREEDY)
-        search.target_cost = -1  # a tree without errors is not yet one of the fewest splits
+        search.target_cost = -1  # at λ = 0 too, a tree of the fewest splits is proven
         engine = search.engine
         assert isinstance(engine, ProperEngine | PaperEngine)
         greedy = problem.grow(self._cart.grow(problem, lam, limits))
@@ -159,8 +160,6 @@ class Proper(Solver):
             if tree is not None and search.offer(tree, given):
                 cost = int(search.cost_scale.cost(tree.errors, tree.splits))
                 engine.use(cost, shape_of(tree))
-                if isinstance(engine, ProperEngine) and not given:
-                    engine.limit_splits(cost)
         status = search.run(monitor)
         search.peak_bytes = max(search.peak_bytes, engine.bytes)
         solution = search.solution(status, self.name, self.version)

@@ -23,6 +23,7 @@ from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree,
 from solver.base import STRUCTURAL_LIMITS, Solver
 from solver.catalogue import OURS, Catalogue
 from solver.engine import driver
+from solver.engine.driver import Engine
 from solver.monitor import Monitor, Snapshot
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
@@ -197,6 +198,26 @@ class TestContract:
                     patch.setattr(driver, "_SLICE_SECONDS", -1.0)
                     slow = kind(**options).solve(table.problem(), lam, free(kind))
                 assert slow.tree == fast.tree
+
+    def test_the_search_ends_when_the_gap_is_closed(
+        self, kind: type[Solver], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After the step in which the bounds meet no node is looked at; OSDT empties its queue."""
+        closed: list[tuple[Engine, int]] = []
+        budget = driver.Search._node_budget
+
+        def look(search: driver.Search, iterations: int) -> int:
+            objective, bound = search._bounds()
+            if objective == bound and search.engine.upper_bound == search.best_cost:
+                closed.append((search.engine, search.engine.nodes))
+            return budget(search, min(iterations, 16))
+
+        monkeypatch.setattr(driver.Search, "_node_budget", look)
+        for seed in range(8):
+            table = random_table(seed, max_rows=14, max_features=4, max_arity=2, max_classes=3)
+            for lam in (Fraction(1, 50), Fraction(1, 8)):  # at 0 some look for the fewest splits
+                kind(**options).solve(table.problem(), lam, free(kind))
+        assert all(engine.nodes == nodes for engine, nodes in closed)
 
     def test_one_row(self, kind: type[Solver], options: dict[str, Any]) -> None:
         problem = Problem.from_codes([[1, 0]], [0], arities=[2, 2])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solver
+from solver.engine import driver
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
@@ -97,7 +98,7 @@ def test_agrees_with_all_trees_on_thousands(
     problem=problems(), family=families, lam=lams, limits=limit_sets, number=st.integers(2, 5),
     hand_over=st.booleans(),
 )  # fmt: skip
-def test_parts_give_the_same_tree(
+def test_parts_give_an_equally_good_tree(
     problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, hand_over: bool
 ) -> None:
     own = Proper(rules=family)
@@ -110,8 +111,10 @@ def test_parts_give_the_same_tree(
         if hand_over and (best is None or part.objective < score(problem, best, lam).objective):
             best = part.tree
     merged = merge(parts[::-1] if hand_over else parts)
-    assert merged.tree == whole.tree
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
     assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
+    own_trees = [p.tree for p in parts if p.objective == merged.objective and p.extra[FOUND]]
+    assert merged.tree in own_trees or not own_trees
     assert FOUND not in whole.extra
 
 
@@ -169,7 +172,7 @@ def test_anytime(nodes: int) -> None:
 
 
 def test_snapshots_do_not_choose_the_tree() -> None:
-    """Among equally good trees a later one may come first in the order of the rules."""
+    """Nor do the slices that they end."""
     problem = blobs(24, 2, seed=2)
     whole = solver.solve(problem, 0, "proper", THREE, rules="hyperplane")
     seen: list[Snapshot] = []
@@ -206,19 +209,50 @@ def test_columns_without_numbers_are_refused() -> None:
     assert solver.solve(problem, "0.1", "proper", TWO).status is Status.OPTIMAL
 
 
-def test_a_tree_that_is_as_good_does_not_choose_the_answer() -> None:
+def test_a_tree_that_is_as_good_as_the_best_is_the_answer() -> None:
     rows = [[8, 4, 8], [5, 1, 3], [7, 0, 9], [1, 1, 2], [5, 8, 8], [0, 7, 6]]
     problem = problem_of(rows, [1, 0, 1, 1, 1, 0], [3, 1, 3, 3, 2, 2])
     lam, own = Fraction(1, 20), Proper()
     whole = own.solve(problem, lam, TWO)
     parts = [own.part(Shard(index, 2)).solve(problem, lam, TWO) for index in range(2)]
-    assert merge(parts).tree == whole.tree
+    first = next(p for p in parts if p.objective == whole.objective)
+    assert merge(parts).tree == first.tree
     low, high = problem.cut_number(2, 0), problem.cut_number(2, 2)
-    assert whole.tree == problem.grow((low, (-1, (high, (-1, -1)))))
+    one = problem.grow((low, (-1, (high, (-1, -1)))))
     other = problem.grow((high, ((low, (-1, -1)), -1)))
-    assert other.errors == whole.errors
-    for start in (*(part.tree for part in parts), other):
-        assert own.solve(problem, lam, TWO, initial_tree=start).tree == whole.tree
+    assert one.errors == other.errors == whole.errors
+    for start in (one, other):
+        found = own.solve(problem, lam, TWO, initial_tree=start)
+        assert (found.status, found.objective) == (whole.status, whole.objective)
+        assert found.tree == own.solve(problem, lam, TWO, initial_tree=start).tree
+
+
+@pytest.mark.parametrize(("rules", "n"), [("axis", 120), ("hyperplane", 120), ("polynomial", 24)])
+def test_a_perfect_rule_ends_the_search(rules: str, n: int) -> None:
+    """With room for more splits, which could only find equally good trees."""
+    x = np.random.default_rng(0).integers(0, 1000, (n, 2))
+    sides = {
+        "axis": x[:, 0] > 400,
+        "hyperplane": 3 * x[:, 0] + 2 * x[:, 1] > 2400,
+        "polynomial": ((x - 500) ** 2).sum(axis=1) < 160_000,
+    }
+    problem = Problem.from_codes(x, sides[rules].astype(int), ordered=True)
+    found = solver.solve(problem, "0.01", "proper", THREE, rules=rules)
+    assert (found.status, found.splits, found.errors) == (Status.OPTIMAL, 1, 0)
+    assert found.nodes <= 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems(), family=families, lam=lams, limits=limit_sets, memo=st.booleans())
+def test_slices_change_neither_tree_nor_counts(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, memo: bool
+) -> None:
+    own = Proper(rules=family, memo=memo)
+    whole = own.solve(problem, lam, limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver.Search, "_node_budget", lambda search, iterations: 1)
+        slow = own.solve(problem, lam, limits)
+    assert (slow.tree, slow.nodes, slow.extra) == (whole.tree, whole.nodes, whole.extra)
 
 
 def test_the_memo_is_counted_before_it_is_taken() -> None:
