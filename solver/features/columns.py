@@ -251,6 +251,9 @@ class ColumnSpec:
             raise InputError(
                 f"column {name!r} cannot be read as dates: it has numbers; {remedy(name, 'number')}"
             )
+        kind = getattr(column.dtype, "categories", column).dtype
+        if types.is_datetime64_any_dtype(kind):
+            column = column.astype(kind)  # one by one, moments of pandas may be off after 2037
         if self.missing:
             spec = ColumnSpec("category", "date", self.missing)
             codes, values = spec.factorize(column)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dateutil import tz
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -620,3 +621,12 @@ def test_numbers_that_are_none(kind, value, message):
         read(ColumnSpec(kind), column)
     with pytest.raises(InputError, match=message):
         infer_columns(pd.DataFrame({"x": column}))
+
+
+def test_a_date_is_the_same_moment_as_a_category():
+    """Beyond 2037 pandas knows summer time of a column, but not of its single moments."""
+    zone = tz.gettz("Australia/Lord_Howe")
+    moments = [dt.datetime(2150, 4, 1, 10, minute, tzinfo=zone) for minute in (30, 31)]
+    column = pd.Series(moments, dtype=object, name="d")
+    found = ColumnSpec("date").read(column.astype("category"))
+    assert found.tolist() == ColumnSpec("date").read(column).tolist()
