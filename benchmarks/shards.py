@@ -15,7 +15,7 @@ s" is the whole run: cluster, reading, search, rows on the disk. "task s" is fro
 first shard to the end of the last one, what a new worker loads included. "search s" is the sum of
 the shards' seconds of search. Other work on the machine is in all of them.
 
-All must end with the same tree, objective and bound, or the exit code is 1.
+All must end with the same objective, splits and bound, or the exit code is 1.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class FreeCores:
         return sum(seconds), end
 
     def _see(self, found: Solution) -> None:
-        self.answers.add((found.tree.to_json(), str(found.objective), str(found.lower_bound)))
+        self.answers.add((str(found.splits), str(found.objective), str(found.lower_bound)))
 
     def compare(self, numbers: Sequence[int], rounds: int) -> list[list[str]]:
         """A line for each number of shards: the medians of some rounds."""
@@ -205,7 +205,7 @@ def run(text: str, folder: Path, workers: int) -> Run:
         raise SystemExit(f"the task ended as {row['status']}: {row['error']}")
     shards = json.loads(row["extra"] or "{}").get("shard_seconds", [row["seconds"]])
     span = (row["finished"] - row["started"]).total_seconds()
-    answer = tuple(row[name] for name in ("tree", "objective_exact", "lower_bound_exact"))
+    answer = tuple(str(row[name]) for name in ("splits", "objective_exact", "lower_bound_exact"))
     return Run(outcome.seconds, span, tuple(shards), answer)
 
 
@@ -270,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show("Measured", MEASURED, lines)
         show("One worker's seconds over those of two", RATIOS, ratios)
     if len(answers) > 1:
-        print("not all have the same tree, objective and bound", file=sys.stderr)
+        print("not all have the same objective, splits and bound", file=sys.stderr)
         return 1
     return 0
 

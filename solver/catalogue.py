@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from fractions import Fraction
 from importlib import metadata
 from inspect import isabstract
@@ -34,7 +34,7 @@ GROUP = "treesweep.solvers"
 OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
 
 
-class Catalogue(Mapping[str, type[Solver]]):
+class Catalogue(MutableMapping[str, type[Solver]]):
     """The solvers by name: ours, those of installed packages, and those that were registered."""
 
     def __init__(self) -> None:
@@ -55,6 +55,12 @@ class Catalogue(Mapping[str, type[Solver]]):
 
     def __getitem__(self, name: str) -> type[Solver]:
         return self._all()[name]
+
+    def __setitem__(self, name: str, solver: type[Solver]) -> None:
+        self._all()[name] = solver
+
+    def __delitem__(self, name: str) -> None:
+        del self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
