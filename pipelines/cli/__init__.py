@@ -6,6 +6,7 @@ Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pip
 
 from pipelines.cli.app import treesweep
 from pipelines.cli.cluster import cluster
+from pipelines.cli.inspect import init, inspect
 from pipelines.cli.lists import datasets, encodings, solvers
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict
@@ -17,8 +18,8 @@ from pipelines.cli.warmup import warmup
 __all__ = ["main", "treesweep"]
 
 for command in (
-    run, resume, submit, stop, status, report, verify, solve, path, predict, datasets, encodings,
-    solvers, warmup, cluster,
+    inspect, init, solve, path, predict, run, resume, submit, stop, status, report, verify,
+    datasets, encodings, solvers, warmup, cluster,
 ):  # fmt: skip
     treesweep.add_command(command)
 

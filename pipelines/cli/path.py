@@ -52,9 +52,10 @@ def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any
     """
     from pipelines.progress.display import follow_search
     from pipelines.tables.path_files import check_folder, save_path
-    from pipelines.tables.solve import find_path_request
+    from pipelines.tables.solve import find_path_request, settle
 
-    request = make_request(data, lam_min, given)
+    with remedies_as_options():
+        request = settle(make_request(data, lam_min, given))
     if save is not None:
         check_folder(save)
     with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():

@@ -8,7 +8,11 @@ from pathlib import Path
 import click
 
 from pipelines.cli.output import count
-from pipelines.cli.problem_options import remedies_of_predict, separator_option
+from pipelines.cli.problem_options import (
+    charset_option,
+    remedies_of_predict,
+    separator_option,
+)
 
 
 @click.command()
@@ -19,8 +23,21 @@ from pipelines.cli.problem_options import remedies_of_predict, separator_option
     help="Write here (CSV, or Parquet if it ends in .parquet) instead of to stdout.",
 )  # fmt: skip
 @click.option("--proba", is_flag=True, help="Add the frequency of each class.")
+@click.option(
+    "--keep", "kept", multiple=True, metavar="COLUMN",
+    help="Copy this column of DATA, e.g. an id, before the predictions; * for all.",
+)  # fmt: skip
 @separator_option
-def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str | None) -> None:
+@charset_option
+def predict(
+    tree: Path,
+    data: str,
+    out: Path | None,
+    proba: bool,
+    kept: tuple[str, ...],
+    separator: str | None,
+    charset: str | None,
+) -> None:
     """Predict the rows of a table with a stored tree, as CSV.
 
     TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
@@ -28,6 +45,7 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     """
     from pipelines.tables.predict import (
         check_writable,
+        keep_columns,
         load_tree,
         measure_accuracy,
         measure_fit,
@@ -40,11 +58,12 @@ def predict(tree: Path, data: str, out: Path | None, proba: bool, separator: str
     model = load_tree(tree)
     if out is not None:
         check_writable(out)
-    frame = read_frame(data, separator, model)
     with remedies_of_predict():
+        frame = read_frame(data, separator, model, charset)
         table = predict_table(model, frame, proba=proba)
         fits = measure_fit(model, frame, table)
         accuracy = None if model.outputs else measure_accuracy(model, frame, table)
+    table = keep_columns(frame, kept, table)
     if out is not None:
         write_table(table, out)
     else:

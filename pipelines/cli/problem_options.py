@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
     from pipelines.tables.solve import Request
     from solver import Path, Problem, Solution, Tree
 
+AUTO = "auto"
+TIME_LIMIT = 60.0
+"""The seconds that a search gets by default."""
 _PAIR = "KEY=VALUE"
 _REGRESSION = "say --task regression"
 
-_SCALAR = r'("(?:[^"\\]|\\.)*"|[^"{}\[\]:]+)'
-_COLUMN = re.compile(rf"columns: \{{{_SCALAR}: (\w+)\}}")
-_NO_OPTION = re.compile(
-    rf"columns: \{{{_SCALAR}: \{{kind: number, missing: \[{_SCALAR}\]\}}\}} or "
-)
 _ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
-"""Patterns of remedies in messages, see :func:`solver.features.category_values.remedy`."""
 
 
 def _check_separator(
@@ -42,10 +39,15 @@ def _check_separator(
 
 separator_option = click.option(
     "--separator", metavar="CHAR", callback=_check_separator,
-    help="What parts the fields of a text file; by default a comma, a tab in .tsv.",
+    help="What parts the fields of a text file; by default what its first lines show.",
 )  # fmt: skip
 
-_OPTIONS = (
+charset_option = click.option(
+    "--charset", metavar="NAME",
+    help="The character encoding of a text file, e.g. latin-1; by default UTF-8.",
+)  # fmt: skip
+
+_READING = (
     click.option(
         "--target", "targets", multiple=True, metavar="COLUMN",
         help="Column to predict, where DATA does not know it. Regression may have several.",
@@ -54,9 +56,29 @@ _OPTIONS = (
         "--task", type=click.Choice(["classification", "regression"]),
         help="Whether to predict labels (by default), or numbers with the least squared error.",
     ),
-    click.option("--encoding", default="onehot", show_default=True, metavar="NAME"),
-    click.option("--solver", default="branches", show_default=True, metavar="NAME"),
-    click.option("--time-limit", type=float, metavar="SECONDS", help="Search time."),
+    click.option(
+        "--column", "columns", multiple=True, metavar="NAME=KIND",
+        help="How to read a column: category, number, date or drop; or e.g. "
+        "NAME={kind: number, decimal: \",\", missing: [\"?\"]}.",
+    ),
+    separator_option,
+    charset_option,
+)  # fmt: skip
+
+_OPTIONS = (
+    *_READING,
+    click.option(
+        "--encoding", default=AUTO, show_default=True, metavar="NAME",
+        help="How columns become features; auto: as the solver takes them.",
+    ),
+    click.option(
+        "--solver", default=AUTO, show_default=True, metavar="NAME",
+        help="auto: branches, or quantbnb for regression and the encoding continuous.",
+    ),
+    click.option(
+        "--time-limit", type=float, metavar="SECONDS", default=TIME_LIMIT, show_default=True,
+        help="Search time; inf for no limit.",
+    ),
     click.option("--memory-limit", metavar="SIZE", help="Memory of the search, e.g. 4GiB."),
     click.option("--node-limit", type=int, metavar="N", help="Branches held in memory."),
     click.option("--max-depth", type=int, metavar="N", help="Splits on the longest path."),
@@ -67,13 +89,24 @@ _OPTIONS = (
         "--encoding-option", "encoding_options", multiple=True, metavar=_PAIR,
         help="Option of the encoding, e.g. k=8.",
     ),
-    click.option(
-        "--column", "columns", multiple=True, metavar="NAME=KIND",
-        help="How to read a column: category, number, date or drop.",
-    ),
-    separator_option,
     click.option("--weights", metavar="COLUMN", help="Column of row weights."),
 )  # fmt: skip
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that :func:`reference_fields` reads."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def reference_fields(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataset that are given as options."""
+    fields = {name: given[name] for name in ("task", "separator", "charset")}
+    targets = given["targets"]
+    fields["target"] = None if not targets else targets[0] if len(targets) == 1 else [*targets]
+    fields["columns"] = read_kinds(given["columns"], "--column")
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,21 +120,17 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
     """The request of a command's arguments."""
     from pipelines.tables.solve import Request
 
-    targets = given["targets"]
     return Request(
         data=data,
-        target=None if not targets else targets[0] if len(targets) == 1 else targets,
-        task=given["task"],
         lam=lam,
+        **reference_fields(given),
         encoding=given["encoding"],
         encoding_options=read_options(given["encoding_options"], "--encoding-option"),
         solver=given["solver"],
         solver_options=read_options(given["options"], "--option"),
-        columns=read_kinds(given["columns"], "--column"),
-        separator=given["separator"],
         weights=given["weights"],
         limits={
-            "seconds": given["time_limit"],
+            "seconds": None if given["time_limit"] == math.inf else given["time_limit"],
             "bytes": read_size(given["memory_limit"], "--memory-limit"),
             "nodes": given["node_limit"],
             "depth": given["max_depth"],
@@ -115,21 +144,17 @@ def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Req
 @contextmanager
 def remedies_as_options() -> Iterator[None]:
     """Replace remedies for a sweep's YAML in messages by options of the command."""
+    from pipelines.tables.remedies import as_options
     from solver import InputError
 
     try:
         yield
     except InputError as error:
-        message = _NO_OPTION.sub("", str(error))
-        message = _COLUMN.sub(_column_option, message)
+        message = as_options(str(error))
         message = re.sub(r"limits: \{(depth|splits): (\d+)\}", r"--max-\1 \2", message)
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
+        message = re.sub(r"charset: (\S+)", r"--charset \1", message)
         raise InputError(message) from None
-
-
-def _column_option(found: re.Match[str]) -> str:
-    name = yaml.safe_load(found[1]) if found[1].startswith('"') else found[1]
-    return f"--column {shlex.quote(f'{name}={found[2]}')}"
 
 
 @contextmanager
@@ -172,7 +197,11 @@ def describe_problem(name: str, problem: Problem) -> dict[str, Any]:
 
 def show_problem(request: Request, problem: Problem) -> None:
     """Print the problem of a search."""
+    from solver.features.column_inference import describe_guesses
+
     click.secho(_about(request.data, problem), bold=sys.stdout.isatty())
+    for line in describe_guesses(problem.columns, request.columns):
+        click.echo(line)
     if request.weights is not None:
         times = f" × {problem.weight_scale}" if problem.weight_scale != 1 else ""
         unit = f" The tree shows them as {request.weights!r} has them." if times else ""
@@ -227,9 +256,32 @@ def read_scalar(text: str) -> Any:
     return text
 
 
-def read_kinds(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Parse ``NAME=KIND``. The name may contain ``=``. Errors as :func:`read_pairs`."""
-    return _read(texts, option, str.rpartition, "NAME=KIND")
+def read_kinds(texts: Sequence[str], option: str) -> dict[str, Any]:
+    """Parse ``NAME=KIND``, or ``NAME={...}`` with what YAML has under a column.
+
+    The name may contain ``=``. Errors as :func:`read_pairs`.
+    """
+    pairs = _read(texts, option, _part_kind, "NAME=KIND")
+    return {name: _read_kind(text, option) for name, text in pairs.items()}
+
+
+def _part_kind(text: str, sign: str) -> tuple[str, str, str]:
+    name, found, rest = text.partition("={")
+    if found and text.endswith("}"):
+        return name, sign, "{" + rest
+    return text.rpartition(sign)
+
+
+def _read_kind(text: str, option: str) -> Any:
+    if not text.startswith("{"):
+        return text
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise click.BadParameter(
+            f'{text!r} is no mapping of YAML; write e.g. {{kind: number, missing: ["?"]}}',
+            param_hint=f"'{option}'",
+        ) from None
 
 
 def read_pairs(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -50,9 +50,10 @@ def solve(
     """
     from pipelines.progress.display import follow_search
     from pipelines.tables.predict import check_writable, save_tree
-    from pipelines.tables.solve import solve_request
+    from pipelines.tables.solve import settle, solve_request
 
-    request = make_request(data, given["lam"], given, state=state)
+    with remedies_as_options():
+        request = settle(make_request(data, given["lam"], given, state=state))
     for path in (save, state):
         if path is not None:
             check_writable(path)

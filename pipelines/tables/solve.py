@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from pipelines.tables.defaults import AUTO, choose_encoding, choose_solver
 from pipelines.tables.resumable import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import get_solver
@@ -24,7 +25,10 @@ from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
-from sweep.datasets import Dataset, load_dataset, parse_reference, read_file
+from sweep.datasets import Dataset, DatasetRef, load_dataset, parse_reference, read_file
+
+DEPTH = 2
+"""The depth of trees where the solver needs a limit and the user has named neither."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,13 @@ class Request:
     lam: str  # λ, or the least λ of a path; k/n is k over the number of rows
     target: str | Sequence[str] | None = None  # needed for a file; regression may have several
     task: TaskType | None = None  # by default that of a built-in dataset, else classification
-    encoding: str = "onehot"
+    encoding: str = AUTO  # see :mod:`pipelines.tables.defaults`
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
-    solver: str = "branches"
+    solver: str = AUTO
     solver_options: Mapping[str, Any] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)  # how to read columns, by name
+    columns: Mapping[str, Any] = field(default_factory=dict)  # how to read columns, by name
     separator: str | None = None  # the delimiter of a text file
+    charset: str | None = None  # its character encoding
     weights: str | None = None  # column of row weights
     limits: Mapping[str, Any] = field(default_factory=dict)  # as solver.limits.Limits; None: none
     state: Path | None = None
@@ -56,12 +61,24 @@ class SolvedTable(NamedTuple):
     complaint: str | None = None
 
 
+def settle(request: Request) -> Request:
+    """The request with the solver that ``auto`` stands for, and the depth that it needs.
+
+    Raises InputError if there is no such dataset or solver.
+    """
+    solver = choose_solver(request.solver, request.encoding, _reference(request).task)
+    limits = dict(request.limits)
+    if request.solver == AUTO and "depth" in solver.capabilities.needs:
+        limits["depth"] = DEPTH if limits.get("depth") is None else limits["depth"]
+    return replace(request, solver=solver.name, limits=limits)
+
+
 def solve_request(
     request: Request,
     stop: Callable[[], bool] = lambda: False,
     follow: Callable[[Snapshot], None] | None = None,
 ) -> SolvedTable:
-    """Load, encode and solve. Options are checked before the data are read.
+    """Load, encode and solve a settled request. Options are checked before the data are read.
 
     ``stop`` is called during the search and ends it by True. ``follow`` gets two snapshots a
     second. Raises InputError if anything in the request is wrong or does not fit.
@@ -112,7 +129,13 @@ def _check(request: Request) -> tuple[Limits, Solver]:
     limits = Limits(**request.limits)
     solver = get_solver(request.solver)(**request.solver_options)
     solver.check_limits(limits)
-    get_encoding(request.encoding).check_options(request.encoding_options)
+    if request.encoding != AUTO:
+        get_encoding(request.encoding).check_options(request.encoding_options)
+    elif request.encoding_options:
+        raise InputError(
+            f"encoding options {', '.join(request.encoding_options)} need an encoding; name it, "
+            "e.g. --encoding quantiles"
+        )
     read_lambda(request.lam, 1)
     return limits, solver
 
@@ -125,25 +148,35 @@ def read_lambda(text: str, n_rows: int) -> Fraction:
     return as_lambda(text)
 
 
+def _reference(request: Request) -> DatasetRef:
+    target = request.target
+    fields = {
+        "columns": dict(request.columns),
+        "task": request.task,
+        "target": target if isinstance(target, str) or target is None else list(target),
+        "separator": request.separator,
+        "charset": request.charset,
+    }
+    given = {name: value for name, value in fields.items() if value is not None}
+    return parse_reference(request.data, **given)
+
+
 def make_problem(request: Request) -> Problem:
-    """Load and encode. Raises as :func:`solve_request`."""
-    fields: dict[str, Any] = {"columns": dict(request.columns)}
-    if request.task is not None:
-        fields["task"] = request.task
-    if request.target is not None:
-        named = isinstance(request.target, str)
-        fields["target"] = request.target if named else list(request.target)
-    if request.separator is not None:
-        fields["separator"] = request.separator
-    dataset = load_dataset(request.data, **fields)
+    """Load and encode a settled request. Raises as :func:`solve_request`."""
+    dataset = load_dataset(_reference(request))
     frame, weights = _take_weights(dataset, request.weights)
+    features = frame.drop(columns=[*dataset.targets])
+    encoding, options = choose_encoding(
+        request.encoding, get_solver(request.solver), features, dataset.columns
+    )
     return Problem.from_table(
         frame,
         dataset.targets,
-        request.encoding,
+        encoding,
         task=dataset.task,
         weights=weights,
         columns=dataset.columns,
+        **options,
         **request.encoding_options,
     )
 
@@ -168,13 +201,17 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     return frame.drop(columns=[name]), weights
 
 
-def read_frame(data: str, separator: str | None, tree: Tree) -> pd.DataFrame:
+def read_frame(
+    data: str, separator: str | None, tree: Tree, charset: str | None = None
+) -> pd.DataFrame:
     """A table for a tree to predict; it needs no target.
 
     Columns of a text file are read as the tree reads them. Raises InputError if there is no such
     table, or it cannot be read.
     """
-    reference = parse_reference(data, **({} if separator is None else {"separator": separator}))
+    given = {"separator": separator, "charset": charset}
+    reference = parse_reference(data, **{k: v for k, v in given.items() if v is not None})
     if reference.path is not None:
-        return read_file(reference.path.expanduser(), reference.separator, tree.texts)
+        path = reference.path.expanduser()
+        return read_file(path, reference.separator, reference.charset, texts=tree.texts)
     return load_dataset(reference).frame

@@ -32,7 +32,8 @@ from solver.encodings.thresholds import (
 )
 from solver.errors import InputError, UnsupportedError
 from solver.features.category_values import override, sort_categories
-from solver.features.columns import ColumnSpec, Override, infer_columns, text_names
+from solver.features.column_inference import Override, infer_columns
+from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ordered_values import Scale
 from solver.objective.weights import WholeWeights
@@ -123,7 +124,7 @@ def fit_columns(
     Raises
     ------
     InputError
-        As :func:`solver.features.columns.infer_columns`, or if there are no features.
+        As :func:`solver.features.column_inference.infer_columns`, or if there are no features.
     UnsupportedError
         If a column is a number or a date and the encoding does not cut these.
     """
@@ -166,8 +167,9 @@ def fit_encoder(
     n_classes : int
         0 in regression; then all of ``target`` is 0.
     columns : mapping, optional
-        Overrides of how columns are read, see :func:`solver.features.columns.infer_columns`; or the
-        result of :func:`fit_columns`.
+        Overrides of how columns are read, see
+        :func:`solver.features.column_inference.infer_columns`; or the result of
+        :func:`fit_columns`.
     weights : WholeWeights, optional
         Positive weight of every row; ``quantiles`` and ``mdlp`` count it as that many rows.
     **options

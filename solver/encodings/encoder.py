@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from solver.encodings.thresholds import Distribution
 from solver.errors import InputError
 from solver.features.category_values import Category, show_value
-from solver.features.columns import FEW_VALUES, ColumnSpec, text_names
+from solver.features.column_inference import FEW_VALUES
+from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.ordered_values import Scale
 

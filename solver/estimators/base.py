@@ -21,7 +21,8 @@ from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
 from solver.errors import InputError
 from solver.features.category_values import array_of, refuse_masked
-from solver.features.columns import ColumnSpec, Override
+from solver.features.column_inference import Override
+from solver.features.columns import ColumnSpec
 from solver.features.number_format import at_least, count
 from solver.features.tables import as_frame
 from solver.limits import Limits

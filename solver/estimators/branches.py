@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
-from solver.features.columns import Override
+from solver.features.column_inference import Override
 
 
 class BranchesClassifier(SparseTreeClassifier):

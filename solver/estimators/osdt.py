@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from solver.errors import InputError
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
-from solver.features.columns import Override
+from solver.features.column_inference import Override
 from solver.osdt.engine import BOUNDS
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from solver.errors import InputError
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
-from solver.features.columns import Override
+from solver.features.column_inference import Override
 
 
 class ProperTreeClassifier(SparseTreeClassifier):

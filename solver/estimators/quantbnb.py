@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from solver.estimators.base import SparseTree
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier, SparseTreeRegressor
-from solver.features.columns import Override
+from solver.features.column_inference import Override
 
 
 class _QuantBnB(SparseTree):

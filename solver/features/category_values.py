@@ -8,10 +8,11 @@ do not: compare by :func:`key_of`.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
@@ -296,11 +297,19 @@ def override(name: Any, kind: str) -> str:
     return f"columns: {{{as_yaml(str(name))}: {kind}}}"
 
 
-def as_yaml(text: str) -> str:
-    """A text as YAML has it: quoted where it could be read as anything else."""
-    if _YAML_TEXT.fullmatch(text) and text.lower() not in _YAML_WORDS:
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+def as_yaml(value: Any) -> str:
+    """A text, list or mapping as YAML has it on one line; text is quoted where it could be read
+    as anything else."""
+    if isinstance(value, Mapping):
+        pairs = (f"{as_yaml(key)}: {as_yaml(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(as_yaml, value))}]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if _YAML_TEXT.fullmatch(value) and value.lower() not in _YAML_WORDS:
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     signs = (sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in escaped)
     return f'"{"".join(signs)}"'
 

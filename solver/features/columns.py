@@ -8,12 +8,10 @@ missing. Different values stay different, or the column is refused.
 from __future__ import annotations
 
 import datetime as dt
-import difflib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,19 +36,14 @@ from solver.features.category_values import (
     written,
 )
 from solver.features.moments import in_utc, seconds
+from solver.features.text_formats import PLAIN, TextFormat
 from solver.features.unicode import check_storable
 
 KINDS = ("category", "number", "date")
 VALUES = ("any", "text", "number", "boolean", "date", "mixed")
 
-FEW_VALUES = 10
-"""A column of whole numbers with at most this many distinct values is a category."""
-
-MANY_VALUES = 100
-"""A column of text with more distinct values than this, in over half of its rows, is refused."""
 
 _EXACT = 2.0**53
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
 
 @dataclass(frozen=True)
@@ -72,12 +65,15 @@ class ColumnSpec:
         Categories that a file would read as missing (``"NA"``). For text also those that write
         another type otherwise than Python does (``"1.0"``, ``"01234"``, ``"true"``), and the texts
         that write the same value. Such a value is read as the text that writes it.
+    form : TextFormat
+        How text writes numbers or dates, if not as Python and ISO 8601 do.
     """
 
     kind: str
     values: str = "any"
     missing: tuple[Category, ...] = ()
     texts: tuple[str, ...] = ()
+    form: TextFormat = PLAIN
 
     @classmethod
     def of_categories(
@@ -122,7 +118,7 @@ class ColumnSpec:
         ``values`` has few more entries than distinct canonical values.
         """
         if self.kind == "category":
-            codes, raw = _factorize(column)
+            codes, raw = factorize_raw(column)
             # One more for the code −1 of missing values.
             values = np.empty(len(raw) + 1, dtype=object)
             values[:-1] = self._categories(raw, column.name)
@@ -191,7 +187,7 @@ class ColumnSpec:
             if whole and np.any(np.abs(values) >= _EXACT):
                 values = None
         if values is None:
-            codes, raw = _factorize(column)
+            codes, raw = factorize_raw(column)
             values = np.array([*self._numbers(raw, column.name), np.nan])[codes]
         elif marks := [m for m in self._missing_numbers() if is_exact(m)]:
             flags = types.is_bool_dtype(dtype)
@@ -216,16 +212,12 @@ class ColumnSpec:
         kinds: set[bool] = set()
         for given in raw:
             value = as_category(given, name)
-            number = written(value) if isinstance(value, str) else value
+            number = self._written(value) if isinstance(value, str) else value
             if number is None or key_of(value) in marks or key_of(number) in marks:
                 numbers.append(np.nan)
                 continue
             if isinstance(number, str):
-                lacking = f"{{kind: number, missing: [{as_yaml(str(value))}]}}"
-                raise InputError(
-                    f"column {name!r} cannot be read as numbers: it has the value {value!r}",
-                    f"correct it, or {remedy(name, lacking, 'category')}",
-                )
+                raise self._no_number(name, value)
             if not is_exact(number):
                 raise InputError(
                     f"column {name!r} has whole numbers beyond 2^53, which are not exact as "
@@ -239,14 +231,32 @@ class ColumnSpec:
                 f"column {name!r} mixes booleans and numbers",
                 f"make them alike, or {remedy(name, 'category')}",
             )
-        if pair := merged_numbers(zip(raw, numbers, strict=True)):
+        plain = [self.form.plain_number(v) or v if isinstance(v, str) else v for v in raw]
+        if pair := merged_numbers(zip(plain if self.form else raw, numbers, strict=True)):
             raise _merged_numbers(name, pair)
         return numbers
+
+    def _written(self, text: str) -> Category:
+        """What a text writes in the format of this column; the text if it writes nothing."""
+        if not self.form:
+            return written(text)
+        plain = self.form.plain_number(text)
+        return text if plain is None else written(plain)
+
+    def _no_number(self, name: Any, value: Category) -> InputError:
+        form = f" {self.form.describe()}" if self.form else ""
+        wish = {"kind": "number", **self.form.to_dict(), "missing": [*self.missing, value]}
+        return InputError(
+            f"column {name!r} cannot be read as numbers{form}: it has the value {value!r}",
+            f"correct it, or {remedy(name, as_yaml(wish), 'category')}",
+        )
 
     def _read_dates(self, column: pd.Series[Any]) -> NDArray[np.float64]:
         name, types = column.name, pd.api.types
         if is_missing(column).all():
             return np.full(len(column), np.nan)
+        if self.form.format:
+            column = self._in_iso_format(column)
         if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
             raise InputError(
                 f"column {name!r} cannot be read as dates: it has numbers; {remedy(name, 'number')}"
@@ -260,11 +270,33 @@ class ColumnSpec:
             gone = np.array([value is None for value in values])
             column = column.mask(gone[codes])
         known = types.is_datetime64_any_dtype(column.dtype)
-        return seconds(column, None if known else _factorize(column)[1])
+        return seconds(column, None if known else factorize_raw(column)[1])
+
+    def _in_iso_format(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """The texts and whole numbers of a column in the ISO format; values that mean missing
+        as they are."""
+        codes, raw = factorize_raw(column)
+        marks = {key_of(mark) for mark in self.missing}
+        moments: list[Any] = [None] * (len(raw) + 1)
+        for place, given in enumerate(raw):
+            value = as_category(given, column.name)
+            if isinstance(given, dt.date) or key_of(value) in marks:
+                moments[place] = given
+                continue
+            moments[place] = self.form.plain_date(str(value))
+            if moments[place] is None:
+                wish = {"kind": "date", **self.form.to_dict(), "missing": [*self.missing, value]}
+                raise InputError(
+                    f"column {column.name!r} cannot be read as dates with format "
+                    f"{self.form.format!r}: it has the value {str(value)!r}",
+                    f"correct it, or {remedy(column.name, as_yaml(wish), 'category')}",
+                )
+        values = [moments[code] for code in codes]
+        return pd.Series(values, column.index, dtype=object, name=column.name)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data without defaults."""
-        data: dict[str, Any] = {"kind": self.kind}
+        data: dict[str, Any] = {"kind": self.kind, **self.form.to_dict()}
         if self.values != "any":
             data["values"] = self.values
         if self.missing:
@@ -277,17 +309,14 @@ class ColumnSpec:
     def from_dict(cls, data: dict[str, Any]) -> ColumnSpec:
         """From plain data; InputError if this version does not know the kind."""
         lists = tuple(data.get("missing", ())), tuple(data.get("texts", ()))
-        spec = cls(data["kind"], data.get("values", "any"), *lists)
+        form = TextFormat.from_mapping(data, "a stored column")
+        spec = cls(data["kind"], data.get("values", "any"), *lists, form)
         if spec.kind not in KINDS or spec.values not in VALUES:
             raise InputError(
                 f"this version of treesweep cannot read a column of kind {spec.kind!r} with "
                 f"values {spec.values!r}; upgrade it"
             )
         return spec
-
-
-Override: TypeAlias = str | Mapping[str, Any] | ColumnSpec
-"""A kind or ``drop``; or a mapping with ``kind`` (optional) and ``missing``; or a ColumnSpec."""
 
 
 def text_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -309,74 +338,9 @@ def text_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis="columns")
 
 
-def infer_columns(
-    frame: pd.DataFrame,
-    overrides: Mapping[str, Override] | None = None,
-    *,
-    few_values: int = FEW_VALUES,
-) -> dict[str, ColumnSpec]:
-    """How every column of a table is to be read, in the order of the table.
-
-    Text, booleans and pandas categories are categories, also with missing values, and so are
-    columns without any value. Dates and times are dates. Numbers are numbers, except columns of
-    whole numbers with at most ``few_values`` distinct values: these are categories.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The features.
-    overrides : mapping, optional
-        What the user wants instead, e.g. ``{"age": "number", "id": "drop"}``. A mapping such as
-        ``{"kind": "number", "missing": ["?"]}`` also names values that mean missing.
-    few_values : int
-        0 reads all numbers as numbers.
-
-    Returns
-    -------
-    dict
-        By name, without dropped columns.
-
-    Raises
-    ------
-    InputError
-        If an override names no column or kind, two columns have the same name, or a column
-        needs one: text and numbers mixed, lists, bytes, durations, or text that differs in nearly
-        every row (an identifier).
-    """
-    frame = text_names(frame)
-    overrides = overrides or {}
-    names = list(frame.columns)
-    check_overrides(names, overrides)
-    specs: dict[str, ColumnSpec] = {}
-    for name in names:
-        wish = overrides.get(name)
-        if isinstance(wish, ColumnSpec):
-            specs[name] = wish
-            continue
-        kind, missing = _parse_override(name, wish)
-        if kind != "drop":
-            specs[name] = _infer(frame[name], kind, missing, few_values)
-    return specs
-
-
-def check_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> None:
-    """Refuse overrides of unknown columns or kinds with an InputError."""
-    if not isinstance(overrides, Mapping):
-        raise InputError(
-            f"columns = {overrides!r} must be a mapping, e.g. {{'age': 'number', 'id': 'drop'}}"
-        )
-    for name, wish in overrides.items():
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
-            raise InputError(f"columns names {name!r}, which is not a feature of the table; {hint}")
-        if not isinstance(wish, ColumnSpec):
-            _parse_override(name, wish)
-
-
 def raw_kinds(column: pd.Series[Any], missing: Sequence[Category] = ()) -> dict[str, Category]:
     """Which of text, numbers, dates and booleans a column holds, with an example of each."""
-    raw = _factorize(column)[1]
+    raw = factorize_raw(column)[1]
     marks = {key_of(value) for value in missing}
     found: dict[str, Category] = {}
     for given in raw:
@@ -398,63 +362,6 @@ def is_missing(column: pd.Series[Any]) -> NDArray[np.bool_]:
 
 def _signaling(column: pd.Series[Any]) -> InputError:
     return InputError(f"column {column.name!r} has a signaling NaN", "leave the value empty")
-
-
-def _parse_override(name: str, wish: str | Mapping[str, Any] | None) -> tuple[str | None, Any]:
-    known = ("kind", "missing")
-    options = wish if isinstance(wish, Mapping) else {"kind": wish}
-    if extra := [key for key in options if key not in known]:
-        raise InputError(f"columns: {name}: no key {extra[0]!r}; there are: {', '.join(known)}")
-    kind, missing = options.get("kind"), options.get("missing", ())
-    if kind is not None and kind not in (*KINDS, "drop"):
-        raise InputError(
-            f"columns: {name}: there is no kind {kind!r}; there are: {', '.join(KINDS)}, drop"
-        )
-    if isinstance(missing, str) or not isinstance(missing, Iterable):
-        missing = (missing,)
-    return kind, tuple(as_category(value, name) for value in missing)
-
-
-def _infer(
-    column: pd.Series[Any], kind: str | None, missing: tuple[Category, ...], few_values: int
-) -> ColumnSpec:
-    nature = _nature(column)
-    if kind in ("number", "date"):
-        return ColumnSpec(kind, missing=missing)
-    if kind is None and nature in ("number", "date"):
-        spec = ColumnSpec(nature, missing=missing)
-        if nature == "date" or not _few_whole(spec.read(column), few_values):
-            return spec
-    codes, raw = _factorize(column)
-    found = ColumnSpec("category", missing=missing)._categories(raw, column.name)
-    kinds = raw_kinds(column, missing)
-    if kind is None and len(kinds) > 1:
-        (a, first), (b, second), *_ = kinds.items()
-        raise InputError(
-            f"column {column.name!r} mixes {a} and {b}, e.g. {first!r} and {second!r}; make them "
-            f"alike, or {remedy(column.name, 'category')}"
-        )
-    if kind is None and nature == "text":
-        _refuse_identifier(column, int(np.sum(codes >= 0)), found)
-    spec = ColumnSpec.of_categories(found, missing)
-    if len(kinds) > 1 or "dates" in kinds:
-        kept = "mixed" if len(kinds) > 1 else "date"
-        spec = ColumnSpec("category", kept, missing, gap_texts(found))
-        _refuse_texts_that_merge(column.name, raw, spec)
-    return spec
-
-
-def _refuse_texts_that_merge(name: Any, raw: Sequence[Any], spec: ColumnSpec) -> None:
-    """Refuse different texts that write the same."""
-    texts = [value for value in raw if isinstance(value, str)]
-    seen: dict[Any, str] = {}
-    for text, value in zip(texts, spec._categories(texts, name), strict=True):
-        first = seen.setdefault(key_of(value), text)
-        if value is not None and first != text:
-            raise InputError(
-                f"column {name!r} has texts among other values, and {first!r} and {text!r} would "
-                "be one value; write the whole column as text"
-            )
 
 
 def _refuse_merged(name: Any, values: Iterable[tuple[Any, Category]]) -> None:
@@ -482,58 +389,7 @@ def _merged_numbers(name: Any, pair: tuple[Any, Any]) -> InputError:
     )
 
 
-def _nature(column: pd.Series[Any]) -> str:
-    """``category``, ``text``, ``number`` or ``date``, from the dtype or else from the values.
-
-    Raises
-    ------
-    InputError
-        If no test can read such values.
-    """
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
-        return "category"
-    found = "mixed"
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        found = "datetime"
-    elif pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
-        found = "floating"
-    else:
-        found = pd.api.types.infer_dtype(column, skipna=True)
-        if found == "unknown-array":
-            found = pd.api.types.infer_dtype(column.astype(object), skipna=True)
-    if found in ("floating", "integer", "mixed-integer-float", "decimal"):
-        return "number" if not is_missing(column).all() else "category"
-    if found in ("datetime", "datetime64", "date"):
-        return "date" if not is_missing(column).all() else "category"
-    if found in ("boolean", "empty", "period", "interval", "mixed", "mixed-integer"):
-        return "category"
-    if found == "string":
-        return "text"
-    raise unreadable(column.name, found)
-
-
-def _few_whole(values: NDArray[np.float64], few_values: int) -> bool:
-    """Whether these are whole numbers of few distinct values."""
-    present = values[~np.isnan(values)]
-    whole = few_values and np.all(present == np.floor(present))
-    return bool(whole and len(pd.unique(present)) <= few_values)
-
-
-def _refuse_identifier(column: pd.Series[Any], present: int, found: Sequence[Category]) -> None:
-    distinct = [value for value in found if value is not None]
-    if len(distinct) <= MANY_VALUES or 2 * len(distinct) <= present:
-        return
-    kinds = ["drop", "category"]
-    if all(isinstance(value, str) and _ISO_DATE.fullmatch(value) for value in distinct):
-        kinds.append("date")
-    raise InputError(
-        f"column {column.name!r} has {len(distinct)} different texts in {present} rows, like an "
-        f"identifier; {remedy(column.name, *kinds)}"
-    )
-
-
-def _factorize(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+def factorize_raw(column: pd.Series[Any]) -> tuple[NDArray[np.intp], list[Any]]:
     """Codes, −1 for missing, and distinct raw values, also where pandas would merge them."""
     column = widened(column)
     if column.dtype == np.longdouble:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_encoder
 from solver.errors import InputError
-from solver.features.columns import ColumnSpec, Override, text_names
+from solver.features.column_inference import Override
+from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
@@ -142,7 +143,7 @@ class Problem:
             Weight of every row. Rows of weight 0 are left out.
         columns : mapping, optional
             Overrides of how columns are read, e.g. ``{"age": "number", "id": "drop"}``; see
-            :func:`solver.features.columns.infer_columns`.
+            :func:`solver.features.column_inference.infer_columns`.
         classes : sequence, optional
             All labels, if this table may lack some (a training fold).
         encoder : Encoder, optional

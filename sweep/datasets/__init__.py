@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from solver.errors import InputError
 from solver.features.category_values import override
 from sweep.datasets.builtin import BUILTINS, TARGET, Builtin
@@ -27,6 +29,7 @@ __all__ = [
     "cache_directory",
     "dataset_names",
     "load_dataset",
+    "load_table",
     "parse_reference",
     "read_file",
     "table_digest",
@@ -62,23 +65,34 @@ def load_dataset(reference: str | Path | Mapping[str, Any] | DatasetRef, **more:
     ((1728, 7), 'target', ('acc', 'good', 'unacc', 'vgood'))
     """
     ref = parse_reference(reference, **more)
-    target: str | tuple[str, ...] | None = ref.targets or None
+    frame, targets = load_table(ref)
     if ref.path is not None:
-        frame = read_file(ref.path.expanduser(), ref.separator)
-        if target is None:
+        if targets is None:
             names = ", ".join(map(str, frame.columns))
             raise InputError(f"{ref.path} needs a target; name one of its columns: {names}")
         _refuse_unnamed(ref, list(frame.columns))
+    test = next(iter(ref.test.items())) if ref.test else None
+    dataset = Dataset.build(ref.name, frame, targets or TARGET, ref.overrides(), ref.task, test)
+    return dataset.part(ref.features, ref.first, ref.replicate) if ref.is_part else dataset
+
+
+def load_table(ref: DatasetRef) -> tuple[pd.DataFrame, tuple[str, ...] | None]:
+    """The table of a dataset with all columns as they are, and its targets if they are known.
+
+    Raises InputError as :func:`load_dataset`, if the table cannot be read.
+    """
+    target: tuple[str, ...] | None = ref.targets or None
+    if ref.path is not None:
+        path = ref.path.expanduser()
+        frame = read_file(path, ref.separator, ref.charset, as_text=ref.text_columns)
     elif ref.is_fetched:
         name = ref.targets[0] if len(ref.targets) == 1 else None
         frame, found = read_openml(ref.origin, name)
-        target = target or found
+        target = target or (found,)
     else:
         frame = BUILTINS[ref.origin].make()
-        target = target or TARGET
-    test = next(iter(ref.test.items())) if ref.test else None
-    dataset = Dataset.build(ref.name, frame, target, ref.overrides(), ref.task, test)
-    return dataset.part(ref.features, ref.first, ref.replicate) if ref.is_part else dataset
+        target = target or (TARGET,)
+    return frame, target
 
 
 def _refuse_unnamed(ref: DatasetRef, names: list[Any]) -> None:

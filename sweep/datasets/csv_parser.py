@@ -23,7 +23,10 @@ _PRECISE: Any = {} if _LATER else {"float_precision": "round_trip"}
 
 
 def parse_text(
-    text: str, separator: str = ",", texts: Mapping[str, Collection[str]] | None = None
+    text: str,
+    separator: str = ",",
+    texts: Mapping[str, Collection[str]] | None = None,
+    as_text: Collection[str] = (),
 ) -> pd.DataFrame:
     """The columns of a text file.
 
@@ -37,6 +40,8 @@ def parse_text(
         The content of the file.
     texts : mapping of str, optional
         Only these columns are needed, as text. Their known values never stand for a missing one.
+    as_text : collection of str
+        These columns stay text.
     """
 
     def parse(dtype: dict[Any, Any], **more: Any) -> pd.DataFrame:
@@ -55,7 +60,7 @@ def parse_text(
     if texts is not None:
         gaps = {name: sorted(GAPS - {*known}) for name, known in texts.items()}
         return parse(dict.fromkeys(texts, "str"), na_values=gaps, keep_default_na=False)
-    frame = parse({})
+    frame = parse(dict.fromkeys(as_text, "str"))
     types = pd.api.types
     zeros = re.search(rf"(?:^|[{re.escape(separator)}\"])\s*[+-]?0\d", text, re.MULTILINE)
     long = _MANY_DIGITS.search(text)

@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from solver.errors import InputError
+from solver.features.text_formats import PLAIN, TextFormat
 from solver.features.unicode import is_storable
 from sweep.datasets.builtin import BUILTINS
-from sweep.datasets.files import READERS, ending_of
+from sweep.datasets.files import READERS, UTF8, ending_of
 from sweep.datasets.openml import PREFIX
 
 ColumnKind: TypeAlias = Literal["category", "number", "date", "drop"]
@@ -26,6 +27,16 @@ class ColumnOverride(BaseModel):
     kind: ColumnKind | None = None
     missing: list[str | int | float | bool] = Field(default_factory=list)
     """Values that mean missing."""
+    decimal: str = PLAIN.decimal
+    thousands: str = PLAIN.thousands
+    unit: str = PLAIN.unit
+    format: str = PLAIN.format
+    """How text writes numbers or dates, see :class:`solver.features.text_formats.TextFormat`."""
+
+    @property
+    def is_formatted(self) -> bool:
+        """Whether the column has to be read as text."""
+        return bool(TextFormat(self.decimal, self.thousands, self.unit, self.format))
 
 
 class DatasetRef(BaseModel):
@@ -47,9 +58,12 @@ class DatasetRef(BaseModel):
         The column is no feature.
     columns : dict
         How columns are read: ``category``, ``number``, ``date``, ``drop``, or a mapping with
-        ``kind`` and ``missing``.
+        ``kind``, ``missing`` and how text writes numbers (``decimal``, ``thousands``, ``unit``) or
+        dates (``format``).
     separator : str, optional
-        The delimiter of a text file.
+        The delimiter of a text file; by default the one that its first lines have.
+    charset : str
+        The character encoding of a text file, e.g. ``latin-1``.
     source : str, optional
         A built-in dataset or one of OpenML, if ``name`` is another name for it.
     features : list of str, optional
@@ -71,6 +85,7 @@ class DatasetRef(BaseModel):
     )
     columns: dict[str, ColumnKind | ColumnOverride] = Field(default_factory=dict)
     separator: str | None = Field(default=None, min_length=1, max_length=1)
+    charset: str = UTF8
     source: str | None = None
     features: list[str] | None = Field(default=None, min_length=1)
     first: int | None = Field(default=None, ge=1, strict=True)
@@ -84,8 +99,9 @@ class DatasetRef(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> DatasetRef:
         if self.path is None:
-            if self.separator is not None:
-                raise ValueError("separator is for a dataset with a path")
+            for name in ("separator", "charset"):
+                if name in self.model_fields_set:
+                    raise ValueError(f"{name} is for a dataset with a path")
             if self.origin not in BUILTINS and not self.origin.startswith(PREFIX):
                 raise ValueError(unknown_name(self.origin))
             if self.origin in BUILTINS and self.target is None:
@@ -134,8 +150,14 @@ class DatasetRef(BaseModel):
         path = (directory / self.path.expanduser()).resolve()
         return self.model_copy(update={"path": path})
 
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns of a text file that must stay text until their format is known."""
+        wishes = self.columns.items()
+        return tuple(n for n, w in wishes if isinstance(w, ColumnOverride) and w.is_formatted)
+
     def overrides(self) -> dict[str, Any]:
-        """The overrides for :func:`solver.features.columns.infer_columns`."""
+        """The overrides for :func:`solver.features.column_inference.infer_columns`."""
         return {
             name: wish if isinstance(wish, str) else wish.model_dump(exclude_defaults=True)
             for name, wish in self.columns.items()

@@ -21,6 +21,8 @@ from solver.features.tables import as_frame
 from sweep.datasets.csv_parser import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SAMPLE = 20
+"""The lines that the separator is guessed from."""
 _DAMAGED = (
     OSError,
     EOFError,
@@ -41,8 +43,19 @@ def ending_of(path: Path) -> str:
     return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
 
 
+UTF8 = "utf-8-sig"
+"""UTF-8, with or without a byte order mark."""
+EXCEL_CHARSET = "cp1252"
+"""What Excel writes in Western Europe and America: latin-1 with more signs."""
+
+
 def read_file(
-    path: Path, separator: str | None = None, texts: Mapping[str, Collection[str]] | None = None
+    path: Path,
+    separator: str | None = None,
+    charset: str = UTF8,
+    *,
+    texts: Mapping[str, Collection[str]] | None = None,
+    as_text: Collection[str] = (),
 ) -> pd.DataFrame:
     """Read a table in the format that its suffix names.
 
@@ -54,10 +67,14 @@ def read_file(
         ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.arrow`` or ``.feather``. A directory
         of Parquet files that ends in ``.parquet`` is one table.
     separator : str, optional
-        The delimiter of a text file; by default a comma, a tab in ``.tsv``.
+        The delimiter of a text file; by default the one that its first lines have.
+    charset : str
+        The character encoding of a text file.
     texts : mapping of str, optional
         Columns of a text file to keep as text, each with its known values: ``NA`` among them is
         not a missing field. By default the values decide: text, numbers or booleans.
+    as_text : collection of str
+        Columns of a text file to keep as text, if their values are to decide about the others.
     """
     ending = ending_of(path)
     if ending not in READERS:
@@ -69,29 +86,49 @@ def read_file(
     if path.is_dir() and READERS[ending] is not _read_parquet:
         raise InputError(f"{path} is a directory, not a file")
     try:
-        if (read := READERS[ending]) is not _read_text:
+        if (read := READERS[ending]) is not None:
             return read(path)
-        return _read_text(path, separator or SEPARATORS[ending.removesuffix(".gz")], texts)
+        text = read_characters(path, charset)
+        separator = separator or find_separator(text, SEPARATORS[ending.removesuffix(".gz")])
+        return _parse(path, text, separator, texts, as_text)
     except InputError:
         raise
     except PermissionError:
         raise InputError(f"{path} may not be read (no permission)") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text; convert it, e.g. with iconv") from None
+        raise InputError(
+            f"{path} is not {'UTF-8' if charset == UTF8 else charset} text",
+            "name its character encoding, e.g. charset: latin-1 for a table from Excel",
+        ) from None
     except _DAMAGED as error:
         reason = one_line(error, 200)
         raise InputError(f"{path} cannot be read, it may be damaged: {reason}") from None
 
 
-def _read_text(
-    path: Path, separator: str = ",", texts: Mapping[str, Collection[str]] | None = None
-) -> pd.DataFrame:
+def read_characters(path: Path, charset: str = UTF8) -> str:
+    """The text of a file, which may be compressed; UnicodeDecodeError if it is in another charset.
+
+    Raises InputError if the file is empty or nobody knows the charset.
+    """
     data = path.read_bytes()
     if path.suffix.lower() == ".gz":
         data = gzip.decompress(data)
-    text = data.decode("utf-8-sig")
+    try:
+        text = data.decode(charset)
+    except LookupError:
+        raise InputError(f"there is no charset {charset!r}; write e.g. latin-1 or cp1252") from None
     if not text.strip():
         raise InputError(f"{path} is empty; its first line must have the names of the columns")
+    return text
+
+
+def _parse(
+    path: Path,
+    text: str,
+    separator: str,
+    texts: Mapping[str, Collection[str]] | None,
+    as_text: Collection[str],
+) -> pd.DataFrame:
     # Check the names first: pandas renames duplicate columns.
     names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator))
     twice = [name for i, name in enumerate(names) if name and name in names[:i]]
@@ -100,18 +137,22 @@ def _read_text(
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return parse_text(text, separator, texts)
+            return parse_text(text, separator, texts, as_text)
         except pd.errors.ParserWarning:
-            hint = guess_separator("".join(names)) if separator == "," else ""
-            raise InputError(
-                f"{path} has lines with more fields than its first line{hint}"
-            ) from None
+            raise InputError(f"{path} has lines with more fields than its first line") from None
 
 
-def guess_separator(header: str) -> str:
-    """A hint for an error message, if the header has another delimiter."""
-    other = next((c for c in ";\t|" if c in header), None)
-    return f"; is its separator {other!r}?" if other else ""
+def find_separator(text: str, usual: str = ",") -> str:
+    """The delimiter of a text file: the one that gives its first lines the same number of fields.
+
+    ``usual`` is taken unless the first line lacks it, and another one parts all lines alike.
+    """
+    lines = text.lstrip().splitlines()[:_SAMPLE]
+    for separator in (usual, ";", "\t", "|", ","):
+        sizes = {len(fields) for fields in csv.reader(lines, delimiter=separator) if fields}
+        if sizes and (separator == usual or len(sizes) == 1) and min(sizes) > 1:
+            return separator
+    return usual
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -128,13 +169,14 @@ def _read_arrow(path: Path) -> pd.DataFrame:
         return as_frame(reader.read_all())
 
 
-READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    ".csv": _read_text,
-    ".tsv": _read_text,
-    ".csv.gz": _read_text,
-    ".tsv.gz": _read_text,
+READERS: dict[str, Callable[[Path], pd.DataFrame] | None] = {
+    ".csv": None,
+    ".tsv": None,
+    ".csv.gz": None,
+    ".tsv.gz": None,
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
 }
+"""How a table is read in each format; None for text, which has options."""

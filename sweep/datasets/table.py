@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
 from solver.features.category_values import Category, widened
-from solver.features.columns import ColumnSpec, check_overrides, infer_columns, text_names
+from solver.features.column_inference import check_overrides, infer_columns
+from solver.features.columns import ColumnSpec, text_names
 from solver.problem.target import read_labels, read_targets
 from solver.trees.tree import TaskType
-from sweep.datasets.files import guess_separator
 
 _EXACT = 2.0**53
 
@@ -58,11 +58,8 @@ class Dataset:
         for name_ in (*targets, *([test[0]] if test else [])):
             if name_ not in frame.columns:
                 names = ", ".join(map(repr, frame.columns))
-                hint = guess_separator(str(frame.columns[0])) if frame.shape[1] == 1 else ""
                 whose = "target" if name_ in targets else "test rows"
-                raise InputError(
-                    f"{where} has no column {name_!r} for the {whose}; it has {names}{hint}"
-                )
+                raise InputError(f"{where} has no column {name_!r} for the {whose}; it has {names}")
         if len(set(targets)) < len(targets) or (test and test[0] in targets):
             raise InputError(f"{where} uses a column twice, as target or for test rows")
         if not len(frame):

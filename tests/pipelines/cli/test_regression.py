@@ -115,7 +115,10 @@ def test_path_shows_rmse_along_lambda(wages: Path) -> None:
         (["--target", "half"], "say --task regression"),
         (["--target", "pay", "--target", "days"], "say --task regression"),
         (["--target", "trade", *HOW, "--max-depth", 2], "cannot be read as numbers"),
-        (["--target", "pay", *HOW[:2], "--encoding", "thresholds"], "cannot do regression"),
+        (
+            ["--target", "pay", *HOW[:2], "--encoding", "thresholds", "--solver", "branches"],
+            "cannot do regression",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(wages: Path, given: list[str], why: str) -> None:

@@ -176,11 +176,11 @@ def test_light_rows_may_be_leaves_of_proper(mode: str, tmp_path: Path) -> None:
 def test_another_separator(loans: Path, tmp_path: Path) -> None:
     path, tree = tmp_path / "loans2.csv", tmp_path / "tree.json"
     path.write_text(loans.read_text().replace(",", ";"))
-    line = refused("solve", path, "--target", "default", "--lam", "0.01")
-    assert "is its separator ';'?" in line
-    result = run("solve", path, "--target", "default", "--lam", "0.01", "--encoding",
-                 "thresholds", "--separator", ";", "--save", tree)  # fmt: skip
+    given = ["--target", "default", "--lam", "0.01", "--encoding", "thresholds"]
+    found = run("solve", path, *given, "--json")
+    result = run("solve", path, *given, "--separator", ";", "--save", tree)
     assert result.exit_code == 0, result.stderr
+    assert json.loads(found.stdout)["tree"] == json.loads(tree.read_text())
     assert "12 of 12" in run("predict", tree, path, "--separator", ";").stderr
     assert "separator" in refused("solve", "car", "--lam", "0.1", "--separator", ";")
 
@@ -203,7 +203,11 @@ def test_predict_reads_what_solve_prints(tmp_path: Path) -> None:
         (["missing.csv", "--target", "y", "--lam", "0.1"], ["missing.csv"]),
         (["car", "--lam", "0.1", "--target", "nope"], ["nope", "safety"]),
         (["car", "--lam", "0.1", "--encoding", "one-hot"], ["one-hot", "onehot"]),
-        (["car", "--lam", "0.1", "--encoding-option", "k=3"], ["onehot", "'k'"]),
+        (["car", "--lam", "0.1", "--encoding-option", "k=3"], ["k", "--encoding quantiles"]),
+        (["car", "--lam", "0.1", "--encoding", "onehot", "--encoding-option", "k=3"], ["'k'"]),
+        (["car", "--lam", "0.1", "--column", "doors={kind: numbr}"], ["doors", "'number'"]),
+        (["car", "--lam", "0.1", "--column", "doors={kind: [}"], ["--column", "YAML"]),
+        (["car", "--lam", "0.1", "--charset", "latin-1"], ["charset", "path"]),
         (["car", "--lam", "0.1", "--encoding-option", "k"], ["'k'", "KEY=VALUE"]),
         (["car", "--lam", "0.1", "--option", "a=1", "--option", "a=2"], ["'a'", "twice"]),
         (["car", "--lam", "0.1", "--option", "speed=9"], ["speed", "mode"]),
@@ -273,7 +277,9 @@ def test_the_commands_name_no_remedy_that_they_lack(tmp_path: Path) -> None:
     pd.DataFrame({"x": ["1", "2", "unk", "4"], "y": list("abab")}).to_csv(path, index=False)
     given = ["solve", path, "--target", "y", "--lam", "0.01", "--encoding", "thresholds"]
     line = refused(*given, "--column", "x=number")
-    assert "correct it, or write --column x=category" in line
+    remedy = "write --column 'x={kind: number, missing: [unk]}' or --column x=category"
+    assert f"correct it, or {remedy}" in line
+    assert run(*given, "--column", "x={kind: number, missing: [unk]}").exit_code == 0
     run(*given, "--column", "x=drop")
     frame = pd.DataFrame({"x": [1, 2, 3, 4], "y": list("abab")})
     frame.to_csv(path, index=False)

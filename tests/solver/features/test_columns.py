@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from solver.features.category_values import sort_categories, values_of
-from solver.features.columns import VALUES, ColumnSpec, infer_columns, text_names
+from solver.features.column_inference import infer_columns
+from solver.features.columns import VALUES, ColumnSpec, text_names
 
 
 def kinds(frame: pd.DataFrame, **more) -> dict[str, str]:
@@ -176,11 +177,12 @@ class TestInference:
         assert one(names, overrides={"x": "category"}).kind == "category"
         assert one(pd.Categorical(names)).kind == "category"
 
-    def test_text_dates_that_look_like_identifiers_are_pointed_out(self):
+    def test_text_dates_are_dates(self):
         days = pd.date_range("2024-01-01", periods=200).strftime("%Y-%m-%d")
-        with pytest.raises(InputError, match=r"columns: \{x: date\}"):
-            one(days)
-        assert one(days, overrides={"x": "date"}).kind == "date"
+        spec = one(days)
+        assert spec.kind == "date"
+        column = pd.Series(days, name="x")
+        assert (spec.read(column) == one(days, overrides={"x": "date"}).read(column)).all()
 
 
 class TestCategories:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.features.columns import ColumnSpec, infer_columns
+from solver.features.column_inference import infer_columns
+from solver.features.columns import ColumnSpec
 from sweep.datasets.csv_parser import parse_text
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from solver.errors import InputError
 from sweep.datasets import load_dataset, read_file
+from sweep.datasets.files import find_separator
 
 FRAME = pd.DataFrame(
     {
@@ -70,13 +71,39 @@ def test_names_and_overrides(tmp_path):
     assert load_dataset(mapping).name == "autos"
 
 
-def test_separator(tmp_path):
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_are_found(tmp_path, separator):
     path = tmp_path / "t.csv"
-    FRAME.to_csv(path, index=False, sep=";")
-    with pytest.raises(InputError, match="is its separator ';'"):
-        load_dataset(path, target="klasse")
-    dataset = load_dataset(path, target="klasse", separator=";")
-    assert dataset.frame.shape == FRAME.shape
+    FRAME.to_csv(path, index=False, sep=separator)
+    found, named = (load_dataset(path, target="klasse", separator=s) for s in (None, separator))
+    assert found.frame.shape == FRAME.shape
+    assert found.digest == named.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "separator"),
+    [
+        ("a,b\n1;2,3\n", ","),
+        ("a;b\n1,5;2,5\n", ";"),
+        ("a|b;c\n1|2\n", "|"),
+        ("a;b\n1;2;3\n", ","),
+        ('"a;b","c"\n1,2\n', ","),
+        ("a\n1\n", ","),
+    ],
+)
+def test_a_separator_parts_all_lines_alike(text, separator):
+    assert find_separator(text) == separator
+
+
+def test_charset(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("ort,class\nKöln,x\nBonn,y\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"is not UTF-8 text; .*charset: latin-1"):
+        load_dataset(path, target="class")
+    dataset = load_dataset(path, target="class", charset="latin-1")
+    assert list(dataset.frame["ort"]) == ["Köln", "Bonn"]
+    with pytest.raises(InputError, match="no charset 'latin-99'"):
+        load_dataset(path, target="class", charset="latin-99")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
@@ -118,7 +145,6 @@ def test_arrow_dictionaries_are_categories(tmp_path):
         ("t.csv", b"a,b\n1,2\n", "dataset 't' has no column 'class' for the target; it has 'a'"),
         ("t.csv", b"a,a,class\n1,2,x\n", r"t\.csv has two columns named 'a'"),
         ("t.csv", b"a,class\n1,x,3\n", "more fields than its first line$"),
-        ("t.csv", b"a;class\n1,5;x\n", "more fields than its first line; is its separator ';'"),
         ("t.csv", b"a,class\n1,x\n1,x,3\n", "cannot be read, it may be damaged"),
         ("t.csv", b"a,class\n\xff\xfe,x\n", "is not UTF-8"),
         ("t.csv", b'a,class\n"1,x\n', "cannot be read, it may be damaged"),

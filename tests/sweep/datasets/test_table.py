@@ -118,7 +118,6 @@ class TestDataset:
                 r"column 'lists' holds list values.*columns: \{lists: drop\}",
             ),
             (FRAME.set_axis(["a", "a", "b", "c", "d", "class"], axis=1), "class", {}, "named 'a'"),
-            (pd.DataFrame({"a;class": ["1;x"]}), "class", {}, "is its separator ';'"),
         ],
     )  # fmt: skip
     def test_errors(self, frame, target, columns, message):

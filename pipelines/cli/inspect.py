@@ -1,0 +1,92 @@
+"""The commands ``treesweep inspect`` and ``init``: from a table to what can be run on it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli.output import count, print_json, print_table
+from pipelines.cli.problem_options import reading_options, reference_fields
+
+if TYPE_CHECKING:
+    from pipelines.tables.inspection import Inspection
+
+
+@click.command()
+@click.argument("data")
+@reading_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def inspect(data: str, as_json: bool, **given: Any) -> None:
+    """Show how each column of a table is read, and all problems at once.
+
+    Ends with the entries (YAML) and the options (command line) that solve them. DATA is as for
+    'treesweep solve'.
+    """
+    from pipelines.tables.inspection import inspect_table
+
+    found = inspect_table(data, **reference_fields(given))
+    if as_json:
+        columns = [vars(column) for column in found.columns]
+        print_json({"data": data, "rows": found.rows, "target": found.target, "columns": columns})
+        return
+    width = count(len(found.columns), "column")
+    click.secho(f"{data}: {count(found.rows, 'row')}, {width}", bold=True)
+    for note in found.notes:
+        click.echo(note)
+    click.echo()
+    headers = "column", "read as", "distinct", "missing", "examples"
+    print_table(
+        headers, ([c.name, c.reading, c.distinct, c.missing, c.examples] for c in found.columns)
+    )
+    click.echo(f"\nTarget: {found.target}")
+    _show_problems(found)
+    click.echo(f"\nOn the command line:\n  {_command(data, found)}")
+
+
+def _show_problems(found: Inspection) -> None:
+    from solver.features.category_values import as_yaml
+
+    problems = [column for column in found.columns if column.problem]
+    if not problems:
+        click.echo("No problems.")
+        return
+    click.echo(f"\n{count(len(problems), 'problem')}:")
+    for column in problems:
+        said = column.problem.removeprefix(f"column {column.name!r} ")
+        click.echo(f"  {column.name}: {said}")
+    click.echo("\nIn a sweep's YAML, or to be changed where another remedy is meant:\n  columns:")
+    for name, wish in found.wishes.items():
+        click.echo(f"    {as_yaml(name)}: {as_yaml(wish)}")
+
+
+def _command(data: str, found: Inspection) -> str:
+    """The command that solves the table."""
+    from pipelines.tables.inspection import sources_of
+    from pipelines.tables.remedies import as_option
+
+    fields = dict(sources_of(found))
+    targets = fields.get("target", "COLUMN")
+    words = ["treesweep solve", shlex.quote(data)]
+    if found.reference.path is not None or "target" in fields:
+        named = [targets] if isinstance(targets, str) else targets
+        words += [f"--target {shlex.quote(name)}" for name in named]
+    for name in ("task", "separator", "charset"):
+        words += [f"--{name} {shlex.quote(fields[name])}"] if name in fields else []
+    words += [as_option(name, wish) for name, wish in fields.get("columns", {}).items()]
+    return " ".join([*words, "--lam 0.01"])
+
+
+@click.command()
+@click.argument("data")
+@reading_options
+def init(data: str, **given: Any) -> None:
+    """Print a complete sweep of one table, with comments, to be saved as sweep.yaml.
+
+    Columns that cannot be read as they are get the entry that 'treesweep inspect' names.
+    """
+    from pipelines.tables.inspection import inspect_table
+    from pipelines.tables.sweep_template import write_sweep
+
+    click.echo(write_sweep(inspect_table(data, **reference_fields(given))), nl=False)

@@ -1,0 +1,178 @@
+"""What a table holds, how each column would be read, and all that stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipelines.tables.remedies import find_overrides
+from solver.errors import InputError
+from solver.features.category_values import as_category, show_value
+from solver.features.column_inference import check_overrides, infer_columns
+from solver.features.columns import ColumnSpec, is_missing, text_names
+from solver.features.number_format import count, share
+from solver.problem.target import read_labels
+from sweep.datasets import DatasetRef, load_table, parse_reference
+from sweep.datasets.files import EXCEL_CHARSET, UTF8
+
+_EXAMPLES = 3
+_MANY_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an inspected table."""
+
+    name: str
+    reading: str  # e.g. "number; missing: '?'", or what it is used for
+    distinct: int
+    missing: int
+    examples: str
+    problem: str = ""  # what is refused, with its remedies
+    wish: Any = None  # the entry under ``columns`` that solves it
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An inspected table."""
+
+    reference: DatasetRef  # with all entries that are needed to read it
+    rows: int
+    columns: tuple[Column, ...]
+    target: str  # what is known about the target, or which columns could be one
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def wishes(self) -> dict[str, Any]:
+        """The entries under ``columns`` that solve all problems, by column."""
+        return {column.name: column.wish for column in self.columns if column.wish is not None}
+
+
+def inspect_table(data: str, target: str | None = None, **given: Any) -> Inspection:
+    """Read a table and all its columns, and collect the problems instead of ending at the first.
+
+    Parameters
+    ----------
+    data : str
+        A file, the name of a built-in dataset, or openml:ID.
+    target : str, optional
+        The column to predict.
+    **given
+        Further fields of :class:`sweep.datasets.DatasetRef`.
+
+    Raises InputError if there is no such table or target, or it cannot be read at all.
+    """
+    reference, notes = _find_charset(parse_reference(data, target=target, **given))
+    frame, targets = load_table(reference)
+    frame = text_names(frame)
+    for name in targets or ():
+        if name not in frame.columns:
+            known = ", ".join(map(repr, frame.columns))
+            raise InputError(f"{data} has no column {name!r} for the target; it has {known}")
+    check_overrides([*frame.columns], reference.overrides())
+    chosen = None if not targets else targets[0]
+    columns = tuple(_inspect(frame[name], reference, chosen) for name in frame.columns)
+    about = _about_target(frame, targets, reference) if targets else _propose_target(frame)
+    return Inspection(reference, len(frame), columns, about, tuple(notes))
+
+
+def _find_charset(reference: DatasetRef) -> tuple[DatasetRef, list[str]]:
+    """The reference with the charset of its file, which is not UTF-8 if that cannot be read."""
+    if reference.path is None or reference.charset != UTF8:
+        return reference, []
+    try:
+        load_table(reference)
+    except InputError as error:
+        if "UTF-8" not in str(error):
+            raise
+        note = f"The file is no UTF-8 text; it is read with charset {EXCEL_CHARSET}."
+        return reference.model_copy(update={"charset": EXCEL_CHARSET}), [note]
+    return reference, []
+
+
+def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) -> Column:
+    name = str(column.name)
+    present = column[~is_missing(column)]
+    distinct = present.astype(str).unique()
+    examples = _examples(present) + (", …" if len(distinct) > _EXAMPLES else "")
+    facts = len(distinct), len(column) - len(present), examples
+    if name == target:
+        return Column(name, "target", *facts)
+    given = reference.overrides().get(name)
+    if given == "drop":
+        return Column(name, "dropped", *facts)
+    if name.startswith("Unnamed: ") and given is None:
+        problem = "it has no name in the file, perhaps it holds row numbers"
+        return Column(name, "refused", *facts, problem, "drop")
+    try:
+        spec = infer_columns(column.to_frame(), {} if given is None else {name: given})[name]
+        spec.read(column)
+    except InputError as error:
+        offered = [found.wish for found in find_overrides(str(error)) if found.name == name]
+        return Column(name, "refused", *facts, str(error), offered[0] if offered else "drop")
+    words = _reading(spec, len(distinct))
+    if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
+        words += "; all differ, so drop it if it is an id"
+    return Column(name, words, *facts)
+
+
+def _examples(present: pd.Series[Any]) -> str:
+    try:
+        values = present.unique()[:_EXAMPLES]
+        return ", ".join(show_value(as_category(value, present.name)) for value in values)
+    except (InputError, TypeError):
+        return ", ".join(map(str, present[:_EXAMPLES]))
+
+
+def _reading(spec: ColumnSpec, distinct: int) -> str:
+    words = spec.kind
+    if spec.form:
+        words += f", {spec.form.describe()}"
+    if spec.missing:
+        words += f"; missing: {', '.join(show_value(value) for value in spec.missing)}"
+    return f"{words}; constant, never used" if distinct <= 1 and not spec.missing else words
+
+
+def _about_target(frame: pd.DataFrame, targets: tuple[str, ...], reference: DatasetRef) -> str:
+    """The classes and the majority; InputError if the target cannot be used."""
+    if reference.task == "regression":
+        return f"regression of {', '.join(targets)}"
+    try:
+        labels, codes = read_labels(frame[targets[0]])
+    except InputError as error:
+        return f"refused: {error}"
+    sizes = pd.Series(codes).value_counts()
+    most, size = labels[sizes.index[0]], int(sizes.iloc[0])
+    words = f"{count(len(labels), 'class')}; the majority, {most}, is {share(size / len(frame))}"
+    if len(labels) > _MANY_CLASSES and pd.api.types.is_numeric_dtype(frame[targets[0]]):
+        words += "; so many numbers are rather a target of regression (task: regression)"
+    return words
+
+
+def _propose_target(frame: pd.DataFrame) -> str:
+    names = [str(name) for name in frame.columns if 2 <= frame[name].nunique() <= _MANY_CLASSES]
+    return f"not given; columns of few values: {', '.join(names) or 'none'}"
+
+
+def sources_of(inspection: Inspection) -> Iterator[tuple[str, Any]]:
+    """The fields of a dataset in YAML that read this table."""
+    ref = inspection.reference
+    if ref.path is None:
+        yield "name", ref.name
+    else:
+        yield "path", str(Path(ref.path))
+    if ref.targets:
+        yield "target", ref.targets[0] if len(ref.targets) == 1 else [*ref.targets]
+    if ref.task == "regression":
+        yield "task", ref.task
+    if ref.separator is not None:
+        yield "separator", ref.separator
+    if ref.charset != UTF8:
+        yield "charset", ref.charset
+    wishes = {**ref.overrides(), **inspection.wishes}
+    if wishes:
+        yield "columns", wishes

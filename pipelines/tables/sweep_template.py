@@ -1,0 +1,72 @@
+"""The sweep that ``treesweep init`` writes for a table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pipelines.tables.inspection import Inspection, sources_of
+from solver.errors import InputError
+from solver.features.category_values import as_yaml
+
+_TEMPLATE = """\
+# A sweep of {data}. Check it with `treesweep run FILE --dry-run`, run it with
+# `treesweep run FILE`, and then `treesweep report results/{name}`.
+name: {name}
+
+# How columns are read: category, number, date or drop. `treesweep inspect` shows all of them.
+datasets:
+{dataset}
+
+# Features that a solver can split on. `treesweep encodings` lists more.
+encodings: {encodings}
+
+# The prices of a split. A split pays if it improves the loss by more than λ.
+lambdas: {{from: 0.1, to: 0.005, count: 8, scale: log}}
+
+# `treesweep solvers` lists all of them. cart is scikit-learn's greedy tree, to compare with.
+solvers: {solvers}
+
+# Every tree is tested on rows that it was not grown on.
+validation: {validation}
+
+# What each search may spend. At the limit it returns its best tree and a proven bound.
+limits: {limits}
+"""
+
+
+def write_sweep(inspection: Inspection) -> str:
+    """A sweep of one table as YAML with comments.
+
+    Raises InputError if the table has no target, or the target cannot be used.
+    """
+    fields = dict(sources_of(inspection))
+    if "target" not in fields and inspection.reference.path is not None:
+        raise InputError(f"{inspection.reference.path} needs a target", "name it with --target")
+    if inspection.target.startswith("refused: "):
+        raise InputError(inspection.target.removeprefix("refused: "))
+    regression = inspection.reference.task == "regression"
+    kinds = [column.reading.split()[0] for column in inspection.columns]
+    numbers = any(kind.startswith(("number", "date")) for kind in kinds)
+    folds = "{kind: kfold, folds: 5}" if regression else "{kind: kfold, folds: 5, stratify: true}"
+    return _TEMPLATE.format(
+        data=inspection.reference.path or inspection.reference.name,
+        name=re.sub(r"[^A-Za-z0-9._-]+", "-", inspection.reference.name).strip("-.") or "sweep",
+        dataset=_dataset(fields),
+        encodings="[continuous]" if regression
+        else "[{encoding: quantiles, k: 4}, mdlp]" if numbers else "[onehot]",
+        solvers="[quantbnb, cart]" if regression else "[branches, cart]",
+        validation=folds,
+        limits="{seconds: 60, depth: 2}" if regression else "{seconds: 60}",
+    )  # fmt: skip
+
+
+def _dataset(fields: dict[str, Any]) -> str:
+    lines = []
+    for name, value in fields.items():
+        if name != "columns":
+            lines.append(f"{name}: {as_yaml(value)}")
+            continue
+        lines.append("columns:")
+        lines += [f"  {as_yaml(column)}: {as_yaml(wish)}" for column, wish in value.items()]
+    return "\n".join(f"  {'- ' if not i else '  '}{line}" for i, line in enumerate(lines))

@@ -1,0 +1,220 @@
+"""How text writes numbers and dates: ``29,755``, ``1.234,5 €``, ``23%``, ``31/07/2020``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from solver.errors import InputError
+from solver.features.category_values import written
+
+MISSING_MARKS = frozenset(
+    ("?", "??", "-", "--", "---", ".", "*", "/", "n/a", "na", "n.a.", "nan", "null", "none", "nil")
+    + ("missing", "unknown", "not available", "#n/a", "#ref!", "#value!", "#div/0!", "tbd")
+)
+"""Texts that stand for a missing value in many tables, in lower case."""
+
+_SPACES = "\u00a0\u202f\u2009"
+"""Spaces in numbers that are not the plain one; they count as it."""
+
+_DATES = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y",
+    "%d-%b-%Y", "%d-%b-%y",
+)  # fmt: skip
+_TIMES = ("", " %H:%M", " %H:%M:%S")
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How the text of a column writes numbers or dates; by default as Python and ISO 8601 do.
+
+    Parameters
+    ----------
+    decimal : str
+        The decimal sign.
+    thousands : str
+        What groups the digits before it by three; nothing by default. A space stands for all
+        kinds of spaces.
+    unit : str
+        What may stand before or after a number and does not count: ``%`` (23% is 23), ``€``.
+    format : str
+        The format of dates as in :meth:`datetime.datetime.strptime`, e.g. ``%d/%m/%Y``.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+    format: str = ""
+
+    def __bool__(self) -> bool:
+        return self != PLAIN
+
+    def to_dict(self) -> dict[str, str]:
+        """As plain data without defaults."""
+        return {name: value for name, value in asdict(self).items() if value != asdict(PLAIN)[name]}
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], where: str) -> TextFormat:
+        """From those keys of a mapping that are fields of a format.
+
+        Raises InputError if a value is none that a format may have.
+        """
+        given = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+        for name, value in given.items():
+            if not isinstance(value, str) or (name != "unit" and not value):
+                raise InputError(f"{where}: {name} = {value!r} must be text, e.g. {_EXAMPLE[name]}")
+            if name in ("decimal", "thousands") and (len(value) > 1 or value.isalnum()):
+                raise InputError(
+                    f"{where}: {name} = {value!r} must be one sign, e.g. {_EXAMPLE[name]}"
+                )
+        form = cls(**given)
+        if form.decimal == form.thousands:
+            raise InputError(f"{where}: decimal and thousands are both {form.decimal!r}")
+        if form.format:
+            try:
+                dt.datetime.strptime(dt.datetime(2020, 7, 31).strftime(form.format), form.format)
+            except ValueError:
+                raise InputError(
+                    f"{where}: format = {form.format!r} is no format of dates; write e.g. "
+                    f"{_EXAMPLE['format']}"
+                ) from None
+        return form
+
+    def plain_number(self, text: str) -> str | None:
+        """The number that a text writes in this format, as Python writes it; None if it writes
+        none."""
+        bare = text.strip()
+        for space in _SPACES:
+            bare = bare.replace(space, " ")
+        found = self._number.fullmatch(bare)
+        if not found or not (found["whole"] or found["fraction"]):
+            return None
+        whole = found["whole"].replace(self.thousands, "") if self.thousands else found["whole"]
+        fraction = f".{found['fraction']}" if found["fraction"] else ""
+        sign = found["sign"] or found["inner"] or ""
+        return f"{sign}{whole or '0'}{fraction}{found['exponent'] or ''}"
+
+    @cached_property
+    def _number(self) -> re.Pattern[str]:
+        unit = rf"(?:{re.escape(self.unit)})?" if self.unit else ""
+        digits = r"\d+"
+        if self.thousands:
+            digits = rf"(?:\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+|\d+)"
+        return re.compile(
+            rf"(?P<sign>[+-])?\s*{unit}\s*(?P<inner>[+-])?(?P<whole>{digits})?"
+            rf"(?:{re.escape(self.decimal)}(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?\s*{unit}"
+        )
+
+    def plain_date(self, text: str) -> str | None:
+        """The moment that a text writes in this format, in ISO 8601; None if it writes none."""
+        try:
+            return dt.datetime.strptime(text.strip(), self.format).isoformat()
+        except ValueError:
+            return None
+
+    def describe(self) -> str:
+        """The format in words, e.g. ``with decimal sign ','``."""
+        words = {
+            "decimal": "decimal sign {!r}", "thousands": "{!r} between thousands",
+            "unit": "unit {!r}", "format": "format {}",
+        }  # fmt: skip
+        said = [words[name].format(value) for name, value in self.to_dict().items()]
+        return " and ".join(said)
+
+
+PLAIN = TextFormat()
+_EXAMPLE = {"decimal": "','", "thousands": "'.'", "unit": "'%'", "format": "'%d/%m/%Y'"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read the texts of a column that are numbers or dates but for some."""
+
+    kind: str  # number or date
+    form: TextFormat
+    missing: tuple[str, ...]  # texts that stand for a missing value
+    example: tuple[str, str]  # a text, and what it is in this reading
+
+    def override(self) -> dict[str, Any]:
+        """The entry under ``columns`` that asks for it."""
+        missing = {"missing": list(self.missing)} if self.missing else {}
+        return {"kind": self.kind, **self.form.to_dict(), **missing}
+
+
+def readings_of(texts: Sequence[str]) -> list[Reading]:
+    """All ways to read distinct texts as numbers, else as dates, that give different values.
+
+    Texts of :data:`MISSING_MARKS` count as missing. One reading is certain; several are ambiguous:
+    ``1,234`` is a thousand or one and a bit. Numbers with leading zeros are names, not numbers.
+    """
+    marks = tuple(sorted(text for text in texts if text.strip().lower() in MISSING_MARKS))
+    rest = [text for text in texts if text not in marks]
+    found: list[Reading] = []
+    known: list[list[str]] = []
+    for kind, form, values in _candidates(rest) if rest else ():
+        if found and found[0].kind != kind:
+            break
+        if values not in known:
+            pairs = zip(rest, values, strict=True)
+            example = next((pair for pair in pairs if pair[0] != pair[1]), (rest[0], values[0]))
+            known.append(values)
+            found.append(Reading(kind, form, marks, example))
+        if not form:
+            break  # as Python writes numbers: nobody asks whether 1.234 is a thousand
+    return found
+
+
+def odd_texts(texts: Sequence[str]) -> list[str]:
+    """The texts that are no numbers, if nine in ten are, and most likely all should be."""
+    odd = [
+        text
+        for text in texts
+        if isinstance(written(text), (str, bool)) or _LEADING_ZERO.match(text.strip())
+    ]
+    return odd if 0 < 10 * len(odd) <= len(texts) else []
+
+
+def _candidates(texts: Sequence[str]) -> Iterator[tuple[str, TextFormat, list[str]]]:
+    """Formats in which every text writes a number or a date, with what they write."""
+    unit = _unit_of(texts)
+    signs = [(".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'")]
+    forms = [("number", TextFormat(decimal, group, unit)) for decimal, group in signs]
+    forms += [("date", TextFormat(format=day + time)) for day in _DATES for time in _TIMES]
+    for kind, form in forms:
+        values = _read_all(kind, form, texts)
+        if values is not None:
+            yield kind, form, values
+
+
+def _read_all(kind: str, form: TextFormat, texts: Iterable[str]) -> list[str] | None:
+    """What each text writes as a plain number or moment, or None if one writes none."""
+    values = []
+    for text in texts:
+        value = form.plain_number(text) if kind == "number" else form.plain_date(text)
+        if value is None or (kind == "number" and _LEADING_ZERO.match(value)):
+            return None
+        values.append(str(written(value)))
+    return values
+
+
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
+_UNIT = re.compile(r"[+-]?\s*(\D??)\s*[+-]?[\d.,'\s]*\d\s*(\D??)")
+
+
+def _unit_of(texts: Iterable[str]) -> str:
+    """The percent sign or currency that stands before or after some of the numbers, if any."""
+    signs: set[str] = set()
+    for text in texts:
+        found = _UNIT.fullmatch(text.strip())
+        if not found:
+            return ""
+        signs |= {sign for sign in found.groups() if sign and sign not in "+-.,'"}
+    sign = next(iter(signs), "")
+    is_unit = sign in ("%", "‰") or unicodedata.category(sign or " ") == "Sc"
+    return sign if len(signs) == 1 and is_unit else ""

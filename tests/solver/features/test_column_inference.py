@@ -1,0 +1,108 @@
+"""Text that writes numbers or dates."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from solver.errors import InputError
+from solver.features.column_inference import describe_guesses, infer_columns
+from solver.features.columns import ColumnSpec
+
+
+def infer(texts, wish=None, **options):
+    frame = pd.DataFrame({"x": texts})
+    return infer_columns(frame, {} if wish is None else {"x": wish}, **options)["x"]
+
+
+def test_marks_of_missing_values_do_not_make_numbers_categories():
+    texts = [*map(str, range(20, 60)), "?", "n/a", "-"]
+    spec = infer(texts)
+    assert (spec.kind, set(spec.missing)) == ("number", {"?", "n/a", "-"})
+    read = spec.read(pd.Series(texts, name="x"))
+    assert list(read[:40]) == [float(i) for i in range(20, 60)]
+    assert pd.isna(read[40:]).all()
+    assert [*describe_guesses({"x": spec}, {})] == [
+        "Column 'x' is read as numbers; missing: '-', '?', 'n/a'."
+    ]
+    assert not [*describe_guesses({"x": spec}, {"x": "number"})]
+
+
+def test_few_values_stay_categories():
+    assert infer([*"12345", "?"]).kind == "category"
+    assert infer([*"12345", "?"], few_values=0).kind == "number"
+
+
+def test_numbers_that_are_text_stay_text():
+    assert infer([str(i) for i in range(50)]).kind == "category"
+    assert infer([f"0{i}" for i in range(50)] + ["?"]).kind == "category"
+
+
+def test_formats_are_stored_with_the_column():
+    texts = [f"{i}.{i:03d},5 €" for i in range(1, 40)]
+    spec = infer(texts)
+    assert spec.to_dict() == {"kind": "number", "decimal": ",", "thousands": ".", "unit": "€"}
+    again = ColumnSpec.from_dict(spec.to_dict())
+    assert again == spec
+    assert list(again.read(pd.Series(["1.500,25", "7 €", 3.5], name="x"))) == [1500.25, 7.0, 3.5]
+    with pytest.raises(InputError, match=r"cannot.*decimal sign ','"):
+        again.read(pd.Series(["1.5"], name="x"))
+
+
+def test_dates_are_stored_with_their_format():
+    texts = [f"{day:02d}/07/2020" for day in range(1, 32)]
+    spec = infer(texts)
+    assert spec.to_dict() == {"kind": "date", "format": "%d/%m/%Y"}
+    column = pd.Series(["31/07/2020", pd.Timestamp("2020-07-31"), None], name="x", dtype=object)
+    first, second, none = spec.read(column)
+    assert first == second == pd.Timestamp("2020-07-31").timestamp()
+    assert pd.isna(none)
+    with pytest.raises(InputError, match="cannot be read as dates with format '%d/%m/%Y'"):
+        spec.read(pd.Series(["2020-07-31"], name="x"))
+    whole = ColumnSpec.from_dict({"kind": "date", "format": "%Y%m%d"})
+    assert whole.read(pd.Series([20200731], name="x"))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (
+            [f"{i},{i + 100}" for i in range(1, 30)],
+            ["can be read in 2 ways", "1101", "1.101", 'thousands: ","', 'decimal: ","'],
+        ),
+        (
+            [f"{i:02d}/05/2020" for i in range(1, 13)],
+            ["can be read in 2 ways", '"%d/%m/%Y"', '"%m/%d/%Y"'],
+        ),
+        (
+            [*map(str, range(50)), "abc"],
+            ["50 different numbers", "'abc'", "missing: [abc]", "columns: {x: category}"],
+        ),
+    ],
+)
+def test_what_is_not_certain_is_refused(texts, words):
+    with pytest.raises(InputError) as caught:
+        infer(texts)
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert infer(texts, "category").kind == "category"
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"kind": "date", "decimal": ","}, "do not go with kind date"),
+        ({"kind": "category", "format": "%d"}, "do not go with kind category"),
+        ({"format": "%d", "unit": "%"}, "do not go"),
+        ({"kind": "number", "comma": ","}, "no key 'comma'"),
+    ],
+)
+def test_overrides_are_checked(wish, words):
+    if wish == {"format": "%d", "unit": "%"}:
+        wish = {"kind": "number", **wish}
+    with pytest.raises(InputError, match=words):
+        infer(["1", "2"], wish)
+
+
+def test_a_format_names_the_kind():
+    assert infer(["1,5", "2"], {"decimal": ","}).kind == "number"
+    assert infer(["31.12.2020", "1.1.2021"], {"format": "%d.%m.%Y"}).kind == "date"
