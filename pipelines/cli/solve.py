@@ -22,6 +22,7 @@ from pipelines.cli.problem_options import (
 )
 
 if TYPE_CHECKING:
+    from pipelines.tables.held_out import HeldOut
     from pipelines.tables.solve import Request
     from solver import Problem, Solution
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 @click.argument("data")
 @click.option("--lam", required=True, metavar="λ", help="Price of a split, e.g. 0.01 or 1/958.")
 @problem_options
+@click.option(
+    "--holdout", type=float, metavar="SHARE",
+    help="Test a tree that is grown on the other rows on this share of them, e.g. 0.25.",
+)  # fmt: skip
+@click.option("--cv", type=int, metavar="FOLDS", help="The same with each row held out once.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json",
@@ -40,7 +46,13 @@ if TYPE_CHECKING:
     help="Go on from this file if it is there; write the search to it if it ends without a proof.",
 )  # fmt: skip
 def solve(
-    data: str, as_json: bool, save: Path | None, state: Path | None, **given: Any
+    data: str,
+    as_json: bool,
+    save: Path | None,
+    state: Path | None,
+    holdout: float | None,
+    cv: int | None,
+    **given: Any,
 ) -> ExitCode:
     """Find the best tree for one table and one λ, and prove it.
 
@@ -49,22 +61,28 @@ def solve(
     far and what is proven about it; the second one ends the command.
     """
     from pipelines.progress.display import follow_search
+    from pipelines.tables.held_out import check_validation, validate
     from pipelines.tables.predict import check_writable, save_tree
     from pipelines.tables.solve import settle, solve_request
 
     with remedies_as_options():
         request = settle(make_request(data, given["lam"], given, state=state))
+    validation = check_validation(holdout, cv)
     for path in (save, state):
         if path is not None:
             check_writable(path)
     with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
         problem, solution, complaint = solve_request(request, stopped, follow)
+        tested = None
+        if validation is not None and not stopped():
+            tested = validate(request, validation, stopped, follow)
     if save is not None:
         save_tree(solution.tree, save)
     if as_json:
-        print_json(describe_problem(request.data, problem) | solution.to_dict())
+        found = {} if tested is None else {"held_out": tested.to_dict()}
+        print_json(describe_problem(request.data, problem) | solution.to_dict() | found)
     else:
-        _show(request, problem, solution)
+        _show(request, problem, solution, tested)
         if save is not None:
             click.echo(f"The tree is in {save}.")
         if state is not None and state.exists() and complaint is None:
@@ -74,13 +92,16 @@ def solve(
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
 
 
-def _show(request: Request, problem: Problem, solution: Solution) -> None:
+def _show(request: Request, problem: Problem, solution: Solution, tested: HeldOut | None) -> None:
     """Print a solution."""
     from solver.trees.export import export_text
 
     show_problem(request, problem)
     click.echo(f"\n{export_text(solution.tree)}\n")
-    print_lines(_lines(solution, show_limits(request)))
+    lines = _lines(solution, show_limits(request))
+    if tested is not None:
+        lines.insert(3, ("held out", _held_out(solution, tested)))
+    print_lines(lines)
 
 
 def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
@@ -94,6 +115,18 @@ def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
         ("tree", shape),
         ("search", show_effort(solution)),
     ]
+
+
+def _held_out(solution: Solution, tested: HeldOut) -> str:
+    from solver.features.number_format import significant
+
+    what = "RMSE" if solution.tree.outputs else "accuracy"
+    whose = "the mean" if solution.tree.outputs else "the majority class"
+    folds = ""
+    if tested.spread is not None:
+        folds = f" ± {significant(tested.spread)} over {count(len(tested.quality), 'fold')}"
+    base = significant(tested.to_dict()["baseline"])
+    return f"{what} {significant(tested.mean)}{folds} on unseen rows; {whose} has {base}"
 
 
 def _objective(solution: Solution) -> str:

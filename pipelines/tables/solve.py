@@ -8,14 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pipelines.tables.defaults import AUTO, choose_encoding, choose_solver
 from pipelines.tables.resumable import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import get_solver
-from solver.encodings import get_encoding
+from solver.encodings import fit_columns, get_encoding
 from solver.errors import InputError
+from solver.features.columns import ColumnSpec
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact import as_lambda
@@ -161,24 +164,48 @@ def _reference(request: Request) -> DatasetRef:
     return parse_reference(request.data, **given)
 
 
-def make_problem(request: Request) -> Problem:
-    """Load and encode a settled request. Raises as :func:`solve_request`."""
+class Loaded(NamedTuple):
+    """The table of a settled request, and how it is encoded."""
+
+    dataset: Dataset
+    frame: pd.DataFrame  # without the column of weights
+    weights: NDArray[Any] | None
+    encoding: str
+    options: Mapping[str, Any]
+    columns: dict[str, ColumnSpec]  # how the whole table is read, so that all folds read it alike
+
+    def problem(self, rows: NDArray[np.bool_] | None = None) -> Problem:
+        """The problem of the table, or of these rows."""
+        keep = slice(None) if rows is None else rows
+        return Problem.from_table(
+            self.frame[keep],
+            self.dataset.targets,
+            self.encoding,
+            task=self.dataset.task,
+            weights=None if self.weights is None else self.weights[keep],
+            columns=self.dataset.columns if rows is None else self.columns,
+            classes=None if rows is None else self.dataset.classes or None,
+            **self.options,
+        )
+
+
+def load(request: Request) -> Loaded:
+    """Load the table of a settled request. Raises as :func:`solve_request`."""
     dataset = load_dataset(_reference(request))
     frame, weights = _take_weights(dataset, request.weights)
     features = frame.drop(columns=[*dataset.targets])
     encoding, options = choose_encoding(
         request.encoding, get_solver(request.solver), features, dataset.columns
     )
-    return Problem.from_table(
-        frame,
-        dataset.targets,
-        encoding,
-        task=dataset.task,
-        weights=weights,
-        columns=dataset.columns,
-        **options,
-        **request.encoding_options,
+    columns = fit_columns(encoding, features, dataset.columns)
+    return Loaded(
+        dataset, frame, weights, encoding, {**options, **request.encoding_options}, columns
     )
+
+
+def make_problem(request: Request) -> Problem:
+    """Load and encode a settled request. Raises as :func:`solve_request`."""
+    return load(request).problem()
 
 
 def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any]:

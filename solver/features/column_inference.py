@@ -165,7 +165,7 @@ def _infer(column: pd.Series[Any], asked: _Wish, few_values: int) -> ColumnSpec:
         spec = ColumnSpec(nature, missing=missing)
         if nature == "date" or not _few_whole(spec.read(column), few_values):
             return spec
-    if kind is None and nature == "text" and (read := _read_text(column, missing, few_values)):
+    if kind is None and nature == "text" and (read := _read_text(column, missing)):
         return read
     codes, raw = factorize_raw(column)
     found = ColumnSpec("category", missing=missing)._categories(raw, column.name)
@@ -186,9 +186,7 @@ def _infer(column: pd.Series[Any], asked: _Wish, few_values: int) -> ColumnSpec:
     return spec
 
 
-def _read_text(
-    column: pd.Series[Any], missing: tuple[Category, ...], few_values: int
-) -> ColumnSpec | None:
+def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnSpec | None:
     """How to read text that writes numbers or dates but for marks of missing values.
 
     None for other text, for few different values, and for numbers as Python writes them without
@@ -199,7 +197,7 @@ def _read_text(
     marks = {key_of(value) for value in missing}
     texts = [str(text) for text in factorize_raw(column)[1] if key_of(text) not in marks]
     readings = readings_of(texts)
-    if len(texts) - len(readings[0].missing if readings else ()) <= few_values:
+    if len(texts) - len(readings[0].missing if readings else ()) <= FEW_VALUES:
         return None
     if len(readings) > 1:
         raise _ambiguous(name, readings)

@@ -22,6 +22,8 @@ solvers: [cart]
 """
 
 COMMANDS = {
+    "inspect": ("inspect monks-1", 0),
+    "init": ("init monks-1", 0),
     "run": ("run small.yaml --out fresh --cluster one.yaml", 0),
     "resume": ("resume out", 0),
     "submit": ("submit small.yaml --out out --cluster one.yaml", 0),

@@ -30,7 +30,8 @@ def test_marks_of_missing_values_do_not_make_numbers_categories():
 
 def test_few_values_stay_categories():
     assert infer([*"12345", "?"]).kind == "category"
-    assert infer([*"12345", "?"], few_values=0).kind == "number"
+    assert infer([*"12345", "?"], few_values=0).kind == "category"
+    assert infer([*map(str, range(11)), "?"]).kind == "number"
 
 
 def test_numbers_that_are_text_stay_text():

@@ -1,0 +1,101 @@
+"""Testing on rows that trees were not grown on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.held_out import check_validation, validate
+from pipelines.tables.solve import Request, load, settle
+from solver import InputError, Problem, solve
+from sweep.spec.folds import Fold, held_out
+from tests.helpers.commands import refused, run
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    draw = np.random.default_rng(3)
+    frame = pd.DataFrame(draw.integers(0, 3, (90, 4)), columns=list("abcd"))
+    frame["y"] = np.where(draw.random(90) < 0.2, "n", np.where(frame["a"] > 1, "y", "n"))
+    frame["z"] = frame["a"] * 2.5 + draw.random(90)
+    frame["w"] = draw.integers(0, 4, 90)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize(("holdout", "folds"), [(0.3, None), (None, 4)])
+def test_figures_are_those_of_predictions_on_unseen_rows(
+    table: Path, holdout: float | None, folds: int | None, weights: str | None
+) -> None:
+    columns = {"z": "drop"} | ({} if weights else {"w": "drop"})
+    request = settle(Request(str(table), "0.02", target="y", columns=columns, weights=weights))
+    validation = check_validation(holdout, folds)
+    assert validation is not None
+    found = validate(request, validation, lambda: False, None)
+    assert found is not None
+    frame = pd.read_csv(table)
+    loaded = load(request)
+    seen = np.zeros(len(frame), dtype=int)
+    for fold, (quality, baseline) in enumerate(zip(found.quality, found.baseline, strict=True)):
+        described = {**validation, "stratify": True}
+        test = held_out(described, Fold(0, fold), loaded.dataset.labels[1])
+        seen += test
+        train = frame[~test]
+        mass = frame["w"] if weights else pd.Series(1, frame.index)
+        problem = Problem.from_table(
+            train[[*"abcd", "y"]], "y", "onehot", weights=mass[~test].to_numpy()
+        )
+        tree = solve(problem, "0.02", "branches").tree
+        right = (tree.predict(frame[test]) == frame["y"][test]).to_numpy()
+        assert quality == pytest.approx((right * mass[test]).sum() / mass[test].sum())
+        majority = mass[~test].groupby(train["y"]).sum().idxmax()
+        right = (frame["y"][test] == majority).to_numpy()
+        assert baseline == pytest.approx((right * mass[test]).sum() / mass[test].sum())
+    assert (seen == 1).all() if folds else seen.sum() == 27
+
+
+def test_regression_is_measured_by_its_error(table: Path) -> None:
+    given = ["solve", table, "--target", "z", "--task", "regression", "--lam", "0.01",
+             "--column", "y=drop", "--column", "w=drop", "--cv", "3"]  # fmt: skip
+    data = json.loads(run(*given, "--json").stdout)["held_out"]
+    assert len(data["folds"]) == 3
+    assert data["mean"] < data["baseline"] / 2
+    shown = run(*given).stdout
+    assert f"RMSE {data['mean']:.3g}"[:8] in shown
+    assert "over 3 folds on unseen rows; the mean has" in shown
+
+
+def test_the_accuracy_stands_beside_that_of_the_majority(table: Path) -> None:
+    given = ["solve", table, "--target", "y", "--lam", "0.02", "--column", "z=drop"]
+    shown = run(*given, "--holdout", "0.25").stdout
+    assert "on unseen rows; the majority class has" in shown
+    assert "held out" not in run(*given).stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--holdout", "0.2", "--cv", "3"], "exclude each other"),
+        (["--holdout", "1.5"], "--holdout 1.5"),
+        (["--cv", "1"], "--cv 1"),
+        (["--cv", "500"], "too few"),
+    ],
+)
+def test_bad_input_is_one_line(table: Path, given: list[str], words: str) -> None:
+    assert words in refused("solve", table, "--target", "y", "--lam", "0.1", *given)
+
+
+def test_a_stopped_validation_has_no_figure(table: Path) -> None:
+    request = settle(Request(str(table), "0.02", target="y"))
+    assert validate(request, {"kind": "kfold", "folds": 3, "seed": 0}, lambda: True, None) is None
+
+
+def test_validation_is_checked() -> None:
+    assert check_validation(None, None) is None
+    with pytest.raises(InputError):
+        check_validation(0.0, None)
