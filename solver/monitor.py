@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -43,6 +43,29 @@ class Snapshot:
     lam: Fraction | None = None
 
 
+class News(NamedTuple):
+    """What a running shard tells the other shards of its solve, see :mod:`solver.shards`.
+
+    Parameters
+    ----------
+    tree : Tree or None
+        A better tree.
+    costs : sequence of (int, int)
+        Choices at the root, by numbers that are alike in all shards, and what the best tree with
+        each of them costs at least. These bound similar choices, which may be in other shards.
+    """
+
+    tree: Tree | None
+    costs: Sequence[tuple[int, int]]
+
+
+class Peers(NamedTuple):
+    """The other shards of a solve: both are called between slices of the search."""
+
+    tell: Callable[[News], None]
+    hear: Callable[[], Sequence[News]]
+
+
 @dataclass(frozen=True)
 class Monitor:
     """How a caller follows and stops a running search.
@@ -56,8 +79,11 @@ class Monitor:
         resume calls it once more when it ends without a proof.
     interval : float
         Seconds.
+    peers : Peers, optional
+        The other shards; None if the search is not divided, or must not depend on them.
     """
 
     stop: Callable[[], bool] = lambda: False
     snapshot: Callable[[Snapshot], None] | None = None
     interval: float = 30.0
+    peers: Peers | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL
 from solver.limits import Limits
-from solver.monitor import Monitor, Snapshot
+from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.objective.exact import CostScale, SquaredCostScale, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
-from solver.trees.tree import Shape, Tree
+from solver.trees.tree import Shape, Tree, shape_of
 
 _SLICE_SECONDS = 0.03
 _LONGEST_TRACE = 512
+_NEWS_SECONDS = 0.1
 _LATEST = 0.04  # seconds after a limit of time
 
 
@@ -91,6 +92,16 @@ class Engine(ABC):
         ``late`` says when to stop at what is found, unless that cost is proven to be the least.
         """
 
+    def use(self, cost: int, shape: Shape) -> None:  # noqa: B027 (most have no use for it)
+        """Take a tree from elsewhere as an incumbent, before the search or between its steps."""
+
+    def learn(self, costs: Sequence[tuple[int, int]]) -> None:  # noqa: B027 (the same)
+        """Use what other shards have proven, see :class:`solver.monitor.News`."""
+
+    def learned(self) -> Sequence[tuple[int, int]]:
+        """What this shard has proven since it was last asked."""
+        return ()
+
     def state(self) -> dict[str, NDArray[Any]] | None:
         """All that a new engine needs to continue exactly here; None if it cannot."""
         return None
@@ -154,6 +165,7 @@ class Search:
         self.offered: list[Offer] = []
         self.greedy_offered = False
         self.deadline = math.inf  # of finding a tree again
+        self.next_news, self.told_cost = 0.0, math.inf
 
     @property
     def best_cost(self) -> float:
@@ -187,9 +199,13 @@ class Search:
             # With free splits it might end the search, on a slow machine and not on a fast one.
             if self.seconds > _SLICE_SECONDS and self.lam > 0:
                 self._offer_greedy()
+            if monitor.peers is not None:
+                self._exchange(monitor.peers)
             if monitor.snapshot is not None and self.seconds >= next_snapshot:
                 monitor.snapshot(self.snapshot())
                 next_snapshot = self.seconds + monitor.interval
+        if monitor.peers is not None:
+            self._tell(monitor.peers)
         if status is not Status.OPTIMAL:
             self._offer_greedy()
             # Searching again for a known tree would end the search that is to be continued.
@@ -208,6 +224,26 @@ class Search:
         if monitor.snapshot is not None and not told:
             monitor.snapshot(self.snapshot())
         return status
+
+    def _exchange(self, peers: Peers) -> None:
+        """Use what other shards tell, and tell them what is new here."""
+        for news in peers.hear():
+            if news.tree is not None and self.offer(news.tree):
+                cost = int(self._cost(news.tree))
+                self.engine.use(cost, shape_of(news.tree))
+                self.told_cost = min(self.told_cost, cost)
+            self.engine.learn(news.costs)
+        if self.seconds >= self.next_news:
+            self._tell(peers)
+            self.next_news = self.seconds + _NEWS_SECONDS
+
+    def _tell(self, peers: Peers) -> None:
+        tree = None
+        if self.engine.upper_bound < min(self.told_cost, *(o.cost for o in self.offered), math.inf):
+            tree, self.told_cost = self._own_tree(), self.engine.upper_bound
+        costs = self.engine.learned()
+        if tree is not None or costs:
+            peers.tell(News(tree, costs))
 
     def _now(self) -> float:
         return time.perf_counter() - self.began

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
-from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS
+from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
 from solver.proper.points import Points
 from solver.proper.separating_tests import Partition
 from solver.proper.state import (
@@ -96,7 +96,8 @@ class ProperEngine(Engine):
         self._stages = _stages(problem, family, degree) if self.splits > 0 else []
         self._masks = np.zeros((0, self.words), np.uint64)
         self.finder = self._next_stage() if self._stages else None
-        self._walked = 0
+        self._walked = self._told = 0
+        self._heard: list[tuple[int, int]] = []
         self.levels: Levels | None = None
         least = least_with_splits(cost_scale, counts.sum(axis=0), self.splits)
         self._least, self._lower_bound = least, min(self.leaf, least)
@@ -117,8 +118,11 @@ class ProperEngine(Engine):
         few = np.zeros((0, self.words), np.uint64)
         top = np.zeros(1, np.int64)
         one = self.params, self.rows, levels, scratch
-        return ensure_compiled(kernels.load, *one, few, 0, 1, 0) + ensure_compiled(
-            kernels.step, *one, memo, top, 0
+        pairs = np.zeros((0, 2), np.int64)
+        return (
+            ensure_compiled(kernels.load, *one, few, 0, 1, 0)
+            + ensure_compiled(kernels.step, *one, memo, top, 0)
+            + ensure_compiled(kernels.hear, self.params, self.rows, levels, pairs)
         )
 
     def _arrays(self, room: int, splits: int) -> tuple[Levels, Scratch, Memo]:
@@ -135,11 +139,31 @@ class ProperEngine(Engine):
         return self._stages.pop(0)(self._masks)
 
     def use(self, cost: int, shape: Shape) -> None:
-        """Before the search, take a tree from elsewhere as an incumbent: only trees that cost less
-        are of interest."""
-        if self.given is None or cost < self.given[0]:
-            self.given = cost, shape
+        """As :class:`solver.engine.driver.Engine`; only trees that cost less are of interest."""
+        if self.given is not None and cost >= self.given[0]:
+            return
+        self.given = cost, shape
+        if self.levels is None:
             self.splits = min(self.splits, max(1, (cost - 1) // self.cost_scale.split))
+        else:
+            self.levels.frame[0, LIMIT] = min(self.levels.frame[0, LIMIT], cost - 1)
+
+    def learn(self, costs: Sequence[tuple[int, int]]) -> None:
+        """As :class:`solver.engine.driver.Engine`; choices are positions of rules at the root.
+
+        A shard that knows a tree of cost c looks for fewer splits than another one may. The costs
+        that it tells hold for all trees that cost less than c, and c is in one of the merged rows.
+        """
+        self._heard += costs
+
+    def learned(self) -> Sequence[tuple[int, int]]:
+        """The rules that were evaluated at the root."""
+        if self.levels is None:
+            return ()
+        number = int(self.scratch.progress[ROOTS])
+        rules = self.scratch.roots[self._told : number]
+        self._told = number
+        return [*zip(rules.tolist(), self.levels.bound[0, rules].tolist(), strict=True)]
 
     def step(self, iterations: int, target_cost: int) -> int:
         """As :class:`solver.engine.driver.Engine`; an iteration evaluates a rule, or finds some."""
@@ -149,6 +173,10 @@ class ProperEngine(Engine):
             return self._find_rules(iterations)
         if self.levels is None:
             return FULL
+        if self._heard:
+            heard = np.array(self._heard, np.int64)
+            kernels.hear(self.params, self.rows, self.levels, heard)
+            self._heard.clear()
         outcome = kernels.step(
             self.params, self.rows, self.levels, self.scratch, self.memo, self.top, iterations
         )

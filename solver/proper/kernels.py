@@ -47,7 +47,7 @@ from solver.proper.state import (
     Scratch,
 )
 
-EVALUATED, LOOKUPS, HITS, REGIONS = range(4)
+EVALUATED, LOOKUPS, HITS, REGIONS, ROOTS = range(5)
 
 
 @helper
@@ -510,8 +510,13 @@ def step(
         if frame[BEST] != frame[AT]:
             frame[FLOOR] = min(frame[FLOOR], frame[LEAST])
         if frame[SPLITS] > 2:  # the levels below have used the same place
-            _share_again(rows, levels, scratch, at)
-        _bound_near(params, rows, levels, scratch, at)
+            _bound_by(params, rows, levels, at, frame[AT], frame[NEAR])
+        else:
+            _bound_near(params, rows, levels, scratch, at)
+        if at == 0:
+            scratch.roots[scratch.progress[ROOTS]] = frame[AT]
+            levels.bound[0, frame[AT]] = frame[NEAR]
+            scratch.progress[ROOTS] += 1
         frame[AT] = -1
     return RUNNING
 
@@ -561,15 +566,22 @@ def load(
 
 
 @helper
-def _share_again(rows: Rows, levels: Levels, scratch: Scratch, at: int) -> None:
-    """Count again how many rows the current rule shares with the remaining ones."""
-    mask = levels.masks[at, levels.frame[at, AT]]
-    planes, words = scratch.side.shape
-    for i in range(levels.frame[at, LEFT]):
+def _bound_by(params: Params, rows: Rows, levels: Levels, at: int, chosen: int, least: int) -> None:
+    """Bound the remaining rules by the cost of a rule, see :func:`_bound_near`."""
+    frame, mask, bound = levels.frame[at], levels.masks[at, chosen], levels.bound[at]
+    for i in range(frame[LEFT]):
         q = levels.left[at, i]
-        weight = 0
-        for w in range(words):
-            both = mask[w] & levels.masks[at, q, w]
-            for p in range(planes):
-                weight += rows.values[p] * popcount(both & rows.planes[p, w])
-        levels.shared[q] = weight
+        moved = 0
+        for w in range(len(mask)):
+            either = mask[w] ^ levels.masks[at, q, w]
+            for p in range(len(rows.values)):
+                moved += rows.values[p] * popcount(either & rows.planes[p, w])
+        moved = min(moved, frame[WEIGHT] - moved)
+        bound[q] = max(bound[q], least - params.error * moved)
+
+
+@kernel
+def hear(params: Params, rows: Rows, levels: Levels, roots: Ints) -> None:
+    """Bound the rules left at the root by rules that others have evaluated, and their costs."""
+    for i in range(len(roots)):
+        _bound_by(params, rows, levels, 0, roots[i, 0], roots[i, 1])

@@ -143,8 +143,10 @@ class Scratch(NamedTuple):
         Of the hash table of dichotomies.
     stump : (4,)
         Cost and position of the best stump of either side.
-    progress : (4,)
-        Evaluated rules, lookups and hits of the memo, regions.
+    progress : (5,)
+        Evaluated rules, lookups and hits of the memo, regions, rules evaluated at the root.
+    roots : (room,)
+        Positions of the rules evaluated at the root; their bounds are what they cost.
     """
 
     side: Words
@@ -157,6 +159,7 @@ class Scratch(NamedTuple):
     slots: NDArray[np.int32]
     stump: Ints
     progress: Ints
+    roots: NDArray[np.int32]
 
 
 @by_reference
@@ -239,5 +242,6 @@ def new_scratch(room: int, words: int, planes: int) -> Scratch:
         np.zeros(words, np.uint64),
         np.full(slots_for(room), -1, np.int32),
         np.zeros(4, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
+        np.zeros(room, np.int32),
     )

@@ -7,6 +7,7 @@ whole task is; its row is made and scored by the worker. Here these rows become 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from sweep.rows.rows import Checkpoint, Finished, checkpoint_of, of_part
 from sweep.rows.shard_rows import merge_rows, of_shard
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
+from sweep.worker.news import Known
 
 Row = dict[str, Any]
 
@@ -41,13 +43,23 @@ class _Divided:
     number: int
     best: Checkpoint | None
     rows: dict[int, Row] = field(default_factory=dict)
+    costs: list[tuple[int, int, int]] = field(default_factory=list)
+    told: int = 0
+    is_better: bool = False
 
     def offer(self, reached: Checkpoint) -> bool:
         """Take a tree for the best, if it is better."""
         if self.best is not None and Fraction(reached.objective) >= Fraction(self.best.objective):
             return False
-        self.best = reached
+        self.best, self.is_better = reached, True
         return True
+
+    def news(self) -> Known:
+        """What was not yet told to running shards."""
+        tree = self.best.tree if self.best is not None and self.is_better else None
+        known = Known(tree, self.costs[self.told :])
+        self.told, self.is_better = len(self.costs), False
+        return known
 
 
 class Shards:
@@ -125,6 +137,25 @@ class Shards:
         if divided is None:
             return reached.key not in self._ended
         return divided.offer(reached)
+
+    def learn(self, key: str, costs: Sequence[tuple[int, int, int]]) -> None:
+        """Take what a running shard has proven."""
+        if key in self._open:
+            self._open[key].costs += costs
+
+    def known(self, key: str) -> Known:
+        """All that is known of a task, for a shard that begins."""
+        divided = self._open.get(key)
+        if divided is None:
+            return Known(None, ())
+        return Known(None if divided.best is None else divided.best.tree, divided.costs[:])
+
+    def news(self) -> Iterator[tuple[str, Known]]:
+        """What running shards have not been told, by the key of their task."""
+        for key, divided in self._open.items():
+            known = divided.news()
+            if known.tree is not None or known.costs:
+                yield key, known
 
     def take(self, task: Task, finished: Finished) -> tuple[list[Row], Checkpoint | None]:
         """Take the row of a shard.

@@ -40,6 +40,7 @@ from sweep.transfer.courier import Courier, Parcel
 from sweep.worker import steps
 from sweep.worker.checkpointing import WANTED
 from sweep.worker.exits import ENDED, MEMORY_TOPIC, TellExits, hear_memory
+from sweep.worker.news import COSTS, LISTENS, deliver
 from sweep.worker.process import LEAVING, give_up, request_stop, take_over
 from sweep.worker.run_settings import Run
 
@@ -52,6 +53,7 @@ _LEARNED = 0.2
 _MOST_TASKS = 50_000
 _PARTS = 32
 _POLL_WORKERS = 1.0
+_TELL_SHARDS = 0.1
 _TOPICS = ("all", "scheduler")
 _STUCK = "stuck"
 
@@ -131,6 +133,7 @@ class Window:
         self._refused: set[str] = set()
         self._least_threads = max(1, most_workers)
         self._threads, self._polled = self._least_threads, -math.inf
+        self._told_shards = -math.inf
         self._is_stopping = False
         self._numbers = itertools.count()
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -179,10 +182,10 @@ class Window:
         begun = self._failures.running
         _start(self.client.cancel, [f for f, b in self._out.items() if b.key not in begun])
 
-    def _tell_workers(self, function: Callable[..., None], *more: str) -> None:
+    def _tell_workers(self, function: Callable[..., None], *more: Any, **where: Any) -> None:
         """Call a function of the run's name and maybe more on all workers, of which some may not
         answer."""
-        _start(self.client.run, function, self.run.name, *more, on_error="ignore")
+        _start(self.client.run, function, self.run.name, *more, on_error="ignore", **where)
 
     def close(self) -> None:
         """Listen no more."""
@@ -270,6 +273,7 @@ class Window:
                 found.append(taken)
             else:
                 failed += taken
+        self._tell_shards()
         self._look_at_workers()
         failed += self._killed(self._failures.judge())
         self._give_back(self._failures.spared)
@@ -327,6 +331,14 @@ class Window:
         if any(not Status(row["status"]).has_tree for row in found):
             self._tell_workers(give_up, task.key)
         return found
+
+    def _tell_shards(self) -> None:
+        """Pass on what running shards have found."""
+        if time.monotonic() - self._told_shards < _TELL_SHARDS:
+            return
+        self._told_shards = time.monotonic()
+        for key, known in self.shards.news():
+            self._tell_workers(deliver, key, known)
 
     def _worker_died(self, batch: Batch, key: str, worker: str) -> list[Row]:
         self._cells.has_checkpoints = True
@@ -393,6 +405,11 @@ class Window:
             reached = Checkpoint(**event["checkpoint"])
             if self.shards.see(reached):
                 self.snapshots.append(reached)
+        elif kind == LISTENS:
+            known, where = self.shards.known(event["key"]), [event["worker"]]
+            self._tell_workers(deliver, event["key"], known, workers=where)
+        elif kind == COSTS:
+            self.shards.learn(event["key"], event["costs"])
         elif kind == "memory":
             failures.used_memory(event["key"], event["used"])
         elif kind == "overdue":

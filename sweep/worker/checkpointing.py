@@ -12,12 +12,14 @@ from typing import Any
 from distributed import Worker
 
 from solver.errors import InputError
-from solver.monitor import Monitor, Snapshot
+from solver.monitor import Monitor, Peers, Snapshot
+from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
 from sweep.transfer.shelf import SHELF
+from sweep.worker.news import exchange
 from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
 from sweep.worker.run_settings import Run
 
@@ -106,6 +108,11 @@ class Keeper:
         before = self._cell.checkpoint.seconds if self._cell.checkpoint else 0.0
         grace = self._run.grace
         return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("overdue", ran=before + ran))
+
+    def peers(self, problem: Problem) -> AbstractContextManager[Peers | None]:
+        """What other shards of the task tell while this one runs."""
+        address = None if self._worker is None else self._worker.address
+        return exchange(self._run.name, self._cell, problem, address, self.send)
 
     def follow_path(self, solved: Callable[[], str]) -> None:
         """Keep what is solved of a λ-path with each checkpoint.

@@ -180,7 +180,8 @@ def _solve(
     tree, monitor, state = rows.initial_tree(cell.checkpoint), keeper.monitor(), keeper.received()
     if cell.incumbent is not None:
         tree = Tree.from_json(cell.incumbent)
-    with keeper.on_time(limits.seconds):
+    with keeper.on_time(limits.seconds), keeper.peers(problem) as peers:
+        monitor = replace(monitor, peers=peers)
         if state is not None:
             try:
                 return solver.solve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,7 @@ import solver
 from solver.engine import driver
 from solver.errors import InputError
 from solver.limits import Limits
-from solver.monitor import Monitor, Snapshot
+from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.problem.problem import Problem
 from solver.proper import Proper
 from solver.proper.engine import FAMILIES
@@ -116,6 +117,61 @@ def test_parts_give_an_equally_good_tree(
     own_trees = [p.tree for p in parts if p.objective == merged.objective and p.extra[FOUND]]
     assert merged.tree in own_trees or not own_trees
     assert FOUND not in whole.extra
+
+
+class Party:
+    """The shards of one solve, which hear of each other at once."""
+
+    def __init__(self, number: int) -> None:
+        self._unread: list[list[News]] = [[] for _ in range(number)]
+
+    def monitor(self, index: int) -> Monitor:
+        """That of a shard."""
+
+        def tell(news: News) -> None:
+            for other, unread in enumerate(self._unread):
+                if other != index:
+                    unread.append(news)
+
+        def hear() -> list[News]:
+            heard, self._unread[index] = self._unread[index], []
+            return heard
+
+        return Monitor(peers=Peers(tell, hear))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    problem=problems(), family=families, lam=lams, limits=limit_sets, number=st.integers(2, 4),
+    at_once=st.booleans(),
+)  # fmt: skip
+def test_parts_that_hear_of_each_other_give_an_equally_good_tree(
+    problem: Problem, family: str, lam: Fraction, limits: Limits, number: int, at_once: bool
+) -> None:
+    own, party = Proper(rules=family), Party(number)
+    whole = own.solve(problem, lam, limits)
+
+    def solve(index: int) -> Solution:
+        part = own.part(Shard(index, number))
+        return part.solve(problem, lam, limits, monitor=party.monitor(index))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_SLICE_SECONDS", 0.0)  # slices of one step
+        patch.setattr(driver, "_NEWS_SECONDS", 0.0)
+        with ThreadPoolExecutor(number if at_once else 1) as pool:
+            merged = merge([*pool.map(solve, range(number))])
+    assert (merged.objective, merged.splits) == (whole.objective, whole.splits)
+    assert (merged.status, merged.lower_bound) == (whole.status, whole.lower_bound)
+
+
+def test_a_part_that_hears_of_others_has_less_to_do() -> None:
+    problem, own, party = blobs(60, 2), Proper(rules="hyperplane"), Party(2)
+    first, second = (own.part(Shard(index, 2)) for index in range(2))
+    alone = second.solve(problem, Fraction(0), THREE)
+    first.solve(problem, Fraction(0), THREE, monitor=party.monitor(0))
+    told = second.solve(problem, Fraction(0), THREE, monitor=party.monitor(1))
+    assert told.lower_bound == alone.lower_bound
+    assert told.nodes < 0.9 * alone.nodes
 
 
 def blobs(n: int, d: int, seed: int = 0) -> Problem:

@@ -25,6 +25,7 @@ from sweep.store import store as stores
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 from sweep.worker import tasks
+from sweep.worker.news import Known
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -284,3 +285,18 @@ def test_what_an_earlier_driver_has_kept_is_not_done_again(
     five = [piece._replace(shard=Shard(i, 5)) for i, piece in enumerate(pieces)]
     assert [other.is_due(piece) for piece in five] == [True, True, True]
     assert other.incumbent(five[0]) == row["tree"]
+
+
+def test_running_shards_are_told_each_thing_once(plan: Plan, store: Store, row: Row) -> None:
+    shards, pieces = Shards(store), shards_of(plan)
+    shards.learn(row["key"], [(0, 1, 10)])  # of a task that is not open
+    assert shards.is_due(pieces[0])
+    assert not [*shards.news()]
+    shards.learn(row["key"], [(0, 1, 10)])
+    shards.learn(row["key"], [(1, 2, 20)])
+    assert [*shards.news()] == [(row["key"], Known(None, [(0, 1, 10), (1, 2, 20)]))]
+    assert not [*shards.news()]
+    assert shards.see(Checkpoint(row["key"], row["tree"], row["objective_exact"], "0", 0.0, 0))
+    assert [*shards.news()] == [(row["key"], Known(row["tree"], []))]
+    assert shards.known(row["key"]) == Known(row["tree"], [(0, 1, 10), (1, 2, 20)])
+    assert shards.known("another") == Known(None, ())

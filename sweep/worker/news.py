@@ -1,0 +1,92 @@
+"""What the running shards of a task tell each other; the driver passes it on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
+from typing import NamedTuple
+
+from solver.monitor import News, Peers
+from solver.objective.exact import objective
+from solver.problem.problem import Problem
+from solver.trees.tree import Tree
+from sweep.rows.rows import Cell, Checkpoint
+
+COSTS = "costs"
+"""The kind of the event that tells what a shard has proven."""
+
+LISTENS = "listens"
+"""The kind of the event by which a shard that begins asks for what is known."""
+
+
+class Known(NamedTuple):
+    """What shards of a task have found.
+
+    Parameters
+    ----------
+    tree : str or None
+        A better tree, as JSON.
+    costs : sequence of (int, int, int)
+        See :class:`solver.monitor.News`, and before each the index of the shard that proved it.
+    """
+
+    tree: str | None
+    costs: Sequence[tuple[int, int, int]]
+
+
+_unread: dict[tuple[str, str], deque[Known]] = {}
+
+
+def deliver(run: str, key: str, known: Known) -> None:
+    """Tell a shard that runs here, if one does; called on the worker by the driver."""
+    if (run, key) in _unread:
+        _unread[run, key].append(known)
+
+
+@contextmanager
+def exchange(
+    run: str, cell: Cell, problem: Problem, address: str | None, send: Callable[..., None]
+) -> Iterator[Peers | None]:
+    """Let a search hear of the other shards of its task while it runs.
+
+    Under a limit of nodes it must not: where it stops would depend on which shard came first.
+
+    Parameters
+    ----------
+    address : str or None
+        Of this worker; None outside of a cluster.
+    send : callable
+        Tells the driver, see :meth:`sweep.worker.checkpointing.Keeper.send`.
+    """
+    if cell.shard is None or address is None or "nodes" in cell.limits:
+        yield None
+        return
+    own, unread = cell.shard.index, deque[Known]()
+
+    def tell(news: News) -> None:
+        if news.tree is not None:
+            tree, lam = news.tree, Fraction(cell.lam)
+            reached = objective(tree.errors, tree.splits, problem.total_weight, lam)
+            checkpoint = Checkpoint(cell.key, tree.to_json(), str(reached), "0", 0.0, 0, 0)
+            send("snapshot", checkpoint=asdict(checkpoint))
+        if news.costs:
+            send(COSTS, costs=[(own, *pair) for pair in news.costs])
+
+    def hear() -> Sequence[News]:
+        heard = []
+        while unread:
+            known = unread.popleft()
+            tree = None if known.tree is None else Tree.from_json(known.tree)
+            costs = [(choice, cost) for shard, choice, cost in known.costs if shard != own]
+            heard.append(News(tree, costs))
+        return heard
+
+    _unread[run, cell.key] = unread
+    send(LISTENS, worker=address)
+    try:
+        yield Peers(tell, hear)
+    finally:
+        del _unread[run, cell.key]

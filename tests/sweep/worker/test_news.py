@@ -1,0 +1,69 @@
+"""Tests of sweep/worker/news.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solver.monitor import News
+from solver.problem.problem import Problem
+from solver.shards import Shard
+from sweep.rows.rows import Cell, Checkpoint
+from sweep.worker.news import COSTS, LISTENS, Known, deliver, exchange
+
+PROBLEM = Problem.from_codes([[0], [1]], [0, 1])
+TREE = PROBLEM.grow((0, (-1, -1)))
+CELL = Cell("k", "1/10", "0.1", "proper", "1", {}, {}, 1, shard=Shard(1, 3))
+
+
+class Driver:
+    """Keeps what is sent to it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, dict[str, Any]]] = []
+
+    def send(self, kind: str, **content: Any) -> None:
+        self.heard.append((kind, content))
+
+
+def test_a_shard_hears_of_all_but_its_own_costs() -> None:
+    with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
+        assert peers is not None
+        deliver("run", "k", Known(TREE.to_json(), [(0, 7, 30), (1, 8, 40)]))
+        deliver("run", "another", Known(None, [(0, 9, 50)]))
+        deliver("run", "k", Known(None, [(2, 1, 60)]))
+        heard = peers.hear()
+        assert [(news.tree and news.tree.splits, [*news.costs]) for news in heard] == [
+            (1, [(7, 30)]),
+            (None, [(1, 60)]),
+        ]
+        assert not peers.hear()
+
+
+def test_what_a_shard_tells() -> None:
+    driver = Driver()
+    with exchange("run", CELL, PROBLEM, "tcp://here", driver.send) as peers:
+        assert peers is not None
+        peers.tell(News(TREE, [(3, 20)]))
+        peers.tell(News(None, []))
+    listens, (kind, told), costs = driver.heard
+    assert listens == (LISTENS, {"worker": "tcp://here"})
+    assert kind == "snapshot"
+    assert Checkpoint(**told["checkpoint"]).objective == "1/10"
+    assert costs == (COSTS, {"costs": [(1, 3, 20)]})
+
+
+def test_a_shard_that_has_ended_hears_nothing() -> None:
+    with exchange("run", CELL, PROBLEM, "tcp://here", Driver().send) as peers:
+        assert peers is not None
+    deliver("run", "k", Known(None, [(0, 7, 30)]))
+    assert not peers.hear()
+
+
+def test_searches_that_must_not_hear_of_others() -> None:
+    driver = Driver()
+    whole, counted = replace(CELL, shard=None), replace(CELL, limits={"nodes": 100})
+    for cell, address in ((whole, "tcp://here"), (counted, "tcp://here"), (CELL, None)):
+        with exchange("run", cell, PROBLEM, address, driver.send) as peers:
+            assert peers is None
+    assert not driver.heard
