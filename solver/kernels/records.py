@@ -48,7 +48,7 @@ class Record(types.Type):
                     f"{name}.{field} is neither an array, a number nor a record: {kind}"
                 )
             self.at[field] = self.words
-            self.words += 2 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
+            self.words += _words(kind)
         members = ", ".join(f"{field}: {kind}" for field, kind in fields.items())
         # The names of functions repeat the types of their arguments: short, but one for each type.
         self._short = name + hashlib.sha256(members.encode()).hexdigest()[:12]
@@ -92,6 +92,8 @@ class _Fields(AttributeTemplate):
 @lower_getattr_generic(Record)
 def _load_field(context: Any, builder: Any, record: Any, pointer: Any, name: str) -> Any:
     kind, word = record.fields[name], record.at[name]
+    if isinstance(kind, Record):
+        return builder.gep(pointer, [ir.Constant(_WORD, word)], inbounds=True)
     model = context.data_model_manager[kind]
     if not isinstance(kind, types.Array):
         value = builder.load(_address(builder, pointer, word, model.get_data_type()))
@@ -113,11 +115,21 @@ def _load_field(context: Any, builder: Any, record: Any, pointer: Any, name: str
 def _fill(record: Any, value: Any, c: Any) -> Any:
     """Write the tuple's fields to a block on the stack."""
     block = cgutils.alloca_once(c.builder, _WORD, size=record.words)
+    return numba.extending.NativeValue(block, is_error=_fill_block(record, value, c, block))
+
+
+def _fill_block(record: Record, value: Any, c: Any, block: Any) -> Any:
+    """Write the fields from a word on; whether that failed. Records in a record lie inside it."""
     failed = cgutils.false_bit
     for i, (name, kind) in enumerate(record.fields.items()):
-        native = c.unbox(kind, c.pyapi.tuple_getitem(value, i))
+        member, word = c.pyapi.tuple_getitem(value, i), record.at[name]
+        if isinstance(kind, Record):
+            inside = c.builder.gep(block, [ir.Constant(_WORD, word)], inbounds=True)
+            failed = c.builder.or_(failed, _fill_block(kind, member, c, inside))
+            continue
+        native = c.unbox(kind, member)
         failed = c.builder.or_(failed, native.is_error)
-        model, word = c.context.data_model_manager[kind], record.at[name]
+        model = c.context.data_model_manager[kind]
         if isinstance(kind, types.Array):
             for j, (places, llvm) in enumerate(_parts(model, kind)):
                 part = c.builder.extract_value(native.value, places)
@@ -125,7 +137,14 @@ def _fill(record: Any, value: Any, c: Any) -> Any:
         else:
             data = model.as_data(c.builder, native.value)
             c.builder.store(data, _address(c.builder, block, word, data.type))
-    return numba.extending.NativeValue(block, is_error=failed)
+    return failed
+
+
+def _words(kind: Any) -> int:
+    """Words that a field takes."""
+    if isinstance(kind, Record):
+        return kind.words
+    return 2 + 2 * kind.ndim if isinstance(kind, types.Array) else 1
 
 
 def _address(builder: Any, pointer: Any, word: int, kind: Any) -> Any:

@@ -23,39 +23,12 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.objective.exact import INFINITE, CostScale
-from solver.osdt import kernels
+from solver.osdt import counter, kernels
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.state import (
-    BEST,
-    BEST_EVALUATED,
-    BEST_OPTION,
-    BEST_PARENT,
     BUCKETS,
-    BY_ACCURACY,
-    BY_DOMINANCE,
-    BY_EQUIVALENT,
-    BY_HIERARCHICAL,
-    BY_INCREMENTAL,
-    BY_LOOKAHEAD,
-    BY_PERMUTATION,
-    BY_SIMILAR,
-    BY_SUPPORT,
-    BY_TWO_STEPS,
-    EVALUATED,
-    KNOWN,
-    LEAVES,
-    LONGEST,
-    OPTIONS,
-    POPPED,
-    QUEUE,
-    SPREAD,
-    TREES,
-    Leaves,
-    Options,
     Params,
-    Scratch,
-    Table,
-    Trees,
+    Space,
     new_leaves,
     new_options,
     new_scratch,
@@ -81,16 +54,16 @@ BOUNDS = (
     "two_steps",
 )
 _PRUNED = (
-    BY_HIERARCHICAL,
-    BY_LOOKAHEAD,
-    BY_SUPPORT,
-    BY_INCREMENTAL,
-    BY_ACCURACY,
-    BY_PERMUTATION,
-    BY_SIMILAR,
-    BY_EQUIVALENT,
-    BY_DOMINANCE,
-    BY_TWO_STEPS,
+    counter.BY_HIERARCHICAL,
+    counter.BY_LOOKAHEAD,
+    counter.BY_SUPPORT,
+    counter.BY_INCREMENTAL,
+    counter.BY_ACCURACY,
+    counter.BY_PERMUTATION,
+    counter.BY_SIMILAR,
+    counter.BY_EQUIVALENT,
+    counter.BY_DOMINANCE,
+    counter.BY_TWO_STEPS,
 )
 
 
@@ -113,39 +86,37 @@ class OsdtEngine(Engine):
         self.digest = problem.digest
         self.params = _params(problem, cost_scale, constraints, limits.splits, settings)
         self._most_trees = INFINITE if limits.nodes is None else limits.nodes
-        self.table: Table = tabulate(problem)
-        words, classes = self.table.planes.shape[1], problem.n_classes
-        self.leaves: Leaves = new_leaves(words, classes)
-        self.options: Options = new_options()
-        self.trees: Trees = new_trees()
-        self.scratch: Scratch = new_scratch(self.table, classes, len(problem.codes))
+        table, classes = tabulate(problem), problem.n_classes
+        self.space = Space(
+            table,
+            self.params,
+            new_leaves(table.planes.shape[1], classes),
+            new_options(),
+            new_trees(),
+            new_scratch(table, classes, len(problem.codes)),
+        )
         self._lower_bound = 0
         self.compile_seconds = self._compile()
         if state is None:
-            kernels.init_root(self.table, self.params, self.leaves, self.trees, self.scratch)
+            kernels.init_root(self.space)
         else:
             self._restore(state)
         self.propagate_bounds()
 
     def _compile(self) -> float:
-        table, params, leaves, _, trees, scratch = self._arguments
         return (
-            ensure_compiled(kernels.init_root, table, params, leaves, trees, scratch)
-            + ensure_compiled(kernels.step, *self._arguments, 0, 0, 0)
-            + ensure_compiled(kernels.rehash_leaves, leaves, trees)
+            ensure_compiled(kernels.init_root, self.space)
+            + ensure_compiled(kernels.step, self.space, 0, 0, 0)
+            + ensure_compiled(kernels.rehash_leaves, self.space)
         )
-
-    @property
-    def _arguments(self) -> tuple[Table, Params, Leaves, Options, Trees, Scratch]:
-        return self.table, self.params, self.leaves, self.options, self.trees, self.scratch
 
     def hint(self, cost: int) -> None:
         """A tree of this cost is known: search for one that costs no more."""
-        used = self.trees.used
-        used[KNOWN] = min(int(used[KNOWN]), cost + 1)
+        used = self.space.trees.used
+        used[counter.KNOWN] = min(int(used[counter.KNOWN]), cost + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        return kernels.step(*self._arguments, iterations, target_cost, self._most_trees)
+        return kernels.step(self.space, iterations, target_cost, self._most_trees)
 
     def propagate_bounds(self) -> None:
         """Find the least lower bound in the queue: exactly in a short one, else by its classes.
@@ -153,115 +124,122 @@ class OsdtEngine(Engine):
         The search ends only when the queue is empty: when bounds are looked at depends on the
         clock.
         """
-        queued = int(self.trees.used[QUEUE])
+        queued = int(self.space.trees.used[counter.QUEUE])
         if queued == 0:
             self._lower_bound = self.upper_bound
             return
         if not self.params.hierarchical:
             bound = 0  # without Theorem 1 nothing is concluded from bounds
         elif queued <= _SHORT_QUEUE:
-            bound = int(self.trees.tree_bound[self.trees.queue_tree[:queued]].min())
+            bound = int(self.space.trees.tree_bound[self.space.trees.queue_tree[:queued]].min())
         else:
-            lowest = np.flatnonzero(self.trees.buckets)
+            lowest = np.flatnonzero(self.space.trees.buckets)
             bound = int(lowest[0]) * self.params.bucket if len(lowest) else self.upper_bound
         self._lower_bound = max(self._lower_bound, min(bound, self.upper_bound - 1))
 
     @property
     def lower_bound(self) -> int:
         """The lower bound of the root: below the best cost until the queue is empty."""
-        if int(self.trees.used[QUEUE]) > 0:
+        if int(self.space.trees.used[counter.QUEUE]) > 0:
             return min(self._lower_bound, self.upper_bound - 1)
         return self._lower_bound
 
     @property
     def upper_bound(self) -> int:
-        return int(self.trees.used[BEST])
+        return int(self.space.trees.used[counter.BEST])
 
     @property
     def iterations(self) -> int:
         """Trees taken from the queue."""
-        return int(self.trees.used[POPPED])
+        return int(self.space.trees.used[counter.POPPED])
 
     @property
     def nodes(self) -> int:
         """Trees in the cache."""
-        return int(self.trees.used[TREES])
+        return int(self.space.trees.used[counter.TREES])
 
     @property
     def bytes(self) -> int:
-        return bytes_of(self.table, self.leaves, self.options, self.trees, self.scratch)
+        return bytes_of(
+            self.space.table,
+            self.space.leaves,
+            self.space.options,
+            self.space.trees,
+            self.space.scratch,
+        )
 
     def measure(self) -> dict[str, int]:
         """How far the search is, for the trace."""
-        used = self.trees.used
+        used = self.space.trees.used
         return {
-            "evaluated": int(used[EVALUATED]),
-            "queue": int(used[QUEUE]),
-            "trees": int(used[TREES]),
-            "leaves": int(used[LEAVES]),
+            "evaluated": int(used[counter.EVALUATED]),
+            "queue": int(used[counter.QUEUE]),
+            "trees": int(used[counter.TREES]),
+            "leaves": int(used[counter.LEAVES]),
             "pruned": sum(self.pruned.values()),
         }
 
     @property
     def pruned(self) -> dict[str, int]:
         """How often each bound has pruned."""
-        used = self.trees.used
+        used = self.space.trees.used
         return {name: int(used[at]) for name, at in zip(BOUNDS, _PRUNED, strict=True)}
 
     @property
     def evaluated(self) -> int:
         """Trees evaluated."""
-        return int(self.trees.used[EVALUATED])
+        return int(self.space.trees.used[counter.EVALUATED])
 
     @property
     def evaluated_to_best(self) -> int:
         """Trees evaluated when the best one was found."""
-        return int(self.trees.used[BEST_EVALUATED])
+        return int(self.space.trees.used[counter.BEST_EVALUATED])
 
     def grow(self, limit: int | None) -> bool:
         arrays = self._growing()
         lengths = grown_lengths(arrays, self._needed(), _group)
-        slots = max(_slots_for(lengths["leaf_hash"]), len(self.leaves.leaf_slots))
-        more = bytes_added(arrays, lengths) + 8 * (slots - len(self.leaves.leaf_slots))
+        slots = max(_slots_for(lengths["leaf_hash"]), len(self.space.leaves.leaf_slots))
+        more = bytes_added(arrays, lengths) + 8 * (slots - len(self.space.leaves.leaf_slots))
         if limit is not None and self.bytes + more > limit:
             return False
         resize_arrays(arrays, lengths)
-        if slots > len(self.leaves.leaf_slots):
+        if slots > len(self.space.leaves.leaf_slots):
             self._make_slots(slots)
         return True
 
     def _growing(self) -> dict[str, NDArray[Any]]:
         """The arrays that grow, by name."""
         arrays: dict[str, NDArray[Any]] = {
-            **self.leaves._asdict(),
-            **self.options._asdict(),
-            **self.trees._asdict(),
+            **self.space.leaves._asdict(),
+            **self.space.options._asdict(),
+            **self.space.trees._asdict(),
         }
         for name in ("leaf_slots", "buckets", "used"):
             del arrays[name]
         return arrays
 
     def _used(self) -> dict[str, int]:
-        used = self.trees.used
+        used = self.space.trees.used
         return {
-            "leaf": int(used[LEAVES]),
-            "option": int(used[OPTIONS]),
-            "tree": int(used[TREES]),
-            "heads": int(used[TREES]) + 1,  # as many chains as trees, and one
-            "queue": int(used[QUEUE]),
-            "spread": int(used[SPREAD]),
+            "leaf": int(used[counter.LEAVES]),
+            "option": int(used[counter.OPTIONS]),
+            "tree": int(used[counter.TREES]),
+            "heads": int(used[counter.TREES]) + 1,  # as many chains as trees, and one
+            "queue": int(used[counter.QUEUE]),
+            "spread": int(used[counter.SPREAD]),
         }
 
     def _needed(self) -> dict[str, int]:
         """Lengths of the arrays, by group, that satisfy :func:`kernels.has_room`."""
-        most, used = 4 * len(self.table.features), self._used()
+        most, used = 4 * len(self.space.table.features), self._used()
         needed = {name: at + most for name, at in used.items()}
-        needed["spread"] = used["spread"] + most * (int(self.trees.used[LONGEST]) + 1)
+        needed["spread"] = used["spread"] + most * (int(self.space.trees.used[counter.LONGEST]) + 1)
         return needed
 
     def _make_slots(self, number: int) -> None:
-        self.leaves = self.leaves._replace(leaf_slots=np.full(number, -1, np.int64))
-        kernels.rehash_leaves(self.leaves, self.trees)
+        leaves = self.space.leaves._replace(leaf_slots=np.full(number, -1, np.int64))
+        self.space = self.space._replace(leaves=leaves)
+        kernels.rehash_leaves(self.space)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
@@ -281,8 +259,8 @@ class OsdtEngine(Engine):
         """The arrays of a state, by name."""
         return {
             **self._growing(),
-            "buckets": self.trees.buckets,
-            "used": self.trees.used,
+            "buckets": self.space.trees.buckets,
+            "used": self.space.trees.used,
             "lower_bound": np.array([self._lower_bound], np.int64),
         }
 
@@ -293,16 +271,22 @@ class OsdtEngine(Engine):
         check_search(state, names, self.digest, self.params)
         load_arrays(arrays, state, state[ROOM])
         self._lower_bound = int(arrays["lower_bound"][0])
-        self._make_slots(_slots_for(len(self.leaves.leaf_hash)))
+        self._make_slots(_slots_for(len(self.space.leaves.leaf_hash)))
 
     def shape(self) -> Shape:
         split: dict[int, tuple[int, int, int]] = {}  # feature and children of a leaf
-        tree, option = int(self.trees.used[BEST_PARENT]), int(self.trees.used[BEST_OPTION])
+        tree, option = (
+            int(self.space.trees.used[counter.BEST_PARENT]),
+            int(self.space.trees.used[counter.BEST_OPTION]),
+        )
         while option >= 0:
-            left, right = (int(child) for child in self.options.option_child[option])
+            left, right = (int(child) for child in self.space.options.option_child[option])
             leaf = self._owner(option)
-            split[leaf] = int(self.options.option_feature[option]), left, right
-            tree, option = int(self.trees.tree_parent[tree]), int(self.trees.tree_option[tree])
+            split[leaf] = int(self.space.options.option_feature[option]), left, right
+            tree, option = (
+                int(self.space.trees.tree_parent[tree]),
+                int(self.space.trees.tree_option[tree]),
+            )
         order = [0]
         for leaf in order:  # a list and no recursion: a tree can be a chain of thousands
             if leaf in split:
@@ -317,8 +301,8 @@ class OsdtEngine(Engine):
 
     def _owner(self, option: int) -> int:
         """The leaf that an option splits."""
-        n = int(self.trees.used[LEAVES])
-        first, number = self.leaves.leaf_first[:n], self.leaves.leaf_options[:n]
+        n = int(self.space.trees.used[counter.LEAVES])
+        first, number = self.space.leaves.leaf_first[:n], self.space.leaves.leaf_options[:n]
         return int(np.flatnonzero((first <= option) & (option < first + number))[0])
 
 

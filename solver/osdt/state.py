@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints, Words
 from solver.kernels.records import by_reference
+from solver.osdt import counter
 from solver.problem.problem import Problem
 
 POPPED_BOUND = -1
@@ -136,37 +137,8 @@ class Trees(NamedTuple):
     queue_key: Floats  # a binary heap: least key first, of equal ones the oldest tree
     queue_tree: Ints
     buckets: Ints  # trees in the queue by lower bound, in classes of ``params.bucket``
-    used: Ints
+    used: Ints  # see :mod:`solver.osdt.counter`
 
-
-(
-    LEAVES,
-    OPTIONS,
-    TREES,
-    SPREAD,
-    QUEUE,
-    POPPED,
-    EVALUATED,
-    BEST,  # cost of the best tree found
-    BEST_PARENT,  # −1: the root alone
-    BEST_OPTION,
-    BEST_EVALUATED,  # trees evaluated when it was found
-    KNOWN,  # one more than the cost of a tree that was given
-    LONGEST,  # leaves of the largest tree
-    HEADS,  # chains of the tree cache
-    BASE,  # the power of two up to HEADS
-    BY_HIERARCHICAL,  # what was pruned, by bound
-    BY_LOOKAHEAD,
-    BY_SUPPORT,
-    BY_INCREMENTAL,
-    BY_ACCURACY,
-    BY_PERMUTATION,
-    BY_SIMILAR,
-    BY_EQUIVALENT,
-    BY_DOMINANCE,
-    BY_TWO_STEPS,
-    COUNTERS,
-) = range(26)
 
 BUCKETS = 4096
 
@@ -179,6 +151,18 @@ class Scratch(NamedTuple):
     counts: Ints  # (2, classes + 1)
     ids: NDArray[np.int32]  # leaves of a tree that is being made
     feature_lower: Ints  # (features,)
+
+
+@by_reference
+class Space(NamedTuple):
+    """All that the kernels of a search work on."""
+
+    table: Table
+    params: Params
+    leaves: Leaves
+    options: Options
+    trees: Trees
+    scratch: Scratch
 
 
 def tabulate(problem: Problem) -> Table:
@@ -261,7 +245,7 @@ def new_trees() -> Trees:
         queue_key=np.zeros(n),
         queue_tree=np.zeros(n, ints),
         buckets=np.zeros(BUCKETS + 1, ints),
-        used=np.zeros(COUNTERS, ints),
+        used=np.zeros(counter.COUNTERS, ints),
     )
 
 

@@ -7,19 +7,9 @@ import numpy as np
 from solver.kernels.constants import GOLDEN
 from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
+from solver.osdt import counter
 from solver.osdt.leaf_cache import mix
-from solver.osdt.state import (
-    BASE,
-    BUCKETS,
-    BY_DOMINANCE,
-    BY_PERMUTATION,
-    HEADS,
-    POPPED_BOUND,
-    QUEUE,
-    Params,
-    Scratch,
-    Trees,
-)
+from solver.osdt.state import BUCKETS, POPPED_BOUND, Params, Space, Trees
 
 
 @helper
@@ -42,59 +32,60 @@ def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: 
 @helper
 def _head_of(trees: Trees, key: np.uint64) -> int:
     """The chain of a key. Chains ``0 … HEADS − 1`` exist, ``BASE ≤ HEADS < 2·BASE``."""
-    base = trees.used[BASE]
+    base = trees.used[counter.BASE]
     head = np.int64(key & np.uint64(2 * base - 1))
-    if head >= trees.used[HEADS]:
+    if head >= trees.used[counter.HEADS]:
         head = np.int64(key & np.uint64(base - 1))
     return int(head)
 
 
 @helper
-def enter(params: Params, trees: Trees, tree: int) -> None:
+def enter(s: Space, tree: int) -> None:
     """Put a tree into the hash table.
 
     This is linear hashing (Litwin 1980): each tree adds a chain and takes its members from one
     other. So the table is never rehashed, which would take longer than a slice may.
     """
-    used = trees.used
-    new, base = used[HEADS], used[BASE]
-    link = trees.tree_heads[new - base]
+    used = s.trees.used
+    new, base = used[counter.HEADS], used[counter.BASE]
+    link = s.trees.tree_heads[new - base]
     kept, moved = 0, 0
     while link > 0:
         other = link - 1
-        link = trees.tree_next[other]
+        link = s.trees.tree_next[other]
         key = _key_of(
-            params, trees.tree_hash[other], trees.tree_kept_hash[other], trees.tree_splits[other]
+            s.params,
+            s.trees.tree_hash[other],
+            s.trees.tree_kept_hash[other],
+            s.trees.tree_splits[other],
         )
         if np.int64(key & np.uint64(2 * base - 1)) == new:
-            trees.tree_next[other], moved = moved, other + 1
+            s.trees.tree_next[other], moved = moved, other + 1
         else:
-            trees.tree_next[other], kept = kept, other + 1
-    trees.tree_heads[new - base], trees.tree_heads[new] = kept, moved
-    used[HEADS] += 1
-    if used[HEADS] == 2 * base:
-        used[BASE] = 2 * base
+            s.trees.tree_next[other], kept = kept, other + 1
+    s.trees.tree_heads[new - base], s.trees.tree_heads[new] = kept, moved
+    used[counter.HEADS] += 1
+    if used[counter.HEADS] == 2 * base:
+        used[counter.BASE] = 2 * base
     key = _key_of(
-        params, trees.tree_hash[tree], trees.tree_kept_hash[tree], trees.tree_splits[tree]
+        s.params, s.trees.tree_hash[tree], s.trees.tree_kept_hash[tree], s.trees.tree_splits[tree]
     )
-    head = _head_of(trees, key)
-    trees.tree_next[tree], trees.tree_heads[head] = trees.tree_heads[head], tree + 1
+    head = _head_of(s.trees, key)
+    s.trees.tree_next[tree], s.trees.tree_heads[head] = s.trees.tree_heads[head], tree + 1
 
 
 @helper
-def _same_part(trees: Trees, scratch: Scratch, tree: int, skip: int, begin: int, n: int) -> bool:
-    at = trees.tree_at[tree] + skip
+def _same_part(s: Space, tree: int, skip: int, begin: int, n: int) -> bool:
+    at = s.trees.tree_at[tree] + skip
     same = True
     for i in range(n):
-        same &= trees.spread[at + i] == scratch.ids[begin + i]
+        same &= s.trees.spread[at + i] == s.scratch.ids[begin + i]
     return bool(same)
 
 
 @helper
 def admit(
-    params: Params,
-    trees: Trees,
-    scratch: Scratch,
+    s: Space,
     n_open: int,
     n_kept: int,
     splits: int,
@@ -108,52 +99,44 @@ def admit(
     ``scratch.ids``. With ``dominance``, trees with the same leaves to be split are compared by the
     cost of the rest: they can become the same.
     """
-    head = _head_of(trees, _key_of(params, open_hash, kept_hash, splits))
-    before, link = -1, trees.tree_heads[head]
+    head = _head_of(s.trees, _key_of(s.params, open_hash, kept_hash, splits))
+    before, link = -1, s.trees.tree_heads[head]
     while link > 0:
         tree = link - 1
         if (
-            trees.tree_hash[tree] == open_hash
-            and trees.tree_open[tree] == n_open
-            and _same_part(trees, scratch, tree, 0, 0, n_open)
+            s.trees.tree_hash[tree] == open_hash
+            and s.trees.tree_open[tree] == n_open
+            and _same_part(s, tree, 0, 0, n_open)
         ):
-            if params.dominance:
-                if params.splits >= INFINITE or trees.tree_splits[tree] == splits:
-                    return _succeed(params, trees, head, before, tree, closed, kept_hash)
-            elif trees.tree_kept[tree] == n_kept and _same_part(
-                trees, scratch, tree, n_open, n_open, n_kept
-            ):
-                trees.used[BY_PERMUTATION] += 1
+            if s.params.dominance:
+                if s.params.splits >= INFINITE or s.trees.tree_splits[tree] == splits:
+                    return _succeed(s, head, before, tree, closed, kept_hash)
+            elif s.trees.tree_kept[tree] == n_kept and _same_part(s, tree, n_open, n_open, n_kept):
+                s.trees.used[counter.BY_PERMUTATION] += 1
                 return False
-        before, link = tree, trees.tree_next[tree]
+        before, link = tree, s.trees.tree_next[tree]
     return True
 
 
 @helper
 def _succeed(
-    params: Params,
-    trees: Trees,
-    head: int,
-    before: int,
-    tree: int,
-    closed: int,
-    kept_hash: np.uint64,
+    s: Space, head: int, before: int, tree: int, closed: int, kept_hash: np.uint64
 ) -> bool:
     """Whether a tree is better than the one of equal leaves to be split, and takes its place."""
-    if closed >= trees.tree_closed[tree]:
-        same = kept_hash == trees.tree_kept_hash[tree]
-        trees.used[BY_PERMUTATION if same else BY_DOMINANCE] += 1
+    if closed >= s.trees.tree_closed[tree]:
+        same = kept_hash == s.trees.tree_kept_hash[tree]
+        s.trees.used[counter.BY_PERMUTATION if same else counter.BY_DOMINANCE] += 1
         return False
-    bound = trees.tree_bound[tree]
+    bound = s.trees.tree_bound[tree]
     if bound != POPPED_BOUND:
-        trees.used[BY_DOMINANCE] += 1
+        s.trees.used[counter.BY_DOMINANCE] += 1
         # It stays in the queue until it is popped, but its bound counts no longer.
-        trees.buckets[bucket_of(params, bound)] -= 1
-        trees.tree_bound[tree] = INFINITE
+        s.trees.buckets[bucket_of(s.params, bound)] -= 1
+        s.trees.tree_bound[tree] = INFINITE
     if before < 0:
-        trees.tree_heads[head] = trees.tree_next[tree]
+        s.trees.tree_heads[head] = s.trees.tree_next[tree]
     else:
-        trees.tree_next[before] = trees.tree_next[tree]
+        s.trees.tree_next[before] = s.trees.tree_next[tree]
     return True
 
 
@@ -166,8 +149,8 @@ def bucket_of(params: Params, bound: int) -> int:
 @helper
 def push(trees: Trees, key: float, tree: int) -> None:
     """Put a tree into the queue."""
-    at = trees.used[QUEUE]
-    trees.used[QUEUE] += 1
+    at = trees.used[counter.QUEUE]
+    trees.used[counter.QUEUE] += 1
     while at > 0:
         above = (at - 1) // 2
         if not _comes_first(key, tree, trees.queue_key[above], trees.queue_tree[above]):
@@ -181,8 +164,8 @@ def push(trees: Trees, key: float, tree: int) -> None:
 def pop(trees: Trees) -> int:
     """Take the first tree out of the queue."""
     first = trees.queue_tree[0]
-    trees.used[QUEUE] -= 1
-    size = trees.used[QUEUE]
+    trees.used[counter.QUEUE] -= 1
+    size = trees.used[counter.QUEUE]
     key, tree, at = trees.queue_key[size], trees.queue_tree[size], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1

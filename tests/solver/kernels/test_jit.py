@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from solver.kernels.jit import ensure_compiled, helper, kernel, popcount
+from solver.kernels.records import by_reference
 from tests.helpers import environment
 
 
@@ -104,3 +106,34 @@ def test_a_module_that_is_renamed_leaves_no_cache_that_cannot_be_read(tmp_path):
     (package / "search" / "layout.py").rename(package / "search" / "state.py")
     (package / "search" / "kernels.py").write_text(kernels.replace("search.layout", "search.state"))
     assert run(tmp_path) == ["2", "0"]
+
+
+@by_reference
+class Inner(NamedTuple):
+    offset: int
+    words: Any
+
+
+@by_reference
+class Outer(NamedTuple):
+    first: Any
+    inner: Inner
+    last: int
+
+
+@helper
+def total_of(inner):
+    return ones(inner.words) + inner.offset
+
+
+@kernel
+def read_all(outer):
+    outer.inner.words[0] = outer.first[1]
+    return total_of(outer.inner) + 100 * outer.last
+
+
+def test_records_lie_inside_records():
+    words = np.array([0, 1, 3], dtype=np.uint64)
+    outer = Outer(np.array([0, 15], dtype=np.uint64), Inner(20, words), 7)
+    assert read_all(outer) == (4 + 1 + 2) + 20 + 700
+    assert words[0] == 15
