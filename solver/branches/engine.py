@@ -8,27 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.kernels import ao_star
+from solver.branches.kernels import ao_star, header
 from solver.branches.kernels.memo import look_for, rehash
 from solver.branches.kernels.small_trees import best_small
 from solver.branches.kernels.state import (
     BLOCK,
-    DIVING,
     FRAMES,
-    HAS_JOINT,
     ITERATIONS,
-    JOINT_AT,
-    LIMIT,
     LITERALS,
-    N_COLUMNS,
-    N_WORDS,
     NODES,
-    ROWS_AT,
     SMALL,
-    WORDS_AT,
     Log,
     Memo,
     Scratch,
+    Space,
     Stack,
     new_memo,
     new_scratch,
@@ -99,24 +92,27 @@ class ThresholdEngine(Engine):
         self._stale = False
         self.compile_seconds = self._compile()
         if state is None:
-            ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
+            ao_star.init_root(self.space)
         else:
             self._restore(state)
 
+    @property
+    def space(self) -> Space:
+        """All that the kernels work on."""
+        return Space(self.table, self.params, self.memo, self.stack, self.scratch, self.log)
+
     def _compile(self) -> float:
-        state = (self.table, self.params, self.memo, self.stack, self.scratch)
         return (
-            ensure_compiled(ao_star.init_root, *state)
-            + ensure_compiled(ao_star.step, *state, self.log, 0, 0)
-            + ensure_compiled(ao_star.propagate_bounds, *state)
+            ensure_compiled(ao_star.init_root, self.space)
+            + ensure_compiled(ao_star.step, self.space, 0, 0)
+            + ensure_compiled(ao_star.propagate_bounds, self.space)
             + ensure_compiled(rehash, self.memo)
-            + ensure_compiled(look_for, self.table, self.params, self.memo, self.scratch, 0, 0)
-            + ensure_compiled(best_small, self.table, self.params, self.scratch, 0, 0, 0)
+            + ensure_compiled(look_for, self.space, 0, 0)
+            + ensure_compiled(best_small, self.space, 0, 0, 0)
         )
 
     def step(self, iterations: int, target_cost: int) -> int:
-        state = (self.table, self.params, self.memo, self.stack, self.scratch, self.log)
-        return ao_star.step(*state, iterations, target_cost)
+        return ao_star.step(self.space, iterations, target_cost)
 
     def reprice(self, cost_scale: CostScale, constraints: TreeConstraints) -> None:
         """Restart at another λ, with all bounds and trees of the searches before.
@@ -131,7 +127,7 @@ class ThresholdEngine(Engine):
         lower[:n, 0], upper[:n, 0], best[:n, 0] = self.archive.carry(cost_scale, self.unit, n)
         self._stale = True
         self.before = self.iterations, self.nodes
-        ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
+        ao_star.init_root(self.space)
 
     def bytes_repriced(self) -> int:
         """Memory of all arrays after a :meth:`reprice`."""
@@ -139,11 +135,11 @@ class ThresholdEngine(Engine):
 
     def aim(self, bound: int) -> None:
         """Only prove a lower bound, and log the proof. Call it before any step."""
-        self.stack.head[0, LIMIT], self.stack.head[0, DIVING] = bound, 0
+        self.stack.head[0, header.LIMIT], self.stack.head[0, header.DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
     def propagate_bounds(self) -> None:
-        ao_star.propagate_bounds(self.table, self.params, self.memo, self.stack, self.scratch)
+        ao_star.propagate_bounds(self.space)
 
     @property
     def lower_bound(self) -> int:
@@ -221,15 +217,16 @@ class ThresholdEngine(Engine):
         """How much of the arrays is in use, by group."""
         used, head = self.memo.used, self.stack.head
         d = int(used[FRAMES]) - 1
-        words, columns = int(head[d, N_WORDS]), int(head[d, N_COLUMNS])
+        words, columns = int(head[d, header.N_WORDS]), int(head[d, header.N_COLUMNS])
         frame = words * (1 + len(self.table.scales) + columns)
         return {
             "node": int(used[NODES]),
             "literals": int(used[LITERALS]),
             "frame": d + 1,
-            "rows": int(head[d, ROWS_AT]) + 64 * words,
-            "words": int(head[d, WORDS_AT]) + frame,
-            "joint": int(head[d, JOINT_AT]) + (columns**2 if head[d, HAS_JOINT] else 0),
+            "rows": int(head[d, header.ROWS_AT]) + 64 * words,
+            "words": int(head[d, header.WORDS_AT]) + frame,
+            "joint": int(head[d, header.JOINT_AT])
+            + (columns**2 if head[d, header.HAS_JOINT] else 0),
         }
 
     def _needed(self) -> dict[str, int]:
@@ -241,9 +238,9 @@ class ThresholdEngine(Engine):
             "node": used["node"] + 1,
             "literals": used["literals"] + d + 1,
             "frame": d + 2,
-            "rows": 2 * used["rows"] - int(head[d, ROWS_AT]),
-            "words": 2 * used["words"] - int(head[d, WORDS_AT]) + BLOCK,
-            "joint": 2 * used["joint"] - int(head[d, JOINT_AT]) + BLOCK,
+            "rows": 2 * used["rows"] - int(head[d, header.ROWS_AT]),
+            "words": 2 * used["words"] - int(head[d, header.WORDS_AT]) + BLOCK,
+            "joint": 2 * used["joint"] - int(head[d, header.JOINT_AT]) + BLOCK,
         }
 
     @property
@@ -264,7 +261,7 @@ class ThresholdEngine(Engine):
         n = int(self.memo.used[NODES])
         self.memo.node_upper[:n] = INFINITE
         self.memo.node_best[:n] = SMALL
-        ao_star.init_root(self.table, self.params, self.memo, self.stack, self.scratch)
+        ao_star.init_root(self.space)
         slice_ = 1
         while self.upper_bound > goal and (
             self.lower_bound >= goal or (self.iterations < end and not late())
@@ -295,9 +292,7 @@ class ThresholdEngine(Engine):
         if best != SMALL:
             return best
         self.scratch.rows[: len(part.rows)] = part.rows
-        return best_small(
-            self.table, self.params, self.scratch, len(part.rows), len(part.literals), part.budget
-        )
+        return best_small(self.space, len(part.rows), len(part.literals), part.budget)
 
     def _children(self, part: Part, feature: int) -> list[Part]:
         codes = self._codes(part.rows, feature)
@@ -319,8 +314,7 @@ class ThresholdEngine(Engine):
     def _node(self, rows: Ints, literals: tuple[int, ...]) -> int:
         self.scratch.rows[: len(rows)] = rows
         self.scratch.literals[: len(literals)] = literals
-        state = (self.table, self.params, self.memo, self.scratch)
-        return look_for(*state, len(rows), len(literals))
+        return look_for(self.space, len(rows), len(literals))
 
     def _costs(self, child: Part) -> list[int]:
         """The cost of a child with 0, 1, … splits allowed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.branches.kernels import header
 from solver.branches.kernels.bounds import (
     convolve,
     first_bounds,
@@ -23,57 +24,37 @@ from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_ro
 from solver.branches.kernels.similar_support import share_bound
 from solver.branches.kernels.state import (
     BLOCK,
-    BUDGET,
-    CHILD,
-    CURRENT,
-    DIVING,
     FRAMES,
-    HAS_JOINT,
     ITERATIONS,
-    JOINT_AT,
     LEAST_GAIN,
     LEFT,
-    LIMIT,
     LITERALS,
-    N_CANDIDATES,
-    N_COLUMNS,
-    N_LIVE,
-    N_WORDS,
-    NEXT,
-    NODE,
     NODES,
     OPENED,
-    ROWS_AT,
     SMALL,
     SMALLEST_GAP,
-    TURN,
-    WORDS_AT,
     Log,
-    Memo,
-    Params,
-    Scratch,
-    Stack,
+    Space,
 )
-from solver.kernels.bit_table import Table
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
 
 
 @helper
-def has_room(table: Table, memo: Memo, stack: Stack, log: Log, d: int) -> bool:
+def has_room(s: Space, d: int) -> bool:
     """Whether one more frame fits above frame ``d``: it needs at most what ``d`` needs."""
-    words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
-    size = words * (1 + len(table.scales) + columns)
-    joint = columns * columns if stack.head[d, HAS_JOINT] else 0
+    words, columns = s.stack.head[d, header.N_WORDS], s.stack.head[d, header.N_COLUMNS]
+    size = words * (1 + len(s.table.scales) + columns)
+    joint = columns * columns if s.stack.head[d, header.HAS_JOINT] else 0
     return (
-        d + 2 <= len(stack.head)
-        and (len(log.events) == 0 or log.used[0] < len(log.events))
-        and memo.used[NODES] + 1 <= len(memo.node_hash)
-        and memo.used[LITERALS] + d + 1 <= len(memo.literals)
-        and stack.head[d, ROWS_AT] + 128 * words <= len(stack.rows)
-        and stack.head[d, WORDS_AT] + 2 * size + BLOCK <= len(stack.words)
-        and stack.head[d, JOINT_AT] + 2 * joint + BLOCK <= len(stack.joint)
+        d + 2 <= len(s.stack.head)
+        and (len(s.log.events) == 0 or s.log.used[0] < len(s.log.events))
+        and s.memo.used[NODES] + 1 <= len(s.memo.node_hash)
+        and s.memo.used[LITERALS] + d + 1 <= len(s.memo.literals)
+        and s.stack.head[d, header.ROWS_AT] + 128 * words <= len(s.stack.rows)
+        and s.stack.head[d, header.WORDS_AT] + 2 * size + BLOCK <= len(s.stack.words)
+        and s.stack.head[d, header.JOINT_AT] + 2 * joint + BLOCK <= len(s.stack.joint)
     )
 
 
@@ -87,415 +68,369 @@ def note(log: Log, what: int, bound: int) -> None:
 
 
 @helper
-def merge(params: Params, memo: Memo, stack: Stack, d: int, value: int) -> None:
+def merge(s: Space, d: int, value: int) -> None:
     """Let a child in its frame and its node in the memo know the same."""
-    node = stack.child_node[d, value]
-    for b in range(params.budgets):
-        low = max(stack.child_lower[d, value, b], memo.node_lower[node, b])
-        stack.child_lower[d, value, b] = low
-        memo.node_lower[node, b] = low
-        high = stack.child_upper[d, value, b]
-        if memo.node_upper[node, b] <= high:
-            stack.child_upper[d, value, b] = memo.node_upper[node, b]
+    node = s.stack.child_node[d, value]
+    for b in range(s.params.budgets):
+        low = max(s.stack.child_lower[d, value, b], s.memo.node_lower[node, b])
+        s.stack.child_lower[d, value, b] = low
+        s.memo.node_lower[node, b] = low
+        high = s.stack.child_upper[d, value, b]
+        if s.memo.node_upper[node, b] <= high:
+            s.stack.child_upper[d, value, b] = s.memo.node_upper[node, b]
         else:
-            memo.node_upper[node, b] = high
-            memo.node_best[node, b] = SMALL
+            s.memo.node_upper[node, b] = high
+            s.memo.node_best[node, b] = SMALL
 
 
 @helper
-def write_literals(stack: Stack, scratch: Scratch, d: int, value: int) -> None:
+def write_literals(s: Space, d: int, value: int) -> None:
     """Write the literals of a child of frame ``d``."""
     for i in range(d):
-        scratch.literals[i] = stack.head[i, CHILD]
-    scratch.literals[d] = value
+        s.scratch.literals[i] = s.stack.head[i, header.CHILD]
+    s.scratch.literals[d] = value
 
 
 @helper
-def hash_child(
-    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int, code: int
-) -> tuple[int, np.uint64]:
+def hash_child(s: Space, d: int, feature: int, code: int) -> tuple[int, np.uint64]:
     """Number of rows of a child and its hash."""
-    if not params.row_memo:
-        write_literals(stack, scratch, d, table.values[feature] + code)
-    n, row_key = child_key(table, stack, d, feature, code)
-    return n, branch_hash(table, params, scratch, row_key, d + 1)
+    if not s.params.row_memo:
+        write_literals(s, d, s.table.values[feature] + code)
+    n, row_key = child_key(s, d, feature, code)
+    return n, branch_hash(s, row_key, d + 1)
 
 
 @helper
-def tells_more(params: Params, memo: Memo, stack: Stack, d: int, value: int, node: int) -> bool:
+def tells_more(s: Space, d: int, value: int, node: int) -> bool:
     """Whether the bounds of a node are better than those of a child in its frame."""
-    for b in range(params.budgets):
-        if memo.node_lower[node, b] > stack.child_lower[d, value, b]:
+    for b in range(s.params.budgets):
+        if s.memo.node_lower[node, b] > s.stack.child_lower[d, value, b]:
             return True
-        if memo.node_upper[node, b] < stack.child_upper[d, value, b]:
+        if s.memo.node_upper[node, b] < s.stack.child_upper[d, value, b]:
             return True
     return False
 
 
 @helper
-def consult(
-    table: Table,
-    params: Params,
-    memo: Memo,
-    stack: Stack,
-    scratch: Scratch,
-    d: int,
-    feature: int,
-    code: int,
-) -> None:
+def consult(s: Space, d: int, feature: int, code: int) -> None:
     """Copy the memo's bounds of a child into the frame."""
-    n, key = hash_child(table, params, stack, scratch, d, feature, code)
-    value, last = table.values[feature] + code, len(memo.slots) - 1
+    n, key = hash_child(s, d, feature, code)
+    value, last = s.table.values[feature] + code, len(s.memo.slots) - 1
     slot, collected = np.int64(key & np.uint64(last)), False
-    while memo.slots[slot] >= 0:
-        node = memo.slots[slot]
+    while s.memo.slots[slot] >= 0:
+        node = s.memo.slots[slot]
         # Only bounds that would be used need the proof that they are this branch's.
-        if same_hash(params, memo, n, d + 1, key, node) and tells_more(
-            params, memo, stack, d, value, node
-        ):
+        if same_hash(s, n, d + 1, key, node) and tells_more(s, d, value, node):
             if not collected:
-                collect_child(table, stack, scratch, d, feature, code)
+                collect_child(s, d, feature, code)
                 collected = True
-            if same_branch(table, params, memo, scratch, node, n):
-                stack.child_node[d, value] = node
-                merge(params, memo, stack, d, value)
+            if same_branch(s, node, n):
+                s.stack.child_node[d, value] = node
+                merge(s, d, value)
                 return
         slot = (slot + 1) & last
 
 
 @helper
-def enter(
-    table: Table,
-    params: Params,
-    memo: Memo,
-    stack: Stack,
-    scratch: Scratch,
-    d: int,
-    value: int,
-) -> int:
+def enter(s: Space, d: int, value: int) -> int:
     """Find or make the node of a child and collect its rows; their number."""
-    feature = feature_of(table, value)
-    code = value - table.values[feature]
-    n, key = hash_child(table, params, stack, scratch, d, feature, code)
-    collect_child(table, stack, scratch, d, feature, code)
-    if stack.child_node[d, value] < 0:
-        node = find(table, params, memo, scratch, n, d + 1, key)
+    feature = feature_of(s.table, value)
+    code = value - s.table.values[feature]
+    n, key = hash_child(s, d, feature, code)
+    collect_child(s, d, feature, code)
+    if s.stack.child_node[d, value] < 0:
+        node = find(s, n, d + 1, key)
         if node < 0:
-            write_literals(stack, scratch, d, value)
-            node = add(params, memo, scratch, n, d + 1, key)
-        stack.child_node[d, value] = node
-        merge(params, memo, stack, d, value)
+            write_literals(s, d, value)
+            node = add(s, n, d + 1, key)
+        s.stack.child_node[d, value] = node
+        merge(s, d, value)
     return n
 
 
 @helper
-def is_open(params: Params, stack: Stack, d: int, value: int) -> bool:
+def is_open(s: Space, d: int, value: int) -> bool:
     """Whether anything is left to find out about a child."""
-    for b in range(params.budgets):
-        if stack.child_lower[d, value, b] < stack.child_upper[d, value, b]:
+    for b in range(s.params.budgets):
+        if s.stack.child_lower[d, value, b] < s.stack.child_upper[d, value, b]:
             return True
     return False
 
 
 @helper
-def look_up(
-    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
-) -> bool:
+def look_up(s: Space, d: int, feature: int) -> bool:
     """Ask the memo for all children of a split; whether the branch has a better tree now."""
-    stack.looked[d, feature] = 1
-    for value in range(table.values[feature], table.values[feature + 1]):
-        if is_open(params, stack, d, value):
-            code = value - table.values[feature]
-            consult(table, params, memo, stack, scratch, d, feature, code)
-            if params.similar_support and stack.child_node[d, value] >= 0:
-                share_bound(table, params, stack, scratch, d, feature, code)
-    return refresh_split(table, params, memo, stack, scratch, d, feature)
+    s.stack.looked[d, feature] = 1
+    for value in range(s.table.values[feature], s.table.values[feature + 1]):
+        if is_open(s, d, value):
+            code = value - s.table.values[feature]
+            consult(s, d, feature, code)
+            if s.params.similar_support and s.stack.child_node[d, value] >= 0:
+                share_bound(s, d, feature, code)
+    return refresh_split(s, d, feature)
 
 
 @helper
-def is_better(params: Params, memo: Memo, stack: Stack, d: int) -> bool:
+def is_better(s: Space, d: int) -> bool:
     """Whether the branch of frame ``d`` has a better tree than the frame below knows of."""
-    node, value = stack.head[d, NODE], stack.head[d - 1, CHILD]
-    for b in range(params.budgets):
-        if memo.node_upper[node, b] < stack.child_upper[d - 1, value, b]:
+    node, value = s.stack.head[d, header.NODE], s.stack.head[d - 1, header.CHILD]
+    for b in range(s.params.budgets):
+        if s.memo.node_upper[node, b] < s.stack.child_upper[d - 1, value, b]:
             return True
     return False
 
 
 @helper
-def lift(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int) -> None:
+def lift(s: Space, d: int) -> None:
     """Tell the frames below of a better tree of frame ``d``."""
     while d > 0:
-        value = stack.head[d - 1, CHILD]
-        merge(params, memo, stack, d - 1, value)
-        if not refresh_split(
-            table, params, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT]
-        ):
+        value = s.stack.head[d - 1, header.CHILD]
+        merge(s, d - 1, value)
+        if not refresh_split(s, d - 1, s.stack.head[d - 1, header.CURRENT]):
             return
         d -= 1
 
 
 @helper
-def inherit(table: Table, params: Params, stack: Stack, d: int) -> None:
+def inherit(s: Space, d: int) -> None:
     """Live features of frame ``d`` from those of the frame below."""
     n = 0
-    for i in range(stack.head[d - 1, N_LIVE]):
-        feature = stack.live[d - 1, i]
-        if not params.support or supported(table, params, stack, d - 1, feature):
-            stack.live[d, n] = feature
+    for i in range(s.stack.head[d - 1, header.N_LIVE]):
+        feature = s.stack.live[d - 1, i]
+        if not s.params.support or supported(s, d - 1, feature):
+            s.stack.live[d, n] = feature
             n += 1
-    stack.head[d, N_LIVE] = n
+    s.stack.head[d, header.N_LIVE] = n
 
 
 @helper
-def push(
-    table: Table,
-    params: Params,
-    memo: Memo,
-    stack: Stack,
-    scratch: Scratch,
-    log: Log,
-    value: int,
-    budget: int,
-    limit: int,
-) -> bool:
+def push(s: Space, value: int, budget: int, limit: int) -> bool:
     """Put a child of the top frame on the stack; False if the memo has made that needless."""
-    d = memo.used[FRAMES] - 1
-    n = enter(table, params, memo, stack, scratch, d, value)
-    low, high = stack.child_lower[d, value, budget], stack.child_upper[d, value, budget]
+    d = s.memo.used[FRAMES] - 1
+    n = enter(s, d, value)
+    low, high = s.stack.child_lower[d, value, budget], s.stack.child_upper[d, value, budget]
     if low >= min(limit, high):
-        note(log, value, low)
+        note(s.log, value, low)
         return False
-    note(log, value, OPENED)
-    stack.head[d, CHILD] = value
-    words, columns = stack.head[d, N_WORDS], stack.head[d, N_COLUMNS]
+    note(s.log, value, OPENED)
+    s.stack.head[d, header.CHILD] = value
+    words, columns = s.stack.head[d, header.N_WORDS], s.stack.head[d, header.N_COLUMNS]
     e = d + 1
-    stack.head[e, NODE] = stack.child_node[d, value]
-    stack.head[e, BUDGET] = budget
-    stack.head[e, LIMIT] = limit
-    stack.head[e, DIVING] = stack.head[d, DIVING]
-    stack.head[e, ROWS_AT] = stack.head[d, ROWS_AT] + 64 * words
-    stack.head[e, WORDS_AT] = stack.head[d, WORDS_AT] + words * (1 + len(table.scales) + columns)
-    joint = columns * columns if stack.head[d, HAS_JOINT] else 0
-    stack.head[e, JOINT_AT] = stack.head[d, JOINT_AT] + joint
-    lay_rows(table, stack, scratch, e, n)
-    inherit(table, params, stack, e)
-    stack.head[e, N_CANDIDATES] = -1
-    memo.used[FRAMES] += 1
+    s.stack.head[e, header.NODE] = s.stack.child_node[d, value]
+    s.stack.head[e, header.BUDGET] = budget
+    s.stack.head[e, header.LIMIT] = limit
+    s.stack.head[e, header.DIVING] = s.stack.head[d, header.DIVING]
+    s.stack.head[e, header.ROWS_AT] = s.stack.head[d, header.ROWS_AT] + 64 * words
+    s.stack.head[e, header.WORDS_AT] = s.stack.head[d, header.WORDS_AT] + words * (
+        1 + len(s.table.scales) + columns
+    )
+    joint = columns * columns if s.stack.head[d, header.HAS_JOINT] else 0
+    s.stack.head[e, header.JOINT_AT] = s.stack.head[d, header.JOINT_AT] + joint
+    lay_rows(s, e, n)
+    inherit(s, e)
+    s.stack.head[e, header.N_CANDIDATES] = -1
+    s.memo.used[FRAMES] += 1
     return True
 
 
 @helper
-def pop(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, log: Log) -> None:
+def pop(s: Space) -> None:
     """Leave the top frame and pass its bounds to the one below."""
-    d = memo.used[FRAMES] - 1
-    settle(params, memo, stack, d)
-    note(log, LEFT, memo.node_lower[stack.head[d, NODE], stack.head[d, BUDGET]])
-    memo.used[FRAMES] -= 1
+    d = s.memo.used[FRAMES] - 1
+    settle(s, d)
+    note(
+        s.log, LEFT, s.memo.node_lower[s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]]
+    )
+    s.memo.used[FRAMES] -= 1
     if d == 0:
         return
-    value, feature = stack.head[d - 1, CHILD], stack.head[d - 1, CURRENT]
-    merge(params, memo, stack, d - 1, value)
-    if refresh_split(table, params, memo, stack, scratch, d - 1, feature):
-        lift(table, params, memo, stack, scratch, d - 1)
-    if params.similar_support:
-        share_bound(table, params, stack, scratch, d - 1, feature, value - table.values[feature])
+    value, feature = s.stack.head[d - 1, header.CHILD], s.stack.head[d - 1, header.CURRENT]
+    merge(s, d - 1, value)
+    if refresh_split(s, d - 1, feature):
+        lift(s, d - 1)
+    if s.params.similar_support:
+        share_bound(s, d - 1, feature, value - s.table.values[feature])
 
 
 @helper
-def follow(params: Params, memo: Memo, stack: Stack, d: int) -> int:
+def follow(s: Space, d: int) -> int:
     """The next split; −1 if the frame is done."""
-    node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
-    high = memo.node_upper[node, budget]
-    bound = min(stack.head[d, LIMIT], high)
-    current = stack.head[d, CURRENT]
-    if current >= 0 and stack.split_lower[d, current] < min(stack.head[d, TURN], bound):
+    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
+    high = s.memo.node_upper[node, budget]
+    bound = min(s.stack.head[d, header.LIMIT], high)
+    current = s.stack.head[d, header.CURRENT]
+    if current >= 0 and s.stack.split_lower[d, current] < min(s.stack.head[d, header.TURN], bound):
         return int(current)
     best, least, second, n = -1, bound, bound, 0
-    for i in range(stack.head[d, N_CANDIDATES]):
-        feature = stack.candidates[d, i]
-        low = stack.split_lower[d, feature]
+    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+        feature = s.stack.candidates[d, i]
+        low = s.stack.split_lower[d, feature]
         if low < high:
-            stack.candidates[d, n] = feature
+            s.stack.candidates[d, n] = feature
             n += 1
         if low < least:
             best, least, second = feature, low, least
         elif low < second:
             second = low
-    stack.head[d, N_CANDIDATES] = n
-    stack.head[d, CURRENT] = best
-    stack.head[d, TURN] = max(least + 1, min(bound, second + params.slack))
+    s.stack.head[d, header.N_CANDIDATES] = n
+    s.stack.head[d, header.CURRENT] = best
+    s.stack.head[d, header.TURN] = max(least + 1, min(bound, second + s.params.slack))
     return best
 
 
 @helper
-def choose_child(
-    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
-) -> int:
+def choose_child(s: Space, d: int, feature: int) -> int:
     """The value of the open child to walk into.
 
     By default the one of least lower bound: most of its possible cost is demanded of it, so its
     part of the search is small. Or that of smallest gap; or, as in the paper, of least known gain,
     the least weight classified correctly.
     """
-    first, chosen, least = table.values[feature], -1, INFINITE
-    for value in range(first, table.values[feature + 1]):
-        share = scratch.shares[value - first]
-        low, high = stack.child_lower[d, value, share], stack.child_upper[d, value, share]
+    first, chosen, least = s.table.values[feature], -1, INFINITE
+    for value in range(first, s.table.values[feature + 1]):
+        share = s.scratch.shares[value - first]
+        low, high = s.stack.child_lower[d, value, share], s.stack.child_upper[d, value, share]
         if low >= high:
             continue
         measure = low
-        if params.child_order == SMALLEST_GAP:
+        if s.params.child_order == SMALLEST_GAP:
             measure = high - low
-        elif params.child_order == LEAST_GAIN:
-            measure = stack.child_weight[d, value] * params.error - high
+        elif s.params.child_order == LEAST_GAIN:
+            measure = s.stack.child_weight[d, value] * s.params.error - high
         if chosen < 0 or measure < least:
             chosen, least = value, measure
     return chosen
 
 
 @helper
-def dive(
-    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int
-) -> tuple[int, int]:
+def dive(s: Space, d: int) -> tuple[int, int]:
     """The next child of the first descent, and its budget; −1 if the frame has had all of them.
 
     Every frame of the descent enters all open children of the split whose known tree costs least.
     """
-    node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
-    if stack.head[d, CURRENT] < 0:
-        best, least = -1, memo.node_upper[node, budget] + 1
-        for i in range(stack.head[d, N_CANDIDATES]):
-            feature = stack.candidates[d, i]
-            convolve(table, params, scratch, stack.child_upper[d], feature, scratch.upper)
-            if scratch.upper[budget] < least:
-                best, least = feature, scratch.upper[budget]
+    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
+    if s.stack.head[d, header.CURRENT] < 0:
+        best, least = -1, s.memo.node_upper[node, budget] + 1
+        for i in range(s.stack.head[d, header.N_CANDIDATES]):
+            feature = s.stack.candidates[d, i]
+            convolve(s, s.stack.child_upper[d], feature, s.scratch.upper)
+            if s.scratch.upper[budget] < least:
+                best, least = feature, s.scratch.upper[budget]
         if best < 0:
             return -1, 0
-        stack.head[d, CURRENT] = best
-        stack.head[d, NEXT] = table.values[best]
-    feature = stack.head[d, CURRENT]
-    share_out(table, params, scratch, stack.child_upper[d], feature, budget)
-    while stack.head[d, NEXT] < table.values[feature + 1]:
-        value = stack.head[d, NEXT]
-        stack.head[d, NEXT] += 1
-        share = scratch.shares[value - table.values[feature]]
-        if stack.child_lower[d, value, share] < stack.child_upper[d, value, share]:
+        s.stack.head[d, header.CURRENT] = best
+        s.stack.head[d, header.NEXT] = s.table.values[best]
+    feature = s.stack.head[d, header.CURRENT]
+    share_out(s, s.stack.child_upper[d], feature, budget)
+    while s.stack.head[d, header.NEXT] < s.table.values[feature + 1]:
+        value = s.stack.head[d, header.NEXT]
+        s.stack.head[d, header.NEXT] += 1
+        share = s.scratch.shares[value - s.table.values[feature]]
+        if s.stack.child_lower[d, value, share] < s.stack.child_upper[d, value, share]:
             return value, share
     return -1, 0
 
 
 @kernel
-def init_root(table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch) -> None:
+def init_root(s: Space) -> None:
     """Put the root on the stack; it is the first node of the memo."""
-    for feature in range(len(table.values) - 1):
-        stack.live[0, feature] = feature
-    stack.head[0, N_LIVE] = len(table.values) - 1
-    for row in range(len(table.labels)):
-        scratch.rows[row] = row
-    lay_rows(table, stack, scratch, 0, len(table.labels))
+    for feature in range(len(s.table.values) - 1):
+        s.stack.live[0, feature] = feature
+    s.stack.head[0, header.N_LIVE] = len(s.table.values) - 1
+    for row in range(len(s.table.labels)):
+        s.scratch.rows[row] = row
+    lay_rows(s, 0, len(s.table.labels))
     weight, most = 0, 0
-    for k in range(len(scratch.counts)):
-        scratch.counts[k] = 0
-    for row in range(len(table.labels)):
-        scratch.counts[table.labels[row]] += table.weights[row]
-        weight += table.weights[row]
-    for k in range(len(scratch.counts)):
-        most = max(most, scratch.counts[k])
+    for k in range(len(s.scratch.counts)):
+        s.scratch.counts[k] = 0
+    for row in range(len(s.table.labels)):
+        s.scratch.counts[s.table.labels[row]] += s.table.weights[row]
+        weight += s.table.weights[row]
+    for k in range(len(s.scratch.counts)):
+        most = max(most, s.scratch.counts[k])
     errors = weight - most
-    if memo.used[NODES] == 0:
-        key = branch_hash(table, params, scratch, stack.row_key[0], 0)
-        add(params, memo, scratch, len(table.labels), 0, key)
-    floor = 0 if params.depth > 0 else errors
-    first_bounds(params, scratch, len(scratch.counts), weight, errors, floor, scratch.lower)
-    for b in range(params.budgets):
-        memo.node_lower[0, b] = max(memo.node_lower[0, b], scratch.lower[b])
-        if errors * params.error < memo.node_upper[0, b]:
-            memo.node_upper[0, b] = errors * params.error
-            memo.node_best[0, b] = SMALL
-    stack.head[0, NODE] = 0
-    stack.head[0, BUDGET] = params.budgets - 1
-    stack.head[0, LIMIT] = INFINITE
-    stack.head[0, DIVING] = 1 if params.incumbent else 0
-    stack.head[0, N_CANDIDATES] = -1
-    memo.used[FRAMES] = 1
+    if s.memo.used[NODES] == 0:
+        key = branch_hash(s, s.stack.row_key[0], 0)
+        add(s, len(s.table.labels), 0, key)
+    floor = 0 if s.params.depth > 0 else errors
+    first_bounds(s, len(s.scratch.counts), weight, errors, floor, s.scratch.lower)
+    for b in range(s.params.budgets):
+        s.memo.node_lower[0, b] = max(s.memo.node_lower[0, b], s.scratch.lower[b])
+        if errors * s.params.error < s.memo.node_upper[0, b]:
+            s.memo.node_upper[0, b] = errors * s.params.error
+            s.memo.node_best[0, b] = SMALL
+    s.stack.head[0, header.NODE] = 0
+    s.stack.head[0, header.BUDGET] = s.params.budgets - 1
+    s.stack.head[0, header.LIMIT] = INFINITE
+    s.stack.head[0, header.DIVING] = 1 if s.params.incumbent else 0
+    s.stack.head[0, header.N_CANDIDATES] = -1
+    s.memo.used[FRAMES] = 1
 
 
 @kernel
-def step(
-    table: Table,
-    params: Params,
-    memo: Memo,
-    stack: Stack,
-    scratch: Scratch,
-    log: Log,
-    budget: int,
-    target_cost: int,
-) -> int:
+def step(s: Space, budget: int, target_cost: int) -> int:
     """Open at most ``budget`` frames; return RUNNING, PROVEN, or FULL when an array must grow.
 
     At λ = 0 it stops at a tree that costs ``target_cost`` or less; otherwise that is −1.
     """
-    end, root = memo.used[ITERATIONS] + budget, stack.head[0, NODE]
-    last = params.budgets - 1
-    while memo.used[ITERATIONS] < end:
-        if memo.node_lower[root, last] >= memo.node_upper[root, last]:
+    end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, header.NODE]
+    last = s.params.budgets - 1
+    while s.memo.used[ITERATIONS] < end:
+        if s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
             return PROVEN
-        if memo.node_upper[root, last] <= target_cost:
+        if s.memo.node_upper[root, last] <= target_cost:
             return PROVEN
-        d = memo.used[FRAMES] - 1
-        if stack.head[d, N_CANDIDATES] < 0:
-            memo.used[ITERATIONS] += 1
-            expand(table, params, memo, stack, scratch, d)
-            settle(params, memo, stack, d)
-            if d > 0 and is_better(params, memo, stack, d):
-                lift(table, params, memo, stack, scratch, d)
+        d = s.memo.used[FRAMES] - 1
+        if s.stack.head[d, header.N_CANDIDATES] < 0:
+            s.memo.used[ITERATIONS] += 1
+            expand(s, d)
+            settle(s, d)
+            if d > 0 and is_better(s, d):
+                lift(s, d)
             continue
-        if not has_room(table, memo, stack, log, d):
+        if not has_room(s, d):
             return FULL
-        if stack.head[d, DIVING]:
-            value, share = dive(table, params, memo, stack, scratch, d)
+        if s.stack.head[d, header.DIVING]:
+            value, share = dive(s, d)
             if value >= 0:
-                push(table, params, memo, stack, scratch, log, value, share, INFINITE)
+                push(s, value, share, INFINITE)
             elif d > 0:
-                pop(table, params, memo, stack, scratch, log)
+                pop(s)
             else:
-                stack.head[d, DIVING] = 0
-                stack.head[d, CURRENT] = -1
+                s.stack.head[d, header.DIVING] = 0
+                s.stack.head[d, header.CURRENT] = -1
             continue
-        feature = follow(params, memo, stack, d)
+        feature = follow(s, d)
         if feature < 0:
-            settle(params, memo, stack, d)
+            settle(s, d)
             if d == 0:
                 return PROVEN
-            pop(table, params, memo, stack, scratch, log)
+            pop(s)
             continue
-        if stack.looked[d, feature] == 0:
-            if look_up(table, params, memo, stack, scratch, d, feature):
-                lift(table, params, memo, stack, scratch, d)
+        if s.stack.looked[d, feature] == 0:
+            if look_up(s, d, feature):
+                lift(s, d)
             continue
-        share_out(table, params, scratch, stack.child_lower[d], feature, stack.head[d, BUDGET])
-        value = choose_child(table, params, stack, scratch, d, feature)
-        share = scratch.shares[value - table.values[feature]]
-        limit = stack.child_lower[d, value, share] + (
-            stack.head[d, TURN] - stack.split_lower[d, feature]
+        share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, header.BUDGET])
+        value = choose_child(s, d, feature)
+        share = s.scratch.shares[value - s.table.values[feature]]
+        limit = s.stack.child_lower[d, value, share] + (
+            s.stack.head[d, header.TURN] - s.stack.split_lower[d, feature]
         )
-        if not push(table, params, memo, stack, scratch, log, value, share, limit):
-            if refresh_split(table, params, memo, stack, scratch, d, feature):
-                lift(table, params, memo, stack, scratch, d)
+        if not push(s, value, share, limit):
+            if refresh_split(s, d, feature):
+                lift(s, d)
     return RUNNING
 
 
 @kernel
-def propagate_bounds(
-    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch
-) -> None:
+def propagate_bounds(s: Space) -> None:
     """Bring the bounds of all frames down to the root, without leaving any."""
-    top = memo.used[FRAMES] - 1
-    if stack.head[top, N_CANDIDATES] < 0:
+    top = s.memo.used[FRAMES] - 1
+    if s.stack.head[top, header.N_CANDIDATES] < 0:
         return
     for d in range(top, 0, -1):
-        settle(params, memo, stack, d)
-        merge(params, memo, stack, d - 1, stack.head[d - 1, CHILD])
-        refresh_split(table, params, memo, stack, scratch, d - 1, stack.head[d - 1, CURRENT])
-    settle(params, memo, stack, 0)
+        settle(s, d)
+        merge(s, d - 1, s.stack.head[d - 1, header.CHILD])
+        refresh_split(s, d - 1, s.stack.head[d - 1, header.CURRENT])
+    settle(s, 0)

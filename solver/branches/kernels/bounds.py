@@ -8,8 +8,8 @@ is a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.kernels.state import BUDGET, N_CANDIDATES, NODE, Memo, Params, Scratch, Stack
-from solver.kernels.bit_table import Table
+from solver.branches.kernels import header
+from solver.branches.kernels.state import Scratch, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
@@ -33,13 +33,7 @@ def rank(scratch: Scratch, n_classes: int) -> int:
 
 @helper
 def first_bounds(
-    params: Params,
-    scratch: Scratch,
-    n_classes: int,
-    weight: int,
-    errors: int,
-    floor: int,
-    lower: Ints,
+    s: Space, n_classes: int, weight: int, errors: int, floor: int, lower: Ints
 ) -> None:
     """Lower bounds, one per split budget, of a branch with the class weights ``scratch.counts``.
 
@@ -47,28 +41,28 @@ def first_bounds(
     equivalent points (``floor``) stay. A tree of ``s`` splits with at most ``A`` children each has
     at most ``s·(A − 1) + 1`` leaves and so predicts no more classes than that.
     """
-    leaf = errors * params.error
-    for b in range(params.budgets):
+    leaf = errors * s.params.error
+    for b in range(s.params.budgets):
         lower[b] = leaf
-    if weight < 2 * params.min_leaf or errors <= floor:
+    if weight < 2 * s.params.min_leaf or errors <= floor:
         return
-    if not params.class_counts:
-        for b in range(params.budgets):
-            if b > 0 or params.budgets == 1:
-                lower[b] = min(leaf, params.split + params.error * floor)
+    if not s.params.class_counts:
+        for b in range(s.params.budgets):
+            if b > 0 or s.params.budgets == 1:
+                lower[b] = min(leaf, s.params.split + s.params.error * floor)
         return
-    n = rank(scratch, n_classes)
+    n = rank(s.scratch, n_classes)
     kept, covered, splits, best = 0, 0, 0, leaf
     while True:
         splits += 1
-        if params.budgets > 1 and splits >= params.budgets:
+        if s.params.budgets > 1 and splits >= s.params.budgets:
             break
-        most = min(n, splits * (params.max_arity - 1) + 1)
+        most = min(n, splits * (s.params.max_arity - 1) + 1)
         while covered < most:
-            kept += scratch.ranked[covered]
+            kept += s.scratch.ranked[covered]
             covered += 1
-        best = min(best, splits * params.split + params.error * max(floor, weight - kept))
-        if params.budgets > 1:
+        best = min(best, splits * s.params.split + s.params.error * max(floor, weight - kept))
+        if s.params.budgets > 1:
             lower[splits] = best
         elif covered == n:
             lower[0] = best
@@ -94,45 +88,41 @@ def convolve_budgets(budgets: int, sums: Ints, bounds: Ints, first: int, end: in
 
 
 @helper
-def convolve(
-    table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, out: Ints
-) -> None:
+def convolve(s: Space, bounds: Ints, feature: int, out: Ints) -> None:
     """Sum the bounds of the children of a split, budgets shared out at best; add the split."""
-    first, end = table.values[feature], table.values[feature + 1]
-    if params.budgets == 1:
-        total = params.split
+    first, end = s.table.values[feature], s.table.values[feature + 1]
+    if s.params.budgets == 1:
+        total = s.params.split
         for value in range(first, end):
             total += bounds[value, 0]
         out[0] = total
         return
-    convolve_budgets(params.budgets, scratch.sums, bounds, first, end)
+    convolve_budgets(s.params.budgets, s.scratch.sums, bounds, first, end)
     out[0] = INFINITE
-    for b in range(1, params.budgets):
-        out[b] = params.split + scratch.sums[end - first, b - 1]
+    for b in range(1, s.params.budgets):
+        out[b] = s.params.split + s.scratch.sums[end - first, b - 1]
 
 
 @helper
-def share_out(
-    table: Table, params: Params, scratch: Scratch, bounds: Ints, feature: int, budget: int
-) -> None:
+def share_out(s: Space, bounds: Ints, feature: int, budget: int) -> None:
     """The budgets of the children at which :func:`convolve` finds its sum."""
-    first, left = table.values[feature], budget - 1
-    for c in range(table.values[feature + 1] - first):
-        scratch.shares[c] = 0
-    if params.budgets == 1:
+    first, left = s.table.values[feature], budget - 1
+    for c in range(s.table.values[feature + 1] - first):
+        s.scratch.shares[c] = 0
+    if s.params.budgets == 1:
         return
-    convolve(table, params, scratch, bounds, feature, scratch.lower)
-    for c in range(table.values[feature + 1] - first - 1, -1, -1):
+    convolve(s, bounds, feature, s.scratch.lower)
+    for c in range(s.table.values[feature + 1] - first - 1, -1, -1):
         for share in range(left + 1):
             cost = bounds[first + c, share]
-            if scratch.sums[c + 1, left] == scratch.sums[c, left - share] + cost:
-                scratch.shares[c] = share
+            if s.scratch.sums[c + 1, left] == s.scratch.sums[c, left - share] + cost:
+                s.scratch.shares[c] = share
                 left -= share
                 break
 
 
 @helper
-def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) -> bool:
+def supported(s: Space, d: int, feature: int) -> bool:
     """Whether a split can pay compared with one of its subtrees for all rows (support bound).
 
     Without the split, the subtree of child ``j`` errs at most on all rows of the others. So a split
@@ -141,55 +131,51 @@ def supported(table: Table, params: Params, stack: Stack, d: int, feature: int) 
     branch, so a split that is not worth its price here is not worth it in any branch below.
     """
     total, largest = 0, 0
-    for value in range(table.values[feature], table.values[feature + 1]):
+    for value in range(s.table.values[feature], s.table.values[feature + 1]):
         gain = (
-            stack.child_weight[d, value] * params.error
-            - stack.child_lower[d, value, params.budgets - 1]
+            s.stack.child_weight[d, value] * s.params.error
+            - s.stack.child_lower[d, value, s.params.budgets - 1]
         )
         total += gain
         largest = max(largest, gain)
-    return total - largest > params.split
+    return total - largest > s.params.split
 
 
 @helper
-def raise_split(
-    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, feature: int
-) -> None:
+def raise_split(s: Space, d: int, feature: int) -> None:
     """Bring the lower bound of a split up to date with those of its children."""
-    convolve(table, params, scratch, stack.child_lower[d], feature, scratch.lower)
-    low = scratch.lower[stack.head[d, BUDGET]]
-    if params.support and not supported(table, params, stack, d, feature):
+    convolve(s, s.stack.child_lower[d], feature, s.scratch.lower)
+    low = s.scratch.lower[s.stack.head[d, header.BUDGET]]
+    if s.params.support and not supported(s, d, feature):
         low = INFINITE
-    stack.split_lower[d, feature] = max(stack.split_lower[d, feature], low)
+    s.stack.split_lower[d, feature] = max(s.stack.split_lower[d, feature], low)
 
 
 @helper
-def refresh_split(
-    table: Table, params: Params, memo: Memo, stack: Stack, scratch: Scratch, d: int, feature: int
-) -> bool:
+def refresh_split(s: Space, d: int, feature: int) -> bool:
     """Bring all bounds of a split up to date; whether the branch has a better tree now."""
-    raise_split(table, params, stack, scratch, d, feature)
-    convolve(table, params, scratch, stack.child_upper[d], feature, scratch.upper)
-    node, improved = stack.head[d, NODE], False
-    for b in range(params.budgets):
-        if scratch.upper[b] < memo.node_upper[node, b]:
-            memo.node_upper[node, b] = scratch.upper[b]
-            memo.node_best[node, b] = feature
+    raise_split(s, d, feature)
+    convolve(s, s.stack.child_upper[d], feature, s.scratch.upper)
+    node, improved = s.stack.head[d, header.NODE], False
+    for b in range(s.params.budgets):
+        if s.scratch.upper[b] < s.memo.node_upper[node, b]:
+            s.memo.node_upper[node, b] = s.scratch.upper[b]
+            s.memo.node_best[node, b] = feature
             improved = True
     return improved
 
 
 @helper
-def settle(params: Params, memo: Memo, stack: Stack, d: int) -> None:
+def settle(s: Space, d: int) -> None:
     """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
-    node, budget = stack.head[d, NODE], stack.head[d, BUDGET]
-    low = memo.node_upper[node, budget]
-    for i in range(stack.head[d, N_CANDIDATES]):
-        low = min(low, stack.split_lower[d, stack.candidates[d, i]])
+    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
+    low = s.memo.node_upper[node, budget]
+    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+        low = min(low, s.stack.split_lower[d, s.stack.candidates[d, i]])
     # What fewer splits reach costs no less; what they reach, more splits reach as well.
     for b in range(budget + 1):
-        memo.node_lower[node, b] = max(memo.node_lower[node, b], low)
-    for b in range(1, params.budgets):
-        if memo.node_upper[node, b - 1] < memo.node_upper[node, b]:
-            memo.node_upper[node, b] = memo.node_upper[node, b - 1]
-            memo.node_best[node, b] = memo.node_best[node, b - 1]
+        s.memo.node_lower[node, b] = max(s.memo.node_lower[node, b], low)
+    for b in range(1, s.params.budgets):
+        if s.memo.node_upper[node, b - 1] < s.memo.node_upper[node, b]:
+            s.memo.node_upper[node, b] = s.memo.node_upper[node, b - 1]
+            s.memo.node_best[node, b] = s.memo.node_best[node, b - 1]

@@ -9,19 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from solver.branches.kernels import header
 from solver.branches.kernels.row_bitsets import add_weights, columns_at
-from solver.branches.kernels.state import (
-    BLOCK,
-    HAS_JOINT,
-    JOINT_AT,
-    MOST_KEPT_COLUMNS,
-    N_CLASSES,
-    N_COLUMNS,
-    Params,
-    Scratch,
-    Stack,
-)
-from solver.kernels.bit_table import Table
+from solver.branches.kernels.state import BLOCK, MOST_KEPT_COLUMNS, Scratch, Space
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
 from solver.kernels.simd import (
@@ -56,21 +46,21 @@ KEPT = 12 * BLOCK  # numbers from WEIGHT on that are kept of a pair of columns
 
 
 @helper
-def count_cells(table: Table, stack: Stack, scratch: Scratch, d: int, i: int, begin: int) -> None:
+def count_cells(s: Space, d: int, i: int, begin: int) -> None:
     """Class weights of the cells of column ``i`` with a block of columns, summed up."""
-    work = scratch.work
+    work = s.scratch.work
     for row in range(WEIGHT, NEXT + 4 * BLOCK, BLOCK):
         lanes_fill(work, row, 0)
-    for k in range(stack.head[d, N_CLASSES]):
+    for k in range(s.stack.head[d, header.N_CLASSES]):
         lanes_fill(work, N11, 0)
-        for w in range(stack.segments[d, k], stack.segments[d, k + 1]):
-            word = column_word(table, stack, d, i, w)
+        for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
+            word = column_word(s, d, i, w)
             if word != ZERO:
-                add_weights(table, stack, d, w, word, begin, work, N11)
-        single, total = scratch.singles[k, i], scratch.totals[k]
+                add_weights(s, d, w, word, begin, work, N11)
+        single, total = s.scratch.singles[k, i], s.scratch.totals[k]
         lanes_fill(work, N10, single)
         lanes_sub(work, N10, work, N11)
-        lanes_copy(work, N01, scratch.singles[k], begin)
+        lanes_copy(work, N01, s.scratch.singles[k], begin)
         lanes_sub(work, N01, work, N11)
         lanes_fill(work, N00, total - single)
         lanes_sub(work, N00, work, N01)
@@ -84,29 +74,27 @@ def count_cells(table: Table, stack: Stack, scratch: Scratch, d: int, i: int, be
 
 
 @helper
-def column_word(table: Table, stack: Stack, d: int, i: int, w: int) -> np.uint64:
+def column_word(s: Space, d: int, i: int, w: int) -> np.uint64:
     """One word of a column of the frame."""
-    at = columns_at(table, stack, d) + w * stack.head[d, N_COLUMNS]
-    return np.uint64(stack.words[at + i])
+    at = columns_at(s, d) + w * s.stack.head[d, header.N_COLUMNS]
+    return np.uint64(s.stack.words[at + i])
 
 
 @helper
-def bound_cell(
-    params: Params, scratch: Scratch, deep: bool, i: int, begin: int, code_f: int, code_g: int
-) -> None:
+def bound_cell(s: Space, deep: bool, i: int, begin: int, code_f: int, code_g: int) -> None:
     """Bound the subtree of a cell; INFINITE where no split should make such a cell.
 
     One more split leaves at least the errors beyond the two largest classes of the cell. It is no
     better than the child's best single split, except for the child's rows outside the cell: that
     split would serve the child as well.
     """
-    work, error, split = scratch.work, params.error, params.split
+    work, error, split = s.scratch.work, s.params.error, s.params.split
     more = 0 if deep else INFINITE // 2
-    least = split if params.support else -INFINITE
+    least = split if s.params.support else -INFINITE
     cell = 2 * (1 - code_f) + 1 - code_g
     beside_f, beside_g = 2 * (1 - code_f) + code_g, 2 * code_f + 1 - code_g
-    of_f = scratch.single_errors[code_f, i]
-    lanes_copy(work, SPARE, scratch.single_errors[code_g], begin)
+    of_f = s.scratch.single_errors[code_f, i]
+    lanes_copy(work, SPARE, s.scratch.single_errors[code_g], begin)
     for j in range(BLOCK):
         weight = work[WEIGHT + cell * BLOCK + j]
         errors = weight - work[MOST + cell * BLOCK + j]
@@ -114,20 +102,20 @@ def bound_cell(
         second = max(second, of_f - work[WEIGHT + beside_f * BLOCK + j])
         second = max(second, work[SPARE + j] - work[WEIGHT + beside_g * BLOCK + j])
         low = min(error * errors, split + more + min(error * second, split))
-        pays = (weight >= params.min_leaf) & (error * weight - low > least)
+        pays = (weight >= s.params.min_leaf) & (error * weight - low > least)
         work[LOW + cell * BLOCK + j] = low if pays else INFINITE
         work[ERRORS + cell * BLOCK + j] = errors
         work[SECOND + cell * BLOCK + j] = min(second, errors)
 
 
 @helper
-def bound_child(params: Params, scratch: Scratch, deep: bool, a: int, b: int, child: int) -> None:
+def bound_child(s: Space, deep: bool, a: int, b: int, child: int) -> None:
     """Bound a child by each split of it into the cells ``a`` and ``b``.
 
     Its tree has one split; or one more in one of the cells; or at least two more, both in one cell
     with the other one a leaf; or one in each; or at least three.
     """
-    work, error, split = scratch.work, params.error, params.split
+    work, error, split = s.scratch.work, s.params.error, s.params.split
     more = 0 if deep else INFINITE // 2
     for j in range(BLOCK):
         low_a, low_b = work[LOW + a * BLOCK + j], work[LOW + b * BLOCK + j]
@@ -165,9 +153,9 @@ def note_single_errors(scratch: Scratch, i: int, begin: int, n: int) -> None:
 
 
 @helper
-def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) -> None:
+def note_duplicates(s: Space, d: int, begin: int, n: int) -> None:
     """Mark the columns that separate the rows of the branch as the pair's first one does."""
-    work = scratch.work
+    work = s.scratch.work
     lanes_copy(work, SPARE, work, WEIGHT + BLOCK)
     lanes_add(work, SPARE, work, WEIGHT + 2 * BLOCK)
     lanes_copy(work, N11, work, WEIGHT)
@@ -177,63 +165,50 @@ def note_duplicates(stack: Stack, scratch: Scratch, d: int, begin: int, n: int) 
         return
     for j in range(n):
         if work[SPARE + j] == 0:
-            scratch.duplicate[stack.live[d, begin + j]] = 1
+            s.scratch.duplicate[s.stack.live[d, begin + j]] = 1
 
 
 @helper
-def count_block(
-    table: Table,
-    params: Params,
-    stack: Stack,
-    scratch: Scratch,
-    d: int,
-    i: int,
-    begin: int,
-    n: int,
-    at: int,
-    refined: bool,
-) -> None:
+def count_block(s: Space, d: int, i: int, begin: int, n: int, at: int, refined: bool) -> None:
     """Count the cells of column ``i`` and ``n`` columns from ``begin``; keep them at ``at``."""
-    work = scratch.work
-    count_cells(table, stack, scratch, d, i, begin)
-    if stack.head[d, HAS_JOINT]:
+    work = s.scratch.work
+    count_cells(s, d, i, begin)
+    if s.stack.head[d, header.HAS_JOINT]:
         # What is written beyond the last column is overwritten by the next row.
-        joint_at = stack.head[d, JOINT_AT] + i * stack.head[d, N_COLUMNS] + begin
-        lanes_narrow(stack.joint, joint_at, work, WEIGHT)
-    if params.duplicates:
-        note_duplicates(stack, scratch, d, begin, n)
+        joint_at = s.stack.head[d, header.JOINT_AT] + i * s.stack.head[d, header.N_COLUMNS] + begin
+        lanes_narrow(s.stack.joint, joint_at, work, WEIGHT)
+    if s.params.duplicates:
+        note_duplicates(s, d, begin, n)
     if refined:
-        note_single_errors(scratch, i, begin, n)
+        note_single_errors(s.scratch, i, begin, n)
     for row in range(0, KEPT, BLOCK):
-        lanes_copy(scratch.kept, at + row, work, WEIGHT + row)
+        lanes_copy(s.scratch.kept, at + row, work, WEIGHT + row)
 
 
 @helper
-def bound_block(
-    params: Params, scratch: Scratch, i: int, begin: int, n: int, at: int, deep: bool
-) -> None:
+def bound_block(s: Space, i: int, begin: int, n: int, at: int, deep: bool) -> None:
     """Let column ``i`` and each of a block of columns split each other's children."""
-    last, work = len(scratch.column_of), scratch.work
+    last, work = len(s.scratch.column_of), s.scratch.work
     for row in range(0, KEPT, BLOCK):
-        lanes_copy(work, WEIGHT + row, scratch.kept, at + row)
-    bound_cell(params, scratch, deep, i, begin, 1, 1)
-    bound_cell(params, scratch, deep, i, begin, 1, 0)
-    bound_cell(params, scratch, deep, i, begin, 0, 1)
-    bound_cell(params, scratch, deep, i, begin, 0, 0)
-    lanes_fill(work, FLOOR, scratch.floors_by_code[1, i])
-    bound_child(params, scratch, deep, 0, 1, 0)
-    lanes_fill(work, FLOOR, scratch.floors_by_code[0, i])
-    bound_child(params, scratch, deep, 2, 3, 1)
-    lanes_copy(work, FLOOR, scratch.floors_by_code[1], begin)
-    bound_child(params, scratch, deep, 0, 2, 2)
-    lanes_copy(work, FLOOR, scratch.floors_by_code[0], begin)
-    bound_child(params, scratch, deep, 1, 3, 3)
+        lanes_copy(work, WEIGHT + row, s.scratch.kept, at + row)
+    bound_cell(s, deep, i, begin, 1, 1)
+    bound_cell(s, deep, i, begin, 1, 0)
+    bound_cell(s, deep, i, begin, 0, 1)
+    bound_cell(s, deep, i, begin, 0, 0)
+    lanes_fill(work, FLOOR, s.scratch.floors_by_code[1, i])
+    bound_child(s, deep, 0, 1, 0)
+    lanes_fill(work, FLOOR, s.scratch.floors_by_code[0, i])
+    bound_child(s, deep, 2, 3, 1)
+    lanes_copy(work, FLOOR, s.scratch.floors_by_code[1], begin)
+    bound_child(s, deep, 0, 2, 2)
+    lanes_copy(work, FLOOR, s.scratch.floors_by_code[0], begin)
+    bound_child(s, deep, 1, 3, 3)
     for row in range(VALUE, STUMPS + 4 * BLOCK, BLOCK):
         for j in range(n, BLOCK):
             work[row + j] = INFINITE
     for code in range(2):
         row, at = (1 - code) * BLOCK, code * last
-        lower, stump = scratch.pair_lower, scratch.stump
+        lower, stump = s.scratch.pair_lower, s.scratch.stump
         lower[at + i] = min(lower[at + i], lanes_least(work, VALUE + row))
         stump[at + i] = min(stump[at + i], lanes_least(work, STUMPS + row))
         lanes_min(lower, at + begin, work, VALUE + 2 * BLOCK + row)
@@ -241,38 +216,38 @@ def bound_block(
 
 
 @helper
-def pair_binary(
-    table: Table, params: Params, stack: Stack, scratch: Scratch, d: int, deep: bool
-) -> None:
+def pair_binary(s: Space, d: int, deep: bool) -> None:
     """Bound all children by pairs, where every feature has two codes.
 
     Columns then are live features, and ``scratch.pair_lower[c · columns + j]`` and
     ``scratch.stump`` hold the results of code ``c`` of column ``j``.
     """
-    n_columns, last = stack.head[d, N_COLUMNS], len(scratch.column_of)
+    n_columns, last = s.stack.head[d, header.N_COLUMNS], len(s.scratch.column_of)
     refined = n_columns <= MOST_KEPT_COLUMNS
     for code in range(2):
         for j in range(n_columns):
-            value = table.values[stack.live[d, j]] + code
-            scratch.pair_lower[code * last + j] = INFINITE
-            scratch.stump[code * last + j] = INFINITE
-            scratch.floors_by_code[code, j] = scratch.floors[value]
-            scratch.single_errors[code, j] = scratch.leaf[value] // params.error if refined else -1
+            value = s.table.values[s.stack.live[d, j]] + code
+            s.scratch.pair_lower[code * last + j] = INFINITE
+            s.scratch.stump[code * last + j] = INFINITE
+            s.scratch.floors_by_code[code, j] = s.scratch.floors[value]
+            s.scratch.single_errors[code, j] = (
+                s.scratch.leaf[value] // s.params.error if refined else -1
+            )
     # Two passes, for the single splits of all children must be known; one where there is no room
     # to keep the counts of all pairs.
     at = 0
     for i in range(n_columns):
         for begin in range(i + 1, n_columns, BLOCK):
             n = min(n_columns - begin, BLOCK)
-            count_block(table, params, stack, scratch, d, i, begin, n, at, refined)
+            count_block(s, d, i, begin, n, at, refined)
             if refined:
                 at += KEPT
             else:
-                bound_block(params, scratch, i, begin, n, at, deep)
+                bound_block(s, i, begin, n, at, deep)
     if not refined:
         return
     at = 0
     for i in range(n_columns):
         for begin in range(i + 1, n_columns, BLOCK):
-            bound_block(params, scratch, i, begin, min(n_columns - begin, BLOCK), at, deep)
+            bound_block(s, i, begin, min(n_columns - begin, BLOCK), at, deep)
             at += KEPT

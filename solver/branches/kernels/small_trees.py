@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from solver.branches.kernels.state import Params, Scratch
-from solver.kernels.bit_table import Table, count_rows
+from solver.branches.kernels.state import Space
+from solver.kernels.bit_table import count_rows
 from solver.kernels.jit import kernel
 
 
 @kernel
-def best_small(
-    table: Table, params: Params, scratch: Scratch, n: int, depth: int, budget: int
-) -> int:
+def best_small(s: Space, n: int, depth: int, budget: int) -> int:
     """The first split of the best tree of at most one split of the first ``n`` ``scratch.rows``;
     −1: a leaf. ``depth`` is that of the branch, ``budget`` the allowed splits, if they are
     limited."""
     total, most = 0, 0
-    for k in range(len(scratch.totals)):
-        scratch.totals[k] = 0
+    for k in range(len(s.scratch.totals)):
+        s.scratch.totals[k] = 0
     for i in range(n):
-        scratch.totals[table.labels[scratch.rows[i]]] += table.weights[scratch.rows[i]]
-    for k in range(len(scratch.totals)):
-        total += scratch.totals[k]
-        most = max(most, scratch.totals[k])
-    best, least = -1, params.error * (total - most)
-    if least <= params.split or depth >= params.depth or (params.budgets > 1 and budget == 0):
+        s.scratch.totals[s.table.labels[s.scratch.rows[i]]] += s.table.weights[s.scratch.rows[i]]
+    for k in range(len(s.scratch.totals)):
+        total += s.scratch.totals[k]
+        most = max(most, s.scratch.totals[k])
+    best, least = -1, s.params.error * (total - most)
+    if least <= s.params.split or depth >= s.params.depth or (s.params.budgets > 1 and budget == 0):
         return -1
-    count_rows(table, scratch.rows, n, scratch.totals, scratch.singles)
-    for feature in range(len(table.values) - 1):
-        occupied, allowed, cost = 0, True, params.split
-        for code in range(table.values[feature + 1] - table.values[feature]):
+    count_rows(s.table, s.scratch.rows, n, s.scratch.totals, s.scratch.singles)
+    for feature in range(len(s.table.values) - 1):
+        occupied, allowed, cost = 0, True, s.params.split
+        for code in range(s.table.values[feature + 1] - s.table.values[feature]):
             weight, most = 0, 0
-            for k in range(len(scratch.totals)):
-                count = scratch.totals[k]
+            for k in range(len(s.scratch.totals)):
+                count = s.scratch.totals[k]
                 if code > 0:
-                    count = scratch.singles[k, table.columns[feature] + code - 1]
+                    count = s.scratch.singles[k, s.table.columns[feature] + code - 1]
                 else:
-                    for column in range(table.columns[feature], table.columns[feature + 1]):
-                        count -= scratch.singles[k, column]
+                    for column in range(s.table.columns[feature], s.table.columns[feature + 1]):
+                        count -= s.scratch.singles[k, column]
                 weight += count
                 most = max(most, count)
             occupied += weight > 0
-            allowed &= weight == 0 or weight >= params.min_leaf
-            cost += params.error * (weight - most)
+            allowed &= weight == 0 or weight >= s.params.min_leaf
+            cost += s.params.error * (weight - most)
         if allowed and occupied >= 2 and cost < least:
             best, least = feature, cost
     return best

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.branches.kernels import header
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import Ints, Words
 from solver.kernels.records import by_reference
@@ -86,10 +87,10 @@ SMALL = -1  # a leaf or a single split, whichever costs less
 class Stack(NamedTuple):
     """The branches from the root to the current one: one frame each.
 
-    ``head`` holds the numbers of a frame, see the constants below. Data of variable size lie in the
-    arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after the other. Features, values
-    and columns are numbered as in the table, but the columns of ``words`` and ``joint`` are those
-    of the frame's live features.
+    ``head`` holds the numbers of a frame, see :mod:`solver.branches.kernels.header`. Data of
+    variable size lie in the arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after
+    the other. Features, values and columns are numbered as in the table, but the columns of
+    ``words`` and ``joint`` are those of the frame's live features.
     """
 
     head: Ints  # (frames, HEAD)
@@ -108,32 +109,6 @@ class Stack(NamedTuple):
     words: Words  # of a frame: its positions, its planes, its columns
     keys: Words  # key of the row at every position; 0: none
     joint: NDArray[np.int32]  # of a frame: weight of every pair of columns i < j
-
-
-(
-    NODE,  # number of this branch in the memo
-    BUDGET,  # splits allowed
-    LIMIT,  # the search leaves when the node's bound reaches it
-    TURN,  # the current split is left when its bound reaches it
-    CURRENT,  # feature of the split that is followed; −1: none
-    CHILD,  # value of it that is on the stack above
-    TOTAL,  # weight
-    N_ROWS,
-    N_WORDS,
-    N_CLASSES,  # present
-    N_LIVE,
-    N_GROUPED,  # live features when equivalent points were looked for
-    UNAVOIDABLE,  # errors on them
-    N_COLUMNS,
-    N_CANDIDATES,
-    ROWS_AT,  # where the frame's part of an arena begins
-    WORDS_AT,
-    JOINT_AT,
-    HAS_JOINT,
-    DIVING,  # in the first descent, along the trees that cost least
-    NEXT,  # value of the current split that it descends into next
-    HEAD,
-) = range(22)
 
 
 @by_reference
@@ -188,6 +163,19 @@ class Log(NamedTuple):
 
 OPENED = LEFT = -1
 
+
+@by_reference
+class Space(NamedTuple):
+    """All that the kernels of a search work on."""
+
+    table: Table
+    params: Params
+    memo: Memo
+    stack: Stack
+    scratch: Scratch
+    log: Log
+
+
 MOST_KEPT_COLUMNS = 512
 """Columns of a frame up to which the counts of all pairs are kept for a second pass."""
 BLOCK = LANES
@@ -217,7 +205,7 @@ def new_stack(table: Table, params: Params, n_classes: int) -> Stack:
     features, values = len(table.values) - 1, int(table.values[-1])
     rows, words, joint = frame_sizes(table, params, n_classes)
     return Stack(
-        head=np.zeros((frames, HEAD), ints),
+        head=np.zeros((frames, header.HEAD), ints),
         row_key=np.zeros(frames, np.uint64),
         segments=np.zeros((frames, n_classes + 1), ints),
         live=np.zeros((frames, features), ints),

@@ -106,7 +106,7 @@ def test_slices_do_not_change_the_search(hard: Problem) -> None:
         sliced._node_budget = lambda iterations: 7  # type: ignore[method-assign]
         for search in (whole, sliced):
             assert search.run(Monitor()) == "optimal"
-        assert whole.engine.trees.used.tolist() == sliced.engine.trees.used.tolist()
+        assert whole.engine.space.trees.used.tolist() == sliced.engine.space.trees.used.tolist()
         assert whole.tree() == sliced.tree()
 
 
