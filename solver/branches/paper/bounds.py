@@ -8,8 +8,7 @@ is a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.paper.bit_vectors import Layout
-from solver.branches.paper.state import Params, Pool, Scratch
+from solver.branches.paper.state import Params, Pool, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
@@ -39,87 +38,75 @@ def child_bounds(pool: Pool, child: int, b: int) -> tuple[int, int]:
 
 
 @helper
-def convolve(
-    pool: Pool,
-    params: Params,
-    scratch: Scratch,
-    action: int,
-    arity: int,
-    upper: bool,
-    out: Ints,
-) -> None:
+def convolve(s: Space, action: int, arity: int, upper: bool, out: Ints) -> None:
     """Sum the bounds of the children of an action, budgets shared out at best; add the split."""
-    first, budgets = pool.action_children[action], params.budgets
+    first, budgets = s.pool.action_children[action], s.params.budgets
     if budgets == 1:
-        total = params.split
+        total = s.params.split
         for c in range(arity):
-            low, high = child_bounds(pool, first + c, 0)
+            low, high = child_bounds(s.pool, first + c, 0)
             total += high if upper else low
         out[0] = total
         return
-    sums = scratch.sums
+    sums = s.scratch.sums
     for b in range(budgets):
         sums[0, b] = 0
     for c in range(arity):
         for b in range(budgets):
             sums[c + 1, b] = INFINITE
         for share in range(budgets):
-            low, high = child_bounds(pool, first + c, share)
+            low, high = child_bounds(s.pool, first + c, share)
             cost = high if upper else low
             for b in range(share, budgets):
                 sums[c + 1, b] = min(sums[c + 1, b], sums[c, b - share] + cost)
     out[0] = INFINITE
     for b in range(1, budgets):
-        out[b] = params.split + sums[arity, b - 1]
+        out[b] = s.params.split + sums[arity, b - 1]
 
 
 @helper
-def share_out(
-    pool: Pool, params: Params, scratch: Scratch, action: int, arity: int, budget: int
-) -> None:
+def share_out(s: Space, action: int, arity: int, budget: int) -> None:
     """The budgets of the children at which :func:`refresh`, just called, found its lower bound."""
-    if params.budgets == 1:
+    if s.params.budgets == 1:
         for c in range(arity):
-            scratch.shares[c] = 0
+            s.scratch.shares[c] = 0
         return
-    first, left = pool.action_children[action], budget - 1
+    first, left = s.pool.action_children[action], budget - 1
     for c in range(arity - 1, -1, -1):
         for share in range(left + 1):
-            low, _ = child_bounds(pool, first + c, share)
-            if scratch.sums[c + 1, left] == scratch.sums[c, left - share] + low:
-                scratch.shares[c] = share
+            low, _ = child_bounds(s.pool, first + c, share)
+            if s.scratch.sums[c + 1, left] == s.scratch.sums[c, left - share] + low:
+                s.scratch.shares[c] = share
                 left -= share
                 break
 
 
 @helper
-def refresh(
-    layout: Layout, params: Params, pool: Pool, scratch: Scratch, node: int, action: int
-) -> bool:
+def refresh(s: Space, node: int, action: int) -> bool:
     """Bring the bounds of an action, and the node's upper bound, up to date; did it change?"""
-    feature = pool.action_feature[action]
-    arity = layout.offsets[feature + 1] - layout.offsets[feature]
+    feature = s.pool.action_feature[action]
+    arity = s.layout.offsets[feature + 1] - s.layout.offsets[feature]
     # The lower bounds come last: share_out reads the sums that they leave.
-    convolve(pool, params, scratch, action, arity, True, scratch.upper)
-    convolve(pool, params, scratch, action, arity, False, scratch.lower)
+    convolve(s, action, arity, True, s.scratch.upper)
+    convolve(s, action, arity, False, s.scratch.lower)
     changed = False
-    for b in range(params.budgets):
-        if scratch.lower[b] > pool.action_lower[action, b]:
-            pool.action_lower[action, b] = scratch.lower[b]
+    for b in range(s.params.budgets):
+        if s.scratch.lower[b] > s.pool.action_lower[action, b]:
+            s.pool.action_lower[action, b] = s.scratch.lower[b]
             changed = True
-        if scratch.upper[b] < pool.node_upper[node, b]:
-            pool.node_upper[node, b] = scratch.upper[b]
-            pool.node_best[node, b] = action
+        if s.scratch.upper[b] < s.pool.node_upper[node, b]:
+            s.pool.node_upper[node, b] = s.scratch.upper[b]
+            s.pool.node_best[node, b] = action
             changed = True
     return changed
 
 
 @helper
-def settle(params: Params, pool: Pool, node: int) -> None:
+def settle(s: Space, node: int) -> None:
     """Lower bounds of a node from its actions (Bellman equation, Proposition 4.1)."""
-    begin = pool.node_actions[node, 0]
-    for b in range(params.budgets):
-        low = pool.node_upper[node, b]
-        for action in range(begin, begin + pool.node_actions[node, 1]):
-            low = min(low, pool.action_lower[action, b])
-        pool.node_lower[node, b] = max(pool.node_lower[node, b], low)
+    begin = s.pool.node_actions[node, 0]
+    for b in range(s.params.budgets):
+        low = s.pool.node_upper[node, b]
+        for action in range(begin, begin + s.pool.node_actions[node, 1]):
+            low = min(low, s.pool.action_lower[action, b])
+        s.pool.node_lower[node, b] = max(s.pool.node_lower[node, b], low)

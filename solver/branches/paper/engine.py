@@ -14,6 +14,7 @@ from solver.branches.paper.state import (
     Params,
     Pool,
     Scratch,
+    Space,
     bytes_at,
     grown_sizes,
     new_pool,
@@ -49,13 +50,17 @@ class PaperEngine(Engine):
         )
         self.pool: Pool = new_pool(constraints.budgets)
         self.compile_seconds = self._compile()
-        kernels.init_root(self.layout, self.params, self.pool, self.scratch)
+        kernels.init_root(self.space)
+
+    @property
+    def space(self) -> Space:
+        """All that the kernels work on."""
+        return Space(self.layout, self.params, self.pool, self.scratch)
 
     def _compile(self) -> float:
-        state = (self.layout, self.params, self.pool, self.scratch)
         return (
-            ensure_compiled(kernels.init_root, *state)
-            + ensure_compiled(kernels.step, *state, 0, 0)
+            ensure_compiled(kernels.init_root, self.space)
+            + ensure_compiled(kernels.step, self.space, 0, 0)
             + ensure_compiled(rehash, self.pool)
         )
 
@@ -81,9 +86,7 @@ class PaperEngine(Engine):
         return bytes_of(self.layout, self.scratch, self.pool)
 
     def step(self, iterations: int, target_cost: int) -> int:
-        return kernels.step(
-            self.layout, self.params, self.pool, self.scratch, iterations, target_cost
-        )
+        return kernels.step(self.space, iterations, target_cost)
 
     def grow(self, limit: int | None) -> bool:
         used = self.pool.used

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.paper.state import LITERALS, NODES, Params, Pool, Scratch
+from solver.branches.paper.state import LITERALS, NODES, Pool, Scratch, Space
 from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2
 from solver.kernels.jit import helper, kernel
 
@@ -27,45 +27,45 @@ def branch_hash(scratch: Scratch, n_literals: int) -> np.uint64:
 
 
 @helper
-def same_branch(pool: Pool, scratch: Scratch, node: int, n_literals: int) -> bool:
+def same_branch(s: Space, node: int, n_literals: int) -> bool:
     """Whether a node has exactly the literals in ``scratch``."""
-    start, length = pool.node_literals[node, 0], pool.node_literals[node, 1]
+    start, length = s.pool.node_literals[node, 0], s.pool.node_literals[node, 1]
     if length != n_literals:
         return False
     for i in range(length):  # noqa: SIM110  (no generators in compiled code)
-        if pool.literals[start + i] != scratch.literals[i]:
+        if s.pool.literals[start + i] != s.scratch.literals[i]:
             return False
     return True
 
 
 @helper
-def link(params: Params, pool: Pool, scratch: Scratch, child: int, n_literals: int) -> bool:
+def link(s: Space, child: int, n_literals: int) -> bool:
     """Give a child its node, that of the literals in ``scratch``; is the node new?"""
-    value = branch_hash(scratch, n_literals)
-    last = len(pool.memo) - 1
+    value = branch_hash(s.scratch, n_literals)
+    last = len(s.pool.memo) - 1
     slot = np.int64(value & np.uint64(last))
-    while pool.memo[slot] >= 0:
-        node = pool.memo[slot]
-        if pool.node_hash[node] == value and same_branch(pool, scratch, node, n_literals):
-            pool.child_node[child] = node
+    while s.pool.memo[slot] >= 0:
+        node = s.pool.memo[slot]
+        if s.pool.node_hash[node] == value and same_branch(s, node, n_literals):
+            s.pool.child_node[child] = node
             return False
         slot = (slot + 1) & last
-    node = pool.used[NODES]
-    pool.used[NODES] += 1
-    pool.memo[slot] = node
-    pool.node_hash[node] = value
-    start = pool.used[LITERALS]
-    pool.used[LITERALS] += n_literals
-    pool.node_literals[node, 0] = start
-    pool.node_literals[node, 1] = n_literals
+    node = s.pool.used[NODES]
+    s.pool.used[NODES] += 1
+    s.pool.memo[slot] = node
+    s.pool.node_hash[node] = value
+    start = s.pool.used[LITERALS]
+    s.pool.used[LITERALS] += n_literals
+    s.pool.node_literals[node, 0] = start
+    s.pool.node_literals[node, 1] = n_literals
     for i in range(n_literals):
-        pool.literals[start + i] = scratch.literals[i]
-    pool.node_actions[node, 0] = -1
-    for b in range(params.budgets):
-        pool.node_lower[node, b] = pool.child_lower[child, b]
-        pool.node_upper[node, b] = pool.child_leaf[child]
-        pool.node_best[node, b] = -1
-    pool.child_node[child] = node
+        s.pool.literals[start + i] = s.scratch.literals[i]
+    s.pool.node_actions[node, 0] = -1
+    for b in range(s.params.budgets):
+        s.pool.node_lower[node, b] = s.pool.child_lower[child, b]
+        s.pool.node_upper[node, b] = s.pool.child_leaf[child]
+        s.pool.node_best[node, b] = -1
+    s.pool.child_node[child] = node
     return True
 
 

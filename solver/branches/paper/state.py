@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.branches.paper.bit_vectors import Layout
 from solver.engine.growable_arrays import grown_length, resize_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
@@ -68,6 +69,16 @@ class Scratch(NamedTuple):
     upper: Ints
     sums: Ints  # (max arity + 1, budgets)
     shares: Ints  # (max arity,) budget of each child
+
+
+@by_reference
+class Space(NamedTuple):
+    """All that the kernels of a search work on."""
+
+    layout: Layout
+    params: Params
+    pool: Pool
+    scratch: Scratch
 
 
 def new_pool(budgets: int) -> Pool:
