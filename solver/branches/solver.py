@@ -99,6 +99,8 @@ class Branches(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         def make(problem: Problem, cost_scale: CostScale, constraints: TreeConstraints) -> Engine:
+            if self.settings["mode"] == "paper":
+                return PaperEngine(problem, cost_scale, constraints)
             return self._engine(problem, cost_scale, constraints, state, limits.bytes)
 
         search = Search(problem, lam, limits, make, GREEDY)
@@ -118,9 +120,7 @@ class Branches(Solver):
         constraints: TreeConstraints,
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
-    ) -> Engine:
-        if self.settings["mode"] == "paper":
-            return PaperEngine(problem, cost_scale, constraints)
+    ) -> ThresholdEngine:
         return ThresholdEngine(problem, cost_scale, constraints, self.settings, state)
 
     def certify(
@@ -167,14 +167,14 @@ class _Carrying(Branches):
         constraints: TreeConstraints,
         state: Mapping[str, NDArray[Any]] | None,
         room: int | None,
-    ) -> Engine:
+    ) -> ThresholdEngine:
         last = self.last
         if last is not None and last.problem is problem and last.constraints == constraints:
             if room is None or last.bytes_repriced() <= room:
                 last.reprice(cost_scale, constraints)
                 return last
         engine = super()._engine(problem, cost_scale, constraints, state, room)
-        if isinstance(engine, ThresholdEngine) and constraints.budgets == 1:
+        if constraints.budgets == 1:
             self.last = engine
         return engine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -33,9 +33,12 @@ class Engine(ABC):
     :class:`solver.objective.exact.SquaredCostScale`.
     """
 
-    compile_seconds: float
+    compile_seconds: float = 0.0
     before: tuple[int, int] = 0, 0
     """Iterations and nodes of the earlier searches at other λ."""
+    proves_fewest_splits: bool = False
+    """Whether it goes on to the proof at λ = 0, where the first tree without avoidable errors would
+    do."""
 
     @property
     @abstractmethod
@@ -61,6 +64,23 @@ class Engine(ABC):
     @abstractmethod
     def bytes(self) -> int:
         """Memory of all arrays."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the best tree is the engine's own."""
+        return True
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """What else the solution tells of the search."""
+        return {}
+
+    def use(self, cost: float, shape: Shape, given: bool) -> None:  # noqa: B027 (most do not)
+        """Know of a tree from elsewhere, before the search or between its steps; ``given`` if the
+        caller or another shard offered it.
+
+        When the other trees are offered may depend on the clock, which must not steer the search.
+        """
 
     @abstractmethod
     def step(self, iterations: int, target_cost: int) -> int:
@@ -91,9 +111,6 @@ class Engine(ABC):
 
         ``late`` says when to stop at what is found, unless that cost is proven to be the least.
         """
-
-    def use(self, cost: int, shape: Shape) -> None:  # noqa: B027 (most have no use for it)
-        """Take a tree from elsewhere as an incumbent, before the search or between its steps."""
 
     def learn(self, costs: Sequence[tuple[int, int]]) -> None:  # noqa: B027 (the same)
         """Use what other shards have proven, see :class:`solver.monitor.News`."""
@@ -142,7 +159,7 @@ class Search:
         lam: Fraction,
         limits: Limits,
         make_engine: Callable[[Problem, Any, TreeConstraints], Engine],
-        greedy: Greedy,
+        greedy: Greedy | None,
     ) -> None:
         self.problem, self.lam, self.limits, self.greedy = problem, lam, limits, greedy
         self.began = time.perf_counter()
@@ -154,11 +171,10 @@ class Search:
         self.engine = make_engine(problem, self.cost_scale, self.constraints)
         # Work at another λ does not count; work before a stop does.
         self.iterations_before, self.nodes_before = self.engine.before
-        self.compile_seconds = self.engine.compile_seconds + greedy.compile()
+        self.compile_seconds = self.engine.compile_seconds + (greedy.compile() if greedy else 0.0)
         self.began += self.compile_seconds
-        self.target_cost = (
-            self.cost_scale.target_cost(problem.unavoidable_errors) if lam == 0 else -1
-        )
+        free = lam == 0 and not self.engine.proves_fewest_splits
+        self.target_cost = self.cost_scale.target_cost(problem.unavoidable_errors) if free else -1
         self.peak_bytes = self.engine.bytes
         self.trace: list[TracePoint] = []
         self.seconds = 0.0
@@ -174,9 +190,11 @@ class Search:
 
     def offer(self, tree: Tree, given: bool = True) -> bool:
         """Take a tree from elsewhere as an incumbent, if the limits allow it. It never cuts the
-        search short."""
+        search short, but the engine may use it."""
         if allowed := keeps_limits(tree, self.limits):
-            self.offered.append(Offer(self._cost(tree), self._objective(tree), tree, given))
+            cost = self._cost(tree)
+            self.offered.append(Offer(cost, self._objective(tree), tree, given))
+            self.engine.use(cost, shape_of(tree), given)
         return allowed
 
     def _objective(self, tree: Tree) -> Fraction:
@@ -184,7 +202,7 @@ class Search:
 
     def run(self, monitor: Monitor) -> Status:
         """Search until the optimum is proven or a limit is met."""
-        if self.lam == 0 and self.greedy.at_once:
+        if self.lam == 0 and self.greedy is not None and self.greedy.at_once:
             self._offer_greedy()
         iterations, next_snapshot = 16, monitor.interval
         while (status := self._ended(monitor)) is None:
@@ -229,9 +247,7 @@ class Search:
         """Use what other shards tell, and tell them what is new here."""
         for news in peers.hear():
             if news.tree is not None and self.offer(news.tree):
-                cost = int(self._cost(news.tree))
-                self.engine.use(cost, shape_of(news.tree))
-                self.told_cost = min(self.told_cost, cost)
+                self.told_cost = min(self.told_cost, self._cost(news.tree))
             self.engine.learn(news.costs)
         if self.seconds >= self.next_news:
             self._tell(peers)
@@ -253,7 +269,7 @@ class Search:
 
     def _offer_greedy(self) -> None:
         """Offer a greedy tree, once. Small searches end before it is worth its time."""
-        if not self.greedy_offered:
+        if self.greedy is not None and not self.greedy_offered:
             self.greedy_offered = True
             shape = self.greedy.grow(
                 self.problem, self.cost_scale, self.constraints, self._out_of_time
@@ -373,6 +389,7 @@ class Search:
         """The answer, with the counts of the tree itself."""
         tree = self.tree()
         reached = self._objective(tree)
+        self.peak_bytes = max(self.peak_bytes, self.engine.bytes)
         return Solution(
             tree=tree,
             status=status,
@@ -390,6 +407,7 @@ class Search:
             peak_bytes=self.peak_bytes,
             trace=tuple(self.trace),
             tolerance=self.problem.tolerance,
+            extra=dict(self.engine.extra),
         )
 
 

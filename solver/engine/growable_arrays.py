@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.limits import Limits
 
 ROOM = "room"
 """The name in a state of the arrays' lengths: with them a limit of memory is met where it would
@@ -58,9 +60,14 @@ def bytes_of(*parts: Iterable[Any]) -> int:
     return sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray))
 
 
-def half_of_memory() -> int:
-    """Half of the machine's bytes: a search that is killed for its memory says nothing."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+def within_memory(limits: Limits) -> Limits:
+    """The limits; without one of bytes, half of the machine's.
+
+    A search that is killed for its memory says nothing.
+    """
+    if limits.bytes is not None:
+        return limits
+    return replace(limits, bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def lengths_of(arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:

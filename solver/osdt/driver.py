@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
-from solver.engine.growable_arrays import half_of_memory
+from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
 from solver.monitor import Monitor
@@ -19,7 +18,6 @@ from solver.objective.exact import CostScale
 from solver.osdt.engine import OsdtEngine
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from solver.trees.tree import Tree
 
 _LONGEST_TRACE = 512
 _RATIO = 1.1  # of the times of two neighbouring points of the trace between which nothing changed
@@ -47,21 +45,9 @@ class OsdtSearch(Search):
         ) -> OsdtEngine:
             return OsdtEngine(problem, cost_scale, constraints, limits, settings, state)
 
-        if limits.bytes is None:
-            limits = replace(limits, bytes=half_of_memory())
-        super().__init__(problem, lam, limits, make, GREEDY)
+        super().__init__(problem, lam, within_memory(limits), make, GREEDY)
         self.settings = settings
         self.measures: list[dict[str, float]] = []
-
-    def offer(self, tree: Tree, given: bool = True) -> bool:
-        """Take a tree from elsewhere as an incumbent; a given one also bounds the search.
-
-        When the others are offered depends on the clock, which must not steer the search.
-        """
-        allowed = super().offer(tree, given)
-        if given and allowed:
-            self.engine.hint(int(self._cost(tree)))
-        return allowed
 
     def run(self, monitor: Monitor) -> Status:
         """Search until the optimum is proven or a limit is met."""

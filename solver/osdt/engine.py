@@ -110,10 +110,11 @@ class OsdtEngine(Engine):
             + ensure_compiled(kernels.rehash_leaves, self.space)
         )
 
-    def hint(self, cost: int) -> None:
-        """A tree of this cost is known: search for one that costs no more."""
-        used = self.space.trees.used
-        used[counter.KNOWN] = min(int(used[counter.KNOWN]), cost + 1)
+    def use(self, cost: float, shape: Shape, given: bool) -> None:
+        """If the tree was given, search for one that costs no more."""
+        if given:
+            used = self.space.trees.used
+            used[counter.KNOWN] = min(int(used[counter.KNOWN]), int(cost) + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
         return kernels.step(self.space, iterations, target_cost, self._most_trees)

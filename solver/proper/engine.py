@@ -64,6 +64,8 @@ class ProperEngine(Engine):
         If a column lacks numbers that the family needs, or there are too many.
     """
 
+    proves_fewest_splits = True
+
     def __init__(
         self,
         problem: Problem,
@@ -138,14 +140,15 @@ class ProperEngine(Engine):
     def _next_stage(self) -> Finder:
         return self._stages.pop(0)(self._masks)
 
-    def use(self, cost: int, shape: Shape) -> None:
+    def use(self, cost: float, shape: Shape, given: bool) -> None:
         """As :class:`solver.engine.driver.Engine`; only trees that cost less are of interest."""
+        cost = int(cost)
         if self.given is not None and cost >= self.given[0]:
             return
         self.given = cost, shape
         if self.levels is None:
             self.splits = min(self.splits, max(1, (cost - 1) // self.cost_scale.split))
-        else:
+        elif given:
             self.levels.frame[0, LIMIT] = min(self.levels.frame[0, LIMIT], cost - 1)
 
     def learn(self, costs: Sequence[tuple[int, int]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
-from solver.engine.driver import Greedy, Search
-from solver.engine.growable_arrays import half_of_memory
+from solver.engine.driver import Search
+from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
@@ -24,9 +23,7 @@ from solver.proper.paper_search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.shards import FOUND, Shard
 from solver.solution import Solution
-from solver.trees.tree import Shape, Tree, shape_of
-
-_NO_GREEDY = Greedy(lambda: 0.0, lambda *_: -1, at_once=False)
+from solver.trees.tree import Shape, Tree
 
 
 class Proper(Solver):
@@ -125,8 +122,7 @@ class Proper(Solver):
         state: Mapping[str, NDArray[Any]] | None,
     ) -> Solution:
         family, degree = self.settings["rules"], self.settings["degree"]
-        if limits.bytes is None:
-            limits = replace(limits, bytes=half_of_memory())
+        limits = within_memory(limits)
         assert limits.splits is not None
         splits = limits.splits
 
@@ -151,20 +147,15 @@ class Proper(Solver):
                 return PaperEngine(*common, self.settings["thinning"], memo, realise)
             return ProperEngine(*common, memo, realise)
 
-        search = Search(problem, lam, limits, make, _NO_GREEDY)
-        search.target_cost = -1  # at λ = 0 too, a tree of the fewest splits is proven
-        engine = search.engine
-        assert isinstance(engine, ProperEngine | PaperEngine)
-        greedy = problem.grow(self._cart.grow(problem, lam, limits))
-        for tree, given in ((greedy, False), (initial_tree, True)):
-            if tree is not None and search.offer(tree, given):
-                cost = int(search.cost_scale.cost(tree.errors, tree.splits))
-                engine.use(cost, shape_of(tree))
+        search = Search(problem, lam, limits, make, None)
+        search.offer(problem.grow(self._cart.grow(problem, lam, limits)), given=False)
+        if initial_tree is not None:
+            search.offer(initial_tree)
         status = search.run(monitor)
-        search.peak_bytes = max(search.peak_bytes, engine.bytes)
         solution = search.solution(status, self.name, self.version)
-        found = {FOUND: engine.found} if self.shard else {}
-        return replace(solution, extra={**engine.extra, **found})
+        if self.shard is not None:
+            solution.extra[FOUND] = search.engine.found
+        return solution
 
     @classmethod
     def warm_up(cls) -> None:

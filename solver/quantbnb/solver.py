@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
 from solver.engine.driver import Engine, Search
-from solver.engine.growable_arrays import half_of_memory
+from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.limits import Limits
@@ -21,7 +21,6 @@ from solver.problem.problem import Problem
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.quantbnb.classification.greedy import GREEDY
 from solver.quantbnb.ordered_features import Columns
-from solver.quantbnb.paper.engine import PaperEngine
 from solver.quantbnb.paper.setup import begin
 from solver.quantbnb.paper.state import BOUNDS
 from solver.quantbnb.regression.engine import SquaresEngine
@@ -124,18 +123,14 @@ class QuantBnB(Solver):
             parts = problem.codes, problem.counts, problem.arities
             return QuantEngine(*parts, cost_scale, constraints, problem.digest, state)
 
-        if limits.bytes is None:
-            limits = replace(limits, bytes=half_of_memory())
+        limits = within_memory(limits)
         greedy = GREEDY if problem.values is None else GREEDY_SQUARES
         columns = Columns.of(problem)
         search = Search(columns.problem, lam, limits, make, greedy)
         if initial_tree is not None:
             search.offer(columns.problem.grow(shape_of(columns.inwards(initial_tree))))
         status = search.run(columns.monitor(monitor))
-        search.peak_bytes = max(search.peak_bytes, search.engine.bytes)
         solution = search.solution(status, self.name, self.version)
-        if isinstance(search.engine, PaperEngine):
-            solution.extra.update(search.engine.extra)
         return replace(solution, tree=columns.outwards(solution.tree))
 
     @classmethod
