@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.kernels import ao_star, header
-from solver.branches.kernels.memo import look_for, rehash
+from solver.branches.kernels.memo import look_for
 from solver.branches.kernels.small_trees import best_small
 from solver.branches.kernels.state import (
     BLOCK,
@@ -44,6 +44,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.bit_table import tabulate
 from solver.kernels.constants import FULL, Ints
+from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
@@ -106,7 +107,7 @@ class ThresholdEngine(Engine):
             ensure_compiled(ao_star.init_root, self.space)
             + ensure_compiled(ao_star.step, self.space, 0, 0)
             + ensure_compiled(ao_star.propagate_bounds, self.space)
-            + ensure_compiled(rehash, self.memo)
+            + ensure_compiled(fill_slots, self.memo.slots, self.memo.node_hash, 0)
             + ensure_compiled(look_for, self.space, 0, 0)
             + ensure_compiled(best_small, self.space, 0, 0, 0)
         )
@@ -189,7 +190,7 @@ class ThresholdEngine(Engine):
         if state.get(_INHERITED, np.zeros(3)).shape != (3,):
             raise InputError("the state's arrays do not fit; it is damaged")
         load_arrays(arrays, state, state.get(ROOM), BLOCK)
-        self._make_slots(_slots_for(len(self.memo.node_hash)))
+        self._make_slots(slots_for(len(self.memo.node_hash), 4))
         if _INHERITED in state:
             iterations, nodes, stale = state[_INHERITED].tolist()
             self.before, self._stale = (iterations, nodes), bool(stale)
@@ -200,7 +201,7 @@ class ThresholdEngine(Engine):
             self.log.events.resize((2 * len(self.log.events), 2), refcheck=False)
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         lengths = grown_lengths(arrays, self._needed(), _group)
-        slots = max(len(self.memo.slots), _slots_for(lengths["node_hash"]))
+        slots = max(len(self.memo.slots), slots_for(lengths["node_hash"], 4))
         more = bytes_added(arrays, lengths) + 8 * slots
         if limit is not None and self.bytes + more > limit:
             return False
@@ -211,7 +212,7 @@ class ThresholdEngine(Engine):
 
     def _make_slots(self, count: int) -> None:
         self.memo = self.memo._replace(slots=np.full(count, -1, np.int64))
-        rehash(self.memo)
+        fill_slots(self.memo.slots, self.memo.node_hash, self.nodes)
 
     def _used(self) -> dict[str, int]:
         """How much of the arrays is in use, by group."""
@@ -333,11 +334,6 @@ class ThresholdEngine(Engine):
             np.add.at(counts, self.table.labels[rows], self.table.weights[rows])
             cost += self.params.error * int(counts.sum() - counts.max())
         return [leaf] + [cost] * (self.params.budgets - 1)
-
-
-def _slots_for(nodes: int) -> int:
-    """Slots that keep the memo of this many nodes at most half full."""
-    return 1 << (4 * nodes - 1).bit_length()
 
 
 def _group(name: str) -> str:

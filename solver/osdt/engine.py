@@ -20,6 +20,7 @@ from solver.engine.growable_arrays import (
     resize_arrays,
 )
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.objective.exact import INFINITE, CostScale
@@ -107,7 +108,9 @@ class OsdtEngine(Engine):
         return (
             ensure_compiled(kernels.init_root, self.space)
             + ensure_compiled(kernels.step, self.space, 0, 0, 0)
-            + ensure_compiled(kernels.rehash_leaves, self.space)
+            + ensure_compiled(
+                fill_slots, self.space.leaves.leaf_slots, self.space.leaves.leaf_hash, 0
+            )
         )
 
     def use(self, cost: float, shape: Shape, given: bool) -> None:
@@ -199,7 +202,7 @@ class OsdtEngine(Engine):
     def grow(self, limit: int | None) -> bool:
         arrays = self._growing()
         lengths = grown_lengths(arrays, self._needed(), _group)
-        slots = max(_slots_for(lengths["leaf_hash"]), len(self.space.leaves.leaf_slots))
+        slots = max(slots_for(lengths["leaf_hash"]), len(self.space.leaves.leaf_slots))
         more = bytes_added(arrays, lengths) + 8 * (slots - len(self.space.leaves.leaf_slots))
         if limit is not None and self.bytes + more > limit:
             return False
@@ -240,7 +243,7 @@ class OsdtEngine(Engine):
     def _make_slots(self, number: int) -> None:
         leaves = self.space.leaves._replace(leaf_slots=np.full(number, -1, np.int64))
         self.space = self.space._replace(leaves=leaves)
-        kernels.rehash_leaves(self.space)
+        fill_slots(leaves.leaf_slots, leaves.leaf_hash, self._used()["leaf"])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
@@ -272,7 +275,7 @@ class OsdtEngine(Engine):
         check_search(state, names, self.digest, self.params)
         load_arrays(arrays, state, state[ROOM])
         self._lower_bound = int(arrays["lower_bound"][0])
-        self._make_slots(_slots_for(len(self.space.leaves.leaf_hash)))
+        self._make_slots(slots_for(len(self.space.leaves.leaf_hash)))
 
     def shape(self) -> Shape:
         split: dict[int, tuple[int, int, int]] = {}  # feature and children of a leaf
@@ -330,11 +333,6 @@ def _params(
         policy=POLICIES.index(settings["policy"]),
         **switches,
     )
-
-
-def _slots_for(entries: int) -> int:
-    """Slots that keep a table of this many entries at most half full."""
-    return 1 << (2 * entries - 1).bit_length()
 
 
 def _group(name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
 from solver.kernels.jit import helper, kernel
 from solver.objective.exact import INFINITE
@@ -244,14 +242,3 @@ def _enqueue(s: Space, tree: int, objective: int) -> None:
         s.trees.tree_impurity[tree],
     )
     push(s.trees, key, tree)
-
-
-@kernel
-def rehash_leaves(s: Space) -> None:
-    """Fill the empty slots of the leaf cache."""
-    mask = len(s.leaves.leaf_slots) - 1
-    for leaf in range(s.trees.used[counter.LEAVES]):
-        slot = np.int64(s.leaves.leaf_hash[leaf] & np.uint64(mask))
-        while s.leaves.leaf_slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        s.leaves.leaf_slots[slot] = leaf

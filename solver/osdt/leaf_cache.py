@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
+from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper, popcount
 from solver.objective.exact import INFINITE
 from solver.osdt import counter
@@ -19,17 +20,6 @@ from solver.osdt.bounds import (
 )
 from solver.osdt.scheduling_policies import impurity_of
 from solver.osdt.state import Options, Scratch, Space, Trees
-
-_MORE = np.uint64(0xD6E8FEB86659FD93)
-_SHIFT = np.uint64(32)
-
-
-@helper
-def mix(value: np.uint64) -> np.uint64:
-    """A number whose bits all depend on all bits of the one given."""
-    value = (value ^ (value >> _SHIFT)) * _MORE
-    value = (value ^ (value >> _SHIFT)) * _MORE
-    return value ^ (value >> _SHIFT)
 
 
 @helper
@@ -81,9 +71,9 @@ def has_one_row(scratch: Scratch, side: int) -> bool:
 def find_leaf(s: Space, side: int, depth: int) -> int:
     """The number of the leaf that captures ``scratch.rows[side]``; a new one if it is not known."""
     words = s.scratch.rows.shape[1]
-    key = mix(np.uint64(depth + 1) * GOLDEN)
+    key = mixed(np.uint64(depth + 1) * GOLDEN)
     for w in range(words):
-        key = mix(key ^ s.scratch.rows[side, w]) + GOLDEN
+        key = mixed(key ^ s.scratch.rows[side, w]) + GOLDEN
     mask = len(s.leaves.leaf_slots) - 1
     slot = np.int64(key & np.uint64(mask))
     while s.leaves.leaf_slots[slot] >= 0:

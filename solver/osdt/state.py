@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import Floats, Ints, Words
+from solver.kernels.masks import packed
 from solver.kernels.records import by_reference
 from solver.osdt import counter
 from solver.problem.problem import Problem
@@ -173,10 +174,10 @@ def tabulate(problem: Problem) -> Table:
     planes, member, times = [], [], []
     for column in range(numbers.shape[1]):
         for digit in range(int(numbers[:, column].max()).bit_length()):
-            planes.append(pack((numbers[:, column] >> digit) & 1 == 1))
+            planes.append(packed((numbers[:, column] >> digit) & 1 == 1))
             member.append(column)
             times.append(1 << digit)
-    features = [pack(problem.codes[:, f] == 1) for f in range(problem.n_features)]
+    features = [packed(problem.codes[:, f] == 1) for f in range(problem.n_features)]
     words = (len(counts) + 63) // 64
     return Table(
         features=np.array(features, np.uint64).reshape(-1, words),
@@ -184,13 +185,6 @@ def tabulate(problem: Problem) -> Table:
         member=np.array(member, np.int64),
         times=np.array(times, np.int64),
     )
-
-
-def pack(flags: NDArray[np.bool_]) -> Words:
-    """A bit vector of 64-bit words, lowest bit first."""
-    padded = np.zeros((len(flags) + 63) // 64 * 64, np.bool_)
-    padded[: len(flags)] = flags
-    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def new_leaves(words: int, classes: int) -> Leaves:

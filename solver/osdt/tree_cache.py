@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from solver.kernels.constants import GOLDEN
+from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper
 from solver.objective.exact import INFINITE
 from solver.osdt import counter
-from solver.osdt.leaf_cache import mix
 from solver.osdt.state import BUCKETS, POPPED_BOUND, Params, Space, Trees
 
 
 @helper
 def leaf_key(leaf: int) -> np.uint64:
     """The hash of a leaf; that of a tree is their sum, so the order does not matter."""
-    return mix(np.uint64(leaf + 1) * GOLDEN)
+    return mixed(np.uint64(leaf + 1) * GOLDEN)
 
 
 @helper
@@ -25,8 +25,8 @@ def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: 
     if not params.dominance:
         key += kept_hash * GOLDEN
     elif params.splits < INFINITE:
-        key += mix(np.uint64(splits))
-    return mix(key)
+        key += mixed(np.uint64(splits))
+    return mixed(key)
 
 
 @helper

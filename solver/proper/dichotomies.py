@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.kernels.constants import Ints, Words
 from solver.kernels.jit import ensure_compiled
+from solver.kernels.masks import packed, unpacked
 from solver.proper import orientation
 from solver.proper.mask_sets import MaskSet, new_set, rehash, set_bytes
 from solver.proper.orientation import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
-
-Mask = NDArray[np.bool_]
 
 _KEPT = 2**26
 """Bytes of dichotomies of flats that are kept."""
@@ -324,15 +323,3 @@ def spanning(coordinates: NDArray[np.object_]) -> NDArray[np.object_]:
     for column in range(kept.shape[1]):
         kept[:, column] //= math.gcd(*kept[:, column])
     return kept
-
-
-def packed(mask: Mask) -> Words:
-    """A mask as 64-bit words, the first point in the lowest bit."""
-    bits = np.zeros(-(-len(mask) // 64) * 64, np.uint8)
-    bits[: len(mask)] = mask
-    return np.packbits(bits, bitorder="little").view(np.uint64)
-
-
-def unpacked(words: Words, points: int) -> Mask:
-    """A mask from its words."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little")[:points].astype(bool)

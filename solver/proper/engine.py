@@ -13,10 +13,11 @@ from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
+from solver.kernels.masks import packed
 from solver.objective.exact import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
-from solver.proper.dichotomies import Cuts, Dichotomies, Finder, packed
+from solver.proper.dichotomies import Cuts, Dichotomies, Finder
 from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
 from solver.proper.points import Points
 from solver.proper.separating_tests import Partition

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.kernels.constants import GOLDEN, ZERO, Ints, Words
+from solver.kernels.hashing import folded
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
 
@@ -48,8 +49,7 @@ def hash_of(mask: Words) -> np.uint64:
     """A number that depends on all bits of a mask."""
     key = ZERO
     for word in mask:
-        key = (key ^ word) * GOLDEN
-        key ^= key >> np.uint64(29)
+        key = folded(key, word)
     key *= GOLDEN
     return key ^ (key >> np.uint64(32))
 

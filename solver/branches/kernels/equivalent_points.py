@@ -7,7 +7,8 @@ import numpy as np
 from solver.branches.kernels import header
 from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import BLOCK, Space
-from solver.kernels.constants import GOLDEN, ONE, ZERO
+from solver.kernels.constants import ONE, ZERO
+from solver.kernels.hashing import folded
 from solver.kernels.jit import helper
 
 ROW, LABEL, RUN, MOST, MOST_LABEL = range(5)
@@ -27,8 +28,7 @@ def find_group(s: Space, row: int, last: int) -> int:
     """The slot of a row's group; a free one if it is the first of its group."""
     value = ZERO
     for w in range(len(s.scratch.mask)):
-        value = (value ^ (s.table.bits[row, w] & s.scratch.mask[w])) * GOLDEN
-        value ^= value >> np.uint64(29)
+        value = folded(value, s.table.bits[row, w] & s.scratch.mask[w])
     slot = int(value >> np.uint64(20)) & last
     while s.scratch.groups[ROW, slot] >= 0:
         if same_features(s, s.scratch.groups[ROW, slot], row):

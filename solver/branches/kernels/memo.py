@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels.state import LITERALS, NODES, SMALL, Memo, Space
+from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
 from solver.kernels.bit_table import Table
 from solver.kernels.constants import GOLDEN, ONE, ZERO
 from solver.kernels.jit import helper, kernel
@@ -132,17 +132,6 @@ def add(s: Space, n_rows: int, depth: int, value: np.uint64) -> int:
         s.memo.node_upper[node, b] = INFINITE
         s.memo.node_best[node, b] = SMALL
     return int(node)
-
-
-@kernel
-def rehash(memo: Memo) -> None:
-    """Fill an empty table of slots with all nodes."""
-    last = len(memo.slots) - 1
-    for node in range(memo.used[NODES]):
-        slot = np.int64(memo.node_hash[node] & np.uint64(last))
-        while memo.slots[slot] >= 0:
-            slot = (slot + 1) & last
-        memo.slots[slot] = node
 
 
 @kernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from solver.branches.paper import kernels
 from solver.branches.paper.bit_vectors import Layout, lay_out
-from solver.branches.paper.memo import rehash
 from solver.branches.paper.state import (
     ACTIONS,
     CHILDREN,
@@ -24,6 +23,7 @@ from solver.branches.paper.state import (
 from solver.engine.driver import Engine
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.hashing import fill_slots
 from solver.kernels.jit import ensure_compiled
 from solver.objective.exact import CostScale
 from solver.problem.problem import Problem
@@ -61,7 +61,7 @@ class PaperEngine(Engine):
         return (
             ensure_compiled(kernels.init_root, self.space)
             + ensure_compiled(kernels.step, self.space, 0, 0)
-            + ensure_compiled(rehash, self.pool)
+            + ensure_compiled(fill_slots, self.pool.memo, self.pool.node_hash, 0)
         )
 
     @property
@@ -103,7 +103,7 @@ class PaperEngine(Engine):
         memo = self.pool.memo
         self.pool = resize(self.pool, sizes)
         if self.pool.memo is not memo:
-            rehash(self.pool)
+            fill_slots(self.pool.memo, self.pool.node_hash, self.nodes)
         return True
 
     def shape(self) -> Shape:

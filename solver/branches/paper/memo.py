@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.paper.state import LITERALS, NODES, Pool, Scratch, Space
-from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2
-from solver.kernels.jit import helper, kernel
-
-
-@helper
-def mixed(value: np.uint64) -> np.uint64:
-    """Scramble a word (the finaliser of splitmix64)."""
-    value = (value ^ (value >> np.uint64(30))) * SPLITMIX_1
-    value = (value ^ (value >> np.uint64(27))) * SPLITMIX_2
-    return value ^ (value >> np.uint64(31))
+from solver.branches.paper.state import LITERALS, NODES, Scratch, Space
+from solver.kernels.constants import GOLDEN
+from solver.kernels.hashing import mixed
+from solver.kernels.jit import helper
 
 
 @helper
@@ -88,14 +81,3 @@ def remove_literal(scratch: Scratch, n_literals: int, value: int) -> None:
     while i < n_literals - 1:
         scratch.literals[i] = scratch.literals[i + 1]
         i += 1
-
-
-@kernel
-def rehash(pool: Pool) -> None:
-    """Fill an empty memo table with all nodes."""
-    last = len(pool.memo) - 1
-    for node in range(pool.used[NODES]):
-        slot = np.int64(pool.node_hash[node] & np.uint64(last))
-        while pool.memo[slot] >= 0:
-            slot = (slot + 1) & last
-        pool.memo[slot] = node

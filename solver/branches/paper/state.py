@@ -11,6 +11,7 @@ from solver.branches.paper.bit_vectors import Layout
 from solver.engine.growable_arrays import grown_length, resize_arrays
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
+from solver.kernels.hashing import slots_for
 from solver.kernels.records import by_reference
 
 NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
@@ -155,4 +156,4 @@ def _slots(pool: Pool, sizes: dict[str, int]) -> int:
     """Slots of the memo once the pool is resized: it is never more than half full."""
     if 2 * sizes["node"] <= len(pool.memo):
         return len(pool.memo)
-    return 1 << (4 * sizes["node"] - 1).bit_length()
+    return slots_for(sizes["node"], 4)

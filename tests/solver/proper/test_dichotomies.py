@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solver.errors import InputError
+from solver.kernels.masks import packed, unpacked
 from solver.proper import orientation
-from solver.proper.dichotomies import Cuts, Dichotomies, packed, spanning, unpacked
+from solver.proper.dichotomies import Cuts, Dichotomies, spanning
 from tests.naive_geometry import dichotomies
 
 Points = list[tuple[int, ...]]

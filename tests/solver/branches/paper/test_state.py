@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from solver.branches.paper.memo import rehash
 from solver.branches.paper.state import NODES, bytes_at, grown_sizes, new_pool, resize
 from solver.engine.growable_arrays import bytes_of
+from solver.kernels.hashing import fill_slots
 
 
 def test_growing_keeps_the_content_and_makes_the_room():
@@ -48,6 +48,6 @@ def test_a_new_memo_finds_every_node():
     old = pool.memo
     pool = resize(pool, {"node": 4000, "action": 1, "child": 1, "literals": 1})
     assert pool.memo is not old
-    rehash(pool)
+    fill_slots(pool.memo, pool.node_hash, 1024)
     assert len(pool.memo) >= 2 * len(pool.node_hash)
     assert sorted(pool.memo[pool.memo >= 0].tolist()) == list(range(1024))

@@ -1,0 +1,39 @@
+"""Hash tables of open addressing, and what scrambles their keys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.kernels.constants import GOLDEN, SPLITMIX_1, SPLITMIX_2, Ints, Words
+from solver.kernels.jit import helper, kernel
+
+
+def slots_for(entries: int, slots_each: int = 2) -> int:
+    """Slots for this many entries: a power of two, at least ``slots_each`` for each of them."""
+    return 1 << (slots_each * entries - 1).bit_length()
+
+
+@helper
+def mixed(value: np.uint64) -> np.uint64:
+    """Scramble a word (the finaliser of splitmix64)."""
+    value = (value ^ (value >> np.uint64(30))) * SPLITMIX_1
+    value = (value ^ (value >> np.uint64(27))) * SPLITMIX_2
+    return value ^ (value >> np.uint64(31))
+
+
+@helper
+def folded(value: np.uint64, word: np.uint64) -> np.uint64:
+    """Fold one more word into a hash."""
+    value = (value ^ word) * GOLDEN
+    return value ^ (value >> np.uint64(29))
+
+
+@kernel
+def fill_slots(slots: Ints, hashes: Words, entries: int) -> None:
+    """Enter the numbers of the first entries into slots that are all free, −1."""
+    last = len(slots) - 1
+    for entry in range(entries):
+        slot = np.int64(hashes[entry] & np.uint64(last))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & last
+        slots[slot] = entry
