@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from solver.errors import InputError, UnsupportedError
+from solver.claims import disagreement
+from solver.errors import ClaimError, InputError, UnsupportedError
 from solver.features.number_format import count
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
@@ -192,6 +193,8 @@ class Solver(ABC):
             If the solver cannot do this problem.
         InputError
             If λ is negative, or the solver cannot continue from this state, or from any.
+        ClaimError
+            If the solver claims what the plain scorer finds to be false.
         """
         if lam < 0:
             raise InputError(f"λ = {lam} is negative; the price of a split must be 0 or more")
@@ -206,7 +209,11 @@ class Solver(ABC):
                 f"solver {self.name!r} with these options cannot go on from a state; "
                 "start it without one"
             )
-        return self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
+        found = self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
+        found = replace(found, solver=self.name, version=self.version)
+        if complaint := disagreement(problem, found, lam, limits):
+            raise ClaimError(complaint)
+        return found
 
     @property
     def resumes(self) -> bool:

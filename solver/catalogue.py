@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from solver.base import Solver
+from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
@@ -19,6 +20,7 @@ from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import as_lambda
+from solver.options import Option
 from solver.osdt import Osdt
 from solver.path.path import Path
 from solver.path.path_search import find_path
@@ -77,12 +79,32 @@ class Catalogue(MutableMapping[str, type[Solver]]):
         if missing or isabstract(solver):
             what = ", ".join([*missing, *sorted(solver.__abstractmethods__)])
             raise InputError(f"solver {solver.__name__} lacks: {what}")
+        if wrong := _wrongly_declared(solver):
+            raise InputError(f"solver {solver.__name__}: {wrong}")
         if self._all().setdefault(solver.name, solver) is not solver:
             raise InputError(f"there is a solver {solver.name!r} already; choose another name")
         return solver
 
 
 _DECLARED = ("name", "version", "summary", "capabilities")
+_NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+
+
+def _wrongly_declared(solver: type[Solver]) -> str | None:
+    """What a solver declares that nothing can store or show; None if all is well."""
+    name: object = solver.name
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"name = {solver.name!r} must be letters, digits, _ and -, and begin with a letter"
+    for field in ("version", "summary"):
+        if not isinstance(getattr(solver, field), str):
+            return f"{field} = {getattr(solver, field)!r} must be text"
+    capabilities: object = solver.capabilities
+    if not isinstance(capabilities, Capabilities):
+        return f"capabilities = {solver.capabilities!r} must be solver.base.Capabilities"
+    options: Mapping[str, object] = solver.options
+    wrong = [key for key, option in options.items() if not isinstance(option, Option)]
+    return f"option {wrong[0]!r} must be a solver.options.Option" if wrong else None
+
 
 SOLVERS = Catalogue()
 

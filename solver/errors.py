@@ -30,6 +30,10 @@ class UnsupportedError(InputError):
     """A solver or an encoding cannot do this, e.g. CART a multiway split."""
 
 
+class ClaimError(RuntimeError):
+    """A solver claims what is not true of its own tree, see :mod:`solver.claims`."""
+
+
 def one_line(what: BaseException | str, length: int | None = None) -> str:
     """An error's message, or a text, on one line of limited length; else the error's type."""
     text = " ".join(str(what).split())[:length]

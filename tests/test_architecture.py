@@ -23,7 +23,7 @@ LAYERS = (
     "solver.encodings",
     "solver.problem",
     "solver.solution solver.kernels solver.verify",
-    "solver.shards solver.monitor solver.options",
+    "solver.shards solver.monitor solver.options solver.claims",
     "solver.lambda_series",
     "solver.base",
     "solver.engine solver.path",

@@ -107,6 +107,13 @@ def _explained(run: Callable[[], Any]) -> int:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
         return _refuse(f"{where}{error.strerror}")
+    except RuntimeError as error:
+        from solver.errors import ClaimError
+
+        if not isinstance(error, ClaimError):
+            raise
+        _say(f"treesweep: error: {error}")
+        return ExitCode.FAILED
     except ValueError as error:
         # solver is imported here only if it was not needed before, i.e. the error is another.
         from solver.errors import InputError

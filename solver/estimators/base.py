@@ -122,7 +122,7 @@ class SparseTree(BaseEstimator):
         labels, target = self._read_target(frame, y)
         lam, least = self._read_lams()
         options = self._options()
-        weights = _read_weights(sample_weight, frame)
+        weights = read_weights(sample_weight, frame)
         counted = weights.whole > 0
         problem = self._encode(
             frame[counted], labels, target[counted], weights.positive, _target_names(y)
@@ -345,11 +345,11 @@ def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
     return np.asarray(checked, dtype=np.float64)
 
 
-def _read_weights(sample_weight: ArrayLike | None, frame: pd.DataFrame) -> WholeWeights:
-    """Whole weights of the rows."""
+def read_weights(sample_weight: ArrayLike | None, rows: Any) -> WholeWeights:
+    """Whole weights of the rows; errors as :func:`check_weights`."""
     if sample_weight is None:
-        return WholeWeights.ones(len(frame))
-    checked = check_weights(sample_weight, frame)
+        return WholeWeights.ones(len(rows))
+    checked = check_weights(sample_weight, rows)
     # It returns float64, which changes whole numbers beyond 2^53 and shorter floats.
     return whole_weights(checked if isinstance(sample_weight, Real) else sample_weight)
 

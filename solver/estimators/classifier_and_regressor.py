@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from solver.errors import InputError
-from solver.estimators.base import SparseTree, check_weights
+from solver.estimators.base import SparseTree, read_weights
 from solver.features.category_values import array_of, key_of, refuse_masked
 from solver.features.columns import is_missing
 from solver.features.number_format import count
@@ -64,8 +64,8 @@ class SparseTreeClassifier(ClassifierMixin, SparseTree):
         check_consistent_length(ends, column, sample_weight)
         predictions = np.array([node.prediction for node in self.tree_.nodes])
         right = predictions[ends] == find_labels(column, self.tree_.classes)
-        weights = None if sample_weight is None else check_weights(sample_weight, right)
-        return float(np.average(right, weights=weights))
+        weights = read_weights(sample_weight, right).whole
+        return int(weights[right].sum()) / int(weights.sum())
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:
         column = _label_column(y)
@@ -140,7 +140,7 @@ class SparseTreeRegressor(MultiOutputMixin, RegressorMixin, SparseTree):
         sample_weight : array-like of shape (n_samples,), optional
         """
         refuse_masked(y, "y")
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        weights = None if sample_weight is None else read_weights(sample_weight, X).whole
         return float(super().score(X, y, weights))
 
     def _read_target(self, frame: pd.DataFrame, y: Any) -> tuple[tuple[Any, ...], NDArray[Any]]:

@@ -122,7 +122,10 @@ def export_dot(tree: TreeSource, *, merge: bool = False) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    # Graphviz reads HTML entities in labels, too: &lt; would look like <.
+    escaped = (
+        text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    )
     return f'"{escaped}"'
 
 
@@ -148,7 +151,7 @@ def export_svg(tree: TreeSource, *, merge: bool = False, title: str = "Decision 
     """
     plan = layout(tree_view(tree, merge=merge))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{plan.width:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" width="{plan.width:.0f}" '
         f'height="{plan.height:.0f}" viewBox="0 0 {plan.width:.0f} {plan.height:.0f}" role="img" '
         'font-family="system-ui, Helvetica, Arial, sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",

@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 
 from solver.base import Solver
 from solver.catalogue import get_solver
+from solver.claims import beyond_limits
 from solver.errors import InputError, StateError
-from solver.features.number_format import count
 from solver.limits import Limits
 from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
-from solver.verify.scorer import score
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
@@ -159,8 +158,8 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
 
 def _search_tree(
     solver: Solver, problem: Problem, limits: Limits, cell: Cell, keeper: Keeper
-) -> Found | str:
-    """The best tree at the cell's λ, or what is wrong with the one that was found."""
+) -> Found:
+    """The best tree at the cell's λ. The solver's claims are checked where it ends."""
     lam, checkpoint = Fraction(cell.lam), cell.checkpoint
     if asks_proof(cell.options) and checkpoint is not None and checkpoint.gap == 0:
         # Its search had ended; what was interrupted is the writing of its certificate.
@@ -170,8 +169,7 @@ def _search_tree(
             return Found(rows.with_effort(solution, checkpoint), None)
     solution = _solve(solver, problem, lam, limits, cell, keeper)
     keeper.end(solution)
-    complaint = disagreement(problem, solution, lam, limits)
-    return complaint or Found(rows.resumed(solution, checkpoint, keeper.resumed()), None)
+    return Found(rows.resumed(solution, checkpoint, keeper.resumed()), None)
 
 
 def _solve(
@@ -245,47 +243,6 @@ def _solve_path(
     if known and path.status is not Status.OPTIMAL and series.carries(limits):
         path = with_known(problem, path, [*series.solves.values()])
     return path, series.first.get(lam)
-
-
-def disagreement(problem: Problem, solution: Solution, lam: Fraction, limits: Limits) -> str | None:
-    """What is wrong with a solver's claim, by the plain scorer; None if nothing is."""
-    found = score(problem, solution.tree, lam)
-    claimed = (solution.objective, solution.errors, solution.splits)
-    if claimed != (found.objective, found.errors, found.splits):
-        return (
-            f"solver {solution.solver!r} claims objective {solution.objective} with "
-            f"{count(solution.errors, 'error')} and {count(solution.splits, 'split')}; the plain "
-            f"scorer finds {found.objective} with {count(found.errors, 'error')} and "
-            f"{count(found.splits, 'split')}"
-        )
-    bound = solution.lower_bound
-    if bound is not None and bound > found.objective:
-        return (
-            f"solver {solution.solver!r} claims the lower bound {bound}, which is above the "
-            f"objective {found.objective} of its own tree"
-        )
-    proven = bound is not None and found.objective - bound <= problem.tolerance
-    if (solution.status is Status.OPTIMAL) != proven:
-        return (
-            f"solver {solution.solver!r} claims status {solution.status.value} with objective "
-            f"{found.objective} and lower bound {bound}"
-        )
-    return beyond_limits(solution.tree, solution.solver, limits)
-
-
-def beyond_limits(tree: Tree, solver: str, limits: Limits) -> str | None:
-    """How a tree exceeds the limits; None if it does not."""
-    for name, value, most in (
-        ("depth", tree.depth, limits.depth),
-        ("splits", tree.splits, limits.splits),
-    ):
-        if most is not None and value > most:
-            return f"solver {solver!r} gives a tree of {name} {value}, the limit is {most}"
-    least = limits.min_leaf_size
-    sizes = [sum(n.counts) for n in tree.nodes if n.is_leaf and any(n.counts)]
-    if least is not None and tree.splits and min(sizes) < least:
-        return f"solver {solver!r} gives a leaf of {min(sizes)}, the least is {least}"
-    return None
 
 
 def _remaining(cell: Cell) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
+import html
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -159,7 +160,8 @@ def read_text(text: str) -> Printed:
 
 
 def read_dot(dot: str) -> Printed:
-    """What ``export_dot`` writes."""
+    """What ``export_dot`` writes, as Graphviz shows it: it reads HTML entities in labels."""
+    dot = html.unescape(dot)
     labels = {
         int(node): json.loads(f'"{label}"')
         for node, label in re.findall(r'n(\d+) \[label="((?:[^"\\]|\\.)*)", fill', dot)

@@ -617,3 +617,12 @@ def test_labels_that_fit_takes_have_a_score(labels):
     model = BranchesClassifier(lam=0, encoding="onehot").fit([[0], [1], [1]], labels)
     assert model.score([[0], [1], [1]], labels) == 1
     assert model.score([[0], [1], [0]], labels, sample_weight=[1, 1, 2]) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_score_reads_weights_as_fit_does(dtype: Any) -> None:
+    table, y = pd.DataFrame({"a": [1, 2, 3]}), ["u", "v", "u"]
+    weights = np.array([0.1, 0.1, 0.7], dtype)
+    model = BranchesClassifier(lam=0.5, encoding="thresholds").fit(table, y, weights)
+    assert model.solution_.loss == Fraction(1, 9)
+    assert model.score(table, y, weights) == 8 / 9

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ET
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -156,7 +158,7 @@ def test_dot_escapes_names_and_links_every_node(tree: Tree) -> None:
     assert dot.startswith("digraph tree {")
     assert dot.endswith("}")
     assert dot.count(" -> ") == len(tree.nodes) - 1
-    assert 'label="age <years> & \\"more\\" $x$"' in dot
+    assert 'label="age <years> &amp; \\"more\\" $x$"' in dot
     assert 'label="= almond"' in dot
 
 
@@ -383,3 +385,12 @@ def test_figures_of_an_estimator_and_a_solution() -> None:
 def test_refuses_what_has_no_tree(export: Any, source: Any) -> None:
     with pytest.raises(InputError, match=r"there is no tree in \w+; give a tree, a solution or a"):
         export(source)
+
+
+def test_texts_that_a_renderer_would_show_alike_are_told_apart() -> None:
+    frame = pd.DataFrame({"c": ["&lt;", "<", "a b", "a  b"], "y": [*"nyny"]})
+    tree = solve(Problem.from_table(frame, "y", "categorical"), "0.0001").tree
+    assert {'label="= &amp;lt;"', 'label="= <"'} <= set(
+        re.findall(r'label="= [^"]*"', export_dot(tree))
+    )
+    assert 'xml:space="preserve"' in export_svg(tree)

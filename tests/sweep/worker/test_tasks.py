@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import solver
+from solver import claims
 from solver.baselines.cart import Cart
 from solver.branches import Branches
 from solver.catalogue import SOLVERS
@@ -102,7 +103,7 @@ def honest(prepared: tasks.Prepared) -> solver.Solution:
 
 
 def complain(prepared: tasks.Prepared, solution: solver.Solution, **limits: int) -> str | None:
-    return tasks.disagreement(prepared.problem, solution, Fraction(1, 20), solver.Limits(**limits))
+    return claims.disagreement(prepared.problem, solution, Fraction(1, 20), solver.Limits(**limits))
 
 
 def test_an_honest_solution_is_accepted(prepared: tasks.Prepared, honest: solver.Solution) -> None:
