@@ -25,12 +25,13 @@ from sweep.graph.shards import backlog_of
 from sweep.graph.window import Window
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.versions import fingerprint
-from sweep.rows.optimality_gaps import largest_gap
+from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap_of_all
 from sweep.rows.rows import Finished, checkpoint_of
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.store import Store
+from sweep.store.sweep_status import answered_gap
 from sweep.store.write_retries import Patience
 from sweep.worker import tasks
 from sweep.worker.process import name_run
@@ -160,7 +161,7 @@ class _Session:
         self.terms = terms
         self.ran = self.failed = 0
         self.interrupted = False
-        self.worst_gap: float | None = None
+        self.worst_gap = answered_gap(store.folder) if answered else None
         self._open_gaps: dict[str, float] = {}
         self.patience = Patience(store, listener.note)
         self._told = self._beaten = 0.0
@@ -246,7 +247,7 @@ class _Session:
         self.store.add(finished)
         self.ran += len(finished)
         self.failed += pc.sum(pc.is_in(finished.rows["status"], _FAILED)).as_py()
-        gap = largest_gap(finished.rows)
+        gap = largest_gap_of_all(finished.rows)
         if gap is not None:
             self.worst_gap = max(gap, self.worst_gap or gap)
         self.listener.finished(finished.rows)
@@ -257,7 +258,8 @@ class _Session:
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
                 self.patience.keep(checkpoint)
-                self._open_gaps[checkpoint.key] = float(checkpoint.gap)
+                gap = checkpoint_gap(checkpoint, window.lam_of(checkpoint.key))
+                self._open_gaps[checkpoint.key] = float(gap)
 
     def _keep_states(self, window: Window) -> None:
         for parcel in window.states():

@@ -211,8 +211,7 @@ class Failures:
             end = self.end_of(address)
             if end.code is not None or now - since > EXIT_PATIENCE:
                 del self._unsaid[address]
-                then = "its tasks wait again" if end.is_foreign else "what it ran goes on alone"
-                self.notes.append(f"worker {address} is gone: it {end}; {then}")
+                self.notes.append(f"worker {address} is gone: it {end}")
         return found
 
     def _death(self, tasks: list[Task], ends: Sequence[End], of_data: bool = False) -> Death:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pyarrow.compute as pc
@@ -186,6 +187,11 @@ class Window:
         """Call a function of the run's name and maybe more on all workers, of which some may not
         answer."""
         _start(self.client.run, function, self.run.name, *more, on_error="ignore", **where)
+
+    def lam_of(self, key: str) -> Fraction | None:
+        """The λ of a task that was submitted, the least of a λ-path; None if it is not out."""
+        tasks = (task for batch in self._out.values() for task in batch.tasks)
+        return next((task.lam.exact for task in tasks if task.key == key), None)
 
     def close(self) -> None:
         """Listen no more."""

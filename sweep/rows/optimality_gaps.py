@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from solver.objective.exact import Errors
 from solver.path.envelope import Point, best_lines
+from solver.solution import Status
 from sweep.rows.path_columns import Claimed, objective_at, stored_bounds, stored_claims
 from sweep.rows.path_progress import parse_solves
 from sweep.rows.rows import Checkpoint
@@ -21,11 +22,28 @@ class _Tree(NamedTuple):
     splits: int
 
 
+PATH = ("key", "attempt", "task", "status", "total_weight", "tolerance", "path", "path_points")
+"""The columns that :func:`row_gap` and :func:`open_paths` read, and those that tell rows apart."""
+
+
 def largest_gap(rows: pa.Table) -> float | None:
-    """The largest gap of rows. A gap within the tolerance counts as 0."""
+    """The largest gap of rows, of paths at their own λ. A gap within the tolerance counts as 0."""
     closed = pc.less_equal(rows["gap"], pc.fill_null(rows["tolerance"], 0.0))
     found: float | None = pc.max(pc.if_else(closed, 0.0, rows["gap"])).as_py()
     return found
+
+
+def open_paths(rows: pa.Table) -> pa.Table:
+    """The rows of λ-paths that may not be proven completely."""
+    names = [s.value for s in Status if s is Status.STOPPED or s.is_limit]
+    is_open = pc.is_in(rows["status"], pa.array(names))
+    return rows.filter(pc.and_(pc.is_valid(rows["path"]), is_open))
+
+
+def largest_gap_of_all(rows: pa.Table) -> float | None:
+    """The largest gap of rows, of paths over all their λ."""
+    found = [largest_gap(rows), *map(row_gap, open_paths(rows).to_pylist())]
+    return max((float(gap) for gap in found if gap is not None), default=None)
 
 
 def worst_gap(
@@ -53,14 +71,14 @@ def worst_gap(
     return worst
 
 
-def row_gap(row: Mapping[str, Any]) -> Fraction:
-    """The gap of a path's row; 0 if it cannot be read (``treesweep verify`` reports that)."""
+def row_gap(row: Mapping[str, Any]) -> Fraction | None:
+    """The gap of a path's row; None if it cannot be read (``treesweep verify`` reports that)."""
+    weight, tolerance = row["total_weight"], Fraction(row["tolerance"] or 0)
     try:
         steps, points = stored_claims(row)
-        tolerance = Fraction(row.get("tolerance") or 0)
-        return worst_gap(steps, points, row["total_weight"], tolerance) if steps else Fraction(0)
+        return worst_gap(steps, points, weight, tolerance) if steps else None
     except (TypeError, ValueError, ZeroDivisionError):
-        return Fraction(0)
+        return None
 
 
 def checkpoint_gap(checkpoint: Checkpoint, lam_min: Fraction | None) -> Fraction:

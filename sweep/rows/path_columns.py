@@ -55,7 +55,7 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
     for step in row["path"]:
         start, end = Fraction(step["lam"]), as_fraction(step["lam_end"])
         errors, splits, proven = step["errors"], step["splits"], step["proven"]
-        if row.get("task") == "regression" and step["tree"] is not None:
+        if row["task"] == "regression" and step["tree"] is not None:
             errors = Tree.from_json(step["tree"]).errors
         if None in (errors, splits, proven, step["tree"]):
             raise TypeError(f"the step at λ = {start} is not complete")

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
-from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap, row_gap
+from sweep.rows.optimality_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
 from sweep.store.certificates import BYTES, lost
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
@@ -69,11 +70,8 @@ def sweep_status(path: Place) -> SweepStatus:
     folder = open_folder(path)
     name = read_manifest(folder)["sweep"]
     live = is_live(folder)
-    tasks, impossible = planned_tasks(folder, ("key", "answered_by")), _impossible(folder)
-    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error", BYTES]
-    stored = Parts(folder).read(columns, _without_texts)
-    place = rows_of_tasks(tasks, stored)
-    rows = stored.take(pa.array(place[place >= 0]))
+    impossible = _impossible(folder)
+    tasks, place, rows = _answers(folder)
     statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
     done = len(rows) - failed
@@ -81,9 +79,7 @@ def sweep_status(path: Place) -> SweepStatus:
     answered[place >= 0] = _has_tree(rows).to_numpy()
     unanswered = tasks["key"].filter(pa.array(~answered))
     open_gaps = _open_gaps(folder, unanswered)
-    gaps = [*open_gaps, *_path_gaps(folder, rows)]
-    if (most := largest_gap(rows)) is not None:
-        gaps.append(most)
+    gaps = [*open_gaps, *_answered_gaps(folder, rows)]
     states = state_sizes(folder)
     heartbeat = read_heartbeat(folder)
     numbers = heartbeat.numbers if heartbeat and live else {}
@@ -114,6 +110,25 @@ def sweep_status(path: Place) -> SweepStatus:
         memory=int(numbers.get("memory", 0)),
         dashboard=numbers.get("dashboard"),
     )
+
+
+def answered_gap(folder: Folder) -> float | None:
+    """The largest gap of all answered tasks; None if nothing is proven of any of them."""
+    return max(_answered_gaps(folder, _answers(folder)[2]), default=None)
+
+
+def _answers(folder: Folder) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
+    """The planned tasks, the place of the row that answers each (−1: none), and these rows."""
+    tasks = planned_tasks(folder, ("key", "answered_by"))
+    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error", BYTES]
+    stored = Parts(folder).read(columns, _without_texts)
+    place = rows_of_tasks(tasks, stored)
+    return tasks, place, stored.take(pa.array(place[place >= 0]))
+
+
+def _answered_gaps(folder: Folder, answers: pa.Table) -> list[float]:
+    most = largest_gap(answers)
+    return [*_path_gaps(folder, answers), *([] if most is None else [most])]
 
 
 def _uncertified(folder: Folder, rows: pa.Table) -> int:
@@ -177,12 +192,11 @@ def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:
     if not len(keys):
         return []
 
-    def open_paths(part: pa.Table) -> pa.Table:
-        is_open = pc.and_(pc.is_valid(part["path"]), pc.is_in(part["status"], pa.array(names)))
-        return part.filter(pc.and_(is_open, pc.is_in(part["key"], keys)))
+    def wanted(part: pa.Table) -> pa.Table:
+        return open_paths(part.filter(pc.is_in(part["key"], keys)))
 
-    columns = ["key", "attempt", "status", "total_weight", "path", "path_points"]
-    rows = Parts(folder).read(columns, open_paths)
+    rows = Parts(folder).read([*PATH], wanted)
     place = rows_of_keys(keys, rows)
     rows = rows.take(pa.array(place[place >= 0]))
-    return [float(row_gap(row)) for batch in rows.to_batches(200) for row in batch.to_pylist()]
+    gaps = (row_gap(row) for batch in rows.to_batches(200) for row in batch.to_pylist())
+    return [float(gap) for gap in gaps if gap is not None]

@@ -20,6 +20,7 @@ from pipelines.report.data.columns import (
     groups,
     least_of,
 )
+from pipelines.report.data.exact_paths import run_gaps
 from pipelines.report.data.metrics import COLUMNS, REGRESSION, open_gap
 from pipelines.report.data.results import LABELS, Results
 from pipelines.report.data.stored_tables import decompress
@@ -128,9 +129,10 @@ def rank(results: Results, excess: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     # A run whose λ has two names counts once.
     best = excess[excess["solvers"] > 1].drop_duplicates(["dataset", "key", "lam_exact"])
     compared = _grouped(best.assign(best=best["excess"] == 0)[[*by, "best", above]], by)
+    known = rows.loc[ok, by].assign(gap=run_gaps(rows[ok]))
     costs = ["seconds", "iterations", "nodes", "peak_bytes"]
     ran = _grouped(rows.loc[ok, [*by, *costs]], by)
-    frame["gap_max"] = _at(first, by, _grouped(excess, by)["gap"].max())
+    frame["gap_max"] = _at(first, by, _grouped(known, by)["gap"].max())
     frame["compared"] = _at(first, by, compared.size(), 0)
     frame["best"] = _at(first, by, compared["best"].sum(), 0)
     frame["excess"] = _at(first, by, compared[above].mean())

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from pipelines.report.data import formats
+from pipelines.report.data.columns import Floats, floats
 from pipelines.report.data.cross_validation import merge
 from pipelines.report.data.formats import is_number
+from pipelines.report.data.metrics import open_gap
 from solver.objective.exact import Errors, objective
 from solver.path.envelope import Envelope, Point
 from solver.solution import Status, share_without
@@ -130,6 +133,14 @@ class ExactPath:
             for step in self.steps
         )
 
+    @property
+    def largest_gap(self) -> float | None:
+        """The largest gap at any λ of the path; None if nothing is proven."""
+        if self.bounds is None:
+            return None
+        gaps = [self.row_of(s.start, s.end)["gap"] for s in self.steps if not s.proven]
+        return max((gap for gap in gaps if gap > self.tolerance), default=0.0)
+
     def row_at(self, lam: Fraction) -> Row:
         """The row of a run at one λ with this path's tree and bound."""
         step, value, bound = self.step_at(lam), self.objective_at(lam), self.bound_at(lam)
@@ -229,6 +240,16 @@ def read_exact_paths(rows: pd.DataFrame) -> list[ExactPath]:
     """The paths of all path cells with a tree."""
     found = rows[rows["exact"] & rows["ok"]]
     return [ExactPath.from_row(_plain(row)) for row in found.to_dict("records")]
+
+
+def run_gaps(rows: pd.DataFrame) -> Floats:
+    """The largest gap of each run with a tree: of a path at any of its λ; NaN if nothing is
+    proven."""
+    gaps = open_gap(floats(rows["gap"]), rows)
+    for place in np.flatnonzero(rows["exact"].to_numpy(bool)):
+        gap = ExactPath.from_row(_plain(rows.iloc[place].to_dict())).largest_gap
+        gaps[place] = np.nan if gap is None else gap
+    return gaps
 
 
 def _plain(row: dict[Any, Any]) -> Row:

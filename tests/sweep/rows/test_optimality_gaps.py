@@ -41,7 +41,8 @@ def as_row(path: LambdaPath) -> dict[str, Any]:
         for step in path.steps
     ]
     points = [{"lam": str(p.lam), "lower_bound": str(p.lower_bound)} for p in path.points]
-    return {"total_weight": path.total_weight, "path": steps, "path_points": points}
+    own = {"task": path.steps[0].tree.task, "tolerance": float(path.tolerance)}
+    return own | {"total_weight": path.total_weight, "path": steps, "path_points": points}
 
 
 def test_a_proven_path_has_no_gap() -> None:
@@ -52,6 +53,7 @@ def test_an_open_path_has_the_largest_gap_of_any_lambda() -> None:
     path = solver.regularization_path(hard_problem(), "0.005", limits=solver.Limits(nodes=4))
     assert path.status is solver.Status.NODE_LIMIT
     found = row_gap(as_row(path))
+    assert found is not None
     assert found > 0
     for lam in [Fraction(i, 2000) for i in range(10, 1200)]:
         bound, reached = path.lower_bound_at(lam), path.objective_at(lam)
@@ -61,7 +63,8 @@ def test_an_open_path_has_the_largest_gap_of_any_lambda() -> None:
 
 
 def test_what_cannot_be_read_has_none() -> None:
-    assert row_gap({"total_weight": 3, "path": [{"lam": "x"}], "path_points": []}) == 0
+    row = {"total_weight": 3, "task": "classification", "tolerance": None, "path_points": []}
+    assert row_gap(row | {"path": [{"lam": "x"}]}) is None
 
 
 def unfinished(problem: solver.Problem) -> Checkpoint:

@@ -120,7 +120,7 @@ def test_steps_that_are_nowhere_the_best_are_told(path: Path) -> None:
 
 def test_the_columns_say_what_the_path_says(problem: solver.Problem, path: Path) -> None:
     columns = path_columns(path, [{"test_errors": i} for i in range(len(path.steps))])
-    claims, points = stored_claims(columns)
+    claims, points = stored_claims(columns | {"task": "classification"})
     assert tuple(points) == path.points
     assert [tuple(claim) for claim in claims] == [
         (s.start, s.end, s.errors, s.splits, s.proven) for s in path.steps
