@@ -197,7 +197,7 @@ class ThresholdEngine(Engine):
             self.archive = Archive.restored(state, self.nodes)
 
     def grow(self, limit: int | None) -> bool:
-        if 0 < len(self.log.events) <= int(self.log.used[0]):
+        if 0 < len(self.log.events) <= int(self.log.used[0]) + self.params.max_arity:
             self.log.events.resize((2 * len(self.log.events), 2), refcheck=False)
         arrays = {**self.memo._asdict(), **self.stack._asdict()}
         lengths = grown_lengths(arrays, self._needed(), _group)

@@ -1,13 +1,12 @@
 """An independent checker of optimality certificates: numpy, and nothing of the search.
 
 A certificate lists the branches that a search had to open, in that order, each with a lower bound
-on the cost of every tree there. This module opens them again, derives what counting proves of
-each, and refuses the first claim that does not follow. A certificate only tells it where to look
-next. The theorems are in ``docs/proofs.md``.
+on the cost of every tree there. This module opens them again, many at a time. It derives each claim
+from counting and from the claims of rows that end before it, and refuses one that does not follow:
+all claims are true, by induction, or a row is refused. The theorems are in ``docs/proofs.md``.
 
 With λ = p/d and W the total weight, a cost is the integer ``e·errors + q·splits``, ``e = d`` and
-``q = p·W``; divided by ``d·W`` it is the objective. The gain of a tree for a branch is
-``e·weight − cost``; lower bounds on costs are upper bounds on gains.
+``q = p·W``. The gain of a tree for a branch is ``e·weight − cost``.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ SPLITS, COUNTS, KNOWN = RULES = ("splits", "counts", "known")
 _INFINITE = 2**62  # beyond every cost, depth and weight
 
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 Floats = NDArray[np.floating]  # float32 where all sums of weights are exact in it, else float64
-Table = Mapping[str, Any]
 Progress = Callable[[int], None] | None
 
 
@@ -39,302 +38,300 @@ class Refused(ValueError):
 
 
 def check(
-    codes: Any, arities: Any, counts: Any, columns: Table, meta: Table, progress: Progress = None
+    codes: Any, arities: Any, counts: Any, columns: Any, meta: Any, progress: Progress = None
 ) -> dict[Fraction, Fraction]:
-    """Verify a certificate against the data.
+    """Verify a certificate against the data; raise :class:`Refused` if a claim does not follow.
 
-    Parameters
-    ----------
-    codes, arities : arrays of int, shapes (points, features) and (features,)
-        The code of a feature is the branch of its test that the point takes.
-    counts : array of int, shape (points, classes)
-        Weight of each class at each point.
-    columns, meta : mapping
-        The certificate: ``lam``, ``level``, ``feature``, ``code``, ``bound`` and ``rule``; and
-        ``format``, ``version``, ``depth`` (limit on depth, or None) and ``total_weight``.
-    progress : callable, optional
-        Called now and then with the number of the current row.
-
-    Returns
-    -------
-    dict
-        λ → lower bound on the objective of every tree within the limit, both exact.
-
-    Raises
-    ------
-    Refused
-        At the first row whose claim does not follow from the data and the rows before it.
+    ``codes`` are points × features, ``arities`` tells how many codes a feature has, and ``counts``
+    are weights, points × classes. ``columns`` and ``meta`` are those of a certificate. ``progress``
+    is called now and then with the number of a row. Returns λ → lower bound on the objective of
+    every tree within the limit on depth, both exact.
     """
     data = _read_data(codes, arities, counts, meta)
-    replay = _Replay(data, _read_script(columns, data))
-    for row in range(len(replay.script["level"])):
-        replay.enter(row)
-        if progress is not None and row % 256 == 0:
-            progress(row)
-    replay.leave(0)
-    return replay.proven
+    rows, lams = _read_script(columns, data)
+    proven: dict[Fraction, Fraction] = {}
+    starts = np.append(np.flatnonzero(rows[0] == 0), len(lams))
+    for first, end in np.c_[starts[:-1], starts[1:]].tolist():
+        proof = _Proof(_priced(data, str(lams[first]), first), rows[:, first:end], first)
+        lam, bound = Fraction(lams[first]), proof.check(progress)
+        proven[lam] = max(bound, proven.get(lam, bound))
+    return proven
 
 
 class _Data(NamedTuple):
-    """The problem. A column is one code of one feature; ``hot`` is 1 at the points that have it."""
+    """The problem. Entries, a point and one of its classes each, lie together by class."""
 
-    hot: Floats  # points × columns
-    counts: Floats  # points × classes
-    feature: Ints  # of each column
-    keys: NDArray[np.uint64]  # a random number for each point
+    codes: NDArray[np.signedinteger]  # entries × features; the last of both are padding, −1
+    weights: Floats
+    keys: Words  # random numbers: equal sums of words times these tell of equal sets
+    classes: list[int]  # the first entry of each class, and the end
+    bits: Words  # codes × features × words: the entries that have a code
+    arities: Ints
     arity: int  # the largest, at least 2
     total: int  # W
-    depth: int = _INFINITE
+    depth: int
     error: int = 1  # price of an error
     split: int = 0  # price of a split
+    kind: type[np.signedinteger] = np.int64  # holds all costs of pairs
 
 
-class _Branch:
-    """An open branch, and what is proven of the children of its live splits.
+def _places(mask: NDArray[np.bool_], offset: int = 0) -> Ints:
+    """The places of each row that are set, and −1 up to the length of the longest."""
+    owner, place = np.nonzero(mask)
+    sizes = mask.sum(axis=1)
+    out = np.full((len(mask), int(sizes.max(initial=0))), -1)
+    out[owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = place + offset
+    return out
 
-    A feature is live if it may pay here or in a branch below. Its columns, the children, lie in
-    planes: the first codes of all live features, then the second ones, and so on. Features of many
-    codes come first, so each plane is as long as the number of features that reach it.
+
+def _ranges(values: Any, wanted: Any) -> tuple[Ints, Ints]:
+    """All places in sorted values of those that are wanted: which is there, and the place."""
+    first, end = (np.searchsorted(values, wanted, side=side) for side in ("left", "right"))
+    owner = np.repeat(np.arange(len(first)), end - first)
+    return owner, np.arange(len(owner)) + (end - np.cumsum(end - first))[owner]
+
+
+class _Batch:
+    """Branches of one level (the first axis), and what is proven of the children of their splits.
+
+    The children, columns, are the first codes of all live features, then the second ones, and so
+    on. A feature is live if it may pay here or below. Codes that a feature does not have, and
+    padding, are columns without points: their gain is 0, so they never pay.
     """
 
-    def __init__(
-        self, data: _Data, row: int, name: str, points: Ints, level: int, live: Ints, known: int
-    ) -> None:
-        self.data, self.row, self.name, self.points, self.level = data, row, name, points, level
-        self.error, self.split = data.error, data.split
+    def __init__(self, data: _Data, level: int, sets: Words, live: Any, known: Ints) -> None:
+        self.data, self.level, self.error, self.split = data, level, data.error, data.split
         self.least = known  # what it costs at least, however its children are bounded
-        counts = data.counts[points]
-        self.counts = counts[:, counts.any(axis=0)]
-        totals = self.counts.sum(axis=0).astype(np.int64)
-        self.weight = int(totals.sum())
-        self.leaf = self.error * (self.weight - int(totals.max()))
-        self.shared: Ints | None = None  # weight of every pair of children
-        if level >= data.depth or self.leaf == 0:
-            live = live[:0]
-        hot = data.hot[points][:, live]
-        by_class: Ints = (self.counts.T @ hot).astype(np.int64)
-        order = self._arrange(data.feature[live], by_class.any(axis=0))
-        self.columns, hot, by_class = live[order], hot[:, order], by_class[:, order]
-        self.child_weight: Ints = by_class.sum(axis=0)
-        self.child_leaf: Ints = self.error * (self.child_weight - by_class.max(axis=0))
-        hot = self._open(hot, by_class)
-        self.keys: list[int] = (data.keys[points] @ hot.astype(np.uint64)).tolist()
-        self.names: dict[int, bytes] = {}  # of children that may be known
+        inside = np.unpackbits(sets.view(np.uint8), axis=1).view(bool)
+        parts = [_places(inside[:, a:b], a) for a, b in np.c_[data.classes[:-1], data.classes[1:]]]
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+        self.slices = [slice(a, b) for a, b in np.c_[ends[:-1], ends[1:]].tolist()]
+        self.entries = np.concatenate(parts, axis=1)
+        self.weights = data.weights[self.entries]
+        totals = np.stack([self.weights[:, s].sum(axis=1) for s in self.slices])
+        self.leaf: Ints = self.error * (totals.sum(axis=0) - totals.max(axis=0)).astype(np.int64)
+        self.lost = np.zeros_like(self.weights)  # errors that no tree avoids, at some entries
+        self._begin(_places(live & (level < data.depth)))
 
-    def _arrange(self, feature: Ints, occupied: Any) -> Ints:
-        """The planes of the occupied columns of features that are not constant."""
-        n_codes = np.bincount(feature[occupied], minlength=int(feature.max(initial=0)) + 1)
-        chosen = np.flatnonzero(occupied & (n_codes[feature] > 1))
-        owner = feature[chosen]
-        plane = np.arange(len(chosen)) - np.searchsorted(owner, owner)
-        self.planes: list[int] = np.bincount(plane, minlength=1).tolist()
-        return chosen[np.lexsort((owner, -n_codes[owner], plane))]
+    def _begin(self, features: Ints) -> None:
+        """Which entry is in which child of the features, and the children's weights by class."""
+        arity, self.features = self.data.arity, features
+        self.codes = codes = self.data.codes[self.entries[:, :, None], features[:, None]]
+        hot = codes[:, :, None] == np.arange(arity, dtype=codes.dtype)[:, None]
+        shape = (*self.entries.shape, arity * features.shape[1])
+        self.hot: Floats = hot.reshape(shape).astype(self.weights.dtype)
+        sums = [self.weights[:, None, s] @ self.hot[:, s] for s in self.slices]
+        self.by_class: Ints = np.concatenate(sums, axis=1).astype(np.int64)
+        self.weight: Ints = self.by_class.sum(axis=1)
+        self._bound_by_classes()
 
-    def _fold(self, combine: np.ufunc, values: Ints) -> Ints:
+    def _drop(self) -> None:
+        """Drop the features that cannot pay."""
+        place = _places(self.splits(self.lower, self.weight) < _INFINITE)
+        features = np.pad(self.features, ((0, 0), (0, 1)), constant_values=-1)
+        self._begin(np.take_along_axis(features, place % features.shape[1], axis=1))
+
+    def _fold(self, combine: np.ufunc, values: Any) -> Any:
         """Combine what the children of each feature have."""
-        out, at = values[: self.planes[0]].copy(), self.planes[0]
-        for size in self.planes[1:]:
-            combine(out[:size], values[at : at + size], out=out[:size])
-            at += size
-        return out
+        return combine.reduce(np.stack(np.split(values, self.data.arity, axis=1)), axis=0)
 
-    def _open(self, hot: Floats, by_class: Ints) -> Floats:
-        """Bound all children by their class weights, by equivalent points, and by pairs."""
-        self._bound_by_classes(by_class, np.zeros_like(self.columns))
-        hot, by_class = self._drop(hot, by_class)
-        floor = self._find_unavoidable(hot)
-        if floor.any():
-            self._bound_by_classes(by_class, floor)
-            hot, by_class, floor = self._drop(hot, by_class, floor)
-        if self.planes[0] and self.level + 2 <= self.data.depth:
-            self._bound_by_pairs(hot, floor)
-            (hot,) = self._drop(hot)
-        return hot
+    def splits(self, lower: Ints, weight: Ints) -> Ints:
+        """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
+        gain: Ints = self.error * weight - lower
+        pays = self._fold(np.add, gain) - self._fold(np.maximum, gain) > self.split
+        return np.where(pays, self.split + self._fold(np.add, lower), _INFINITE)
 
-    def _bound_by_classes(self, by_class: Ints, floor: Ints) -> None:
+    def bound(self) -> Ints:
+        """What is proven of the branches: each is a leaf, or split at best (Theorem 1)."""
+        best: Ints = self.splits(self.lower, self.weight).min(axis=1, initial=_INFINITE)
+        return np.maximum(self.least, np.minimum(self.leaf, best))
+
+    def _bound_by_classes(self) -> None:
         """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
-        self.lower, n_classes = self.child_leaf, len(by_class)
-        kept = np.cumsum(-np.sort(-by_class, axis=0), axis=0)
-        end = 1 + min(max(1, n_classes - 1), self.error * self.weight // max(self.split, 1))
-        for splits in range(1, end if self.level + 1 < self.data.depth else 1):
-            most = min(n_classes, splits * (self.data.arity - 1) + 1)
-            errors = np.maximum(floor, self.child_weight - kept[most - 1])
+        n_classes, data = len(self.slices), self.data
+        self.floor: Ints = (self.lost[:, None] @ self.hot)[:, 0].astype(np.int64)
+        kept = np.cumsum(-np.sort(-self.by_class, axis=1), axis=1)
+        self.lower = self.child_leaf = self.error * (self.weight - kept[:, 0])
+        end = 1 + min(max(1, n_classes - 1), self.error * data.total // max(self.split, 1))
+        for splits in range(1, end if self.level + 1 < data.depth else 1):
+            most = min(n_classes, splits * (data.arity - 1) + 1)
+            errors = np.maximum(self.floor, self.weight - kept[:, most - 1])
             self.lower = np.minimum(self.lower, splits * self.split + self.error * errors)
 
-    def splits(self) -> Ints:
-        """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
-        sums = self._fold(np.add, self.lower)
-        largest_gain = self._fold(np.maximum, self.error * self.child_weight - self.lower)
-        pays = self.error * self.weight - sums - largest_gain > self.split  # Σ weights = weight
-        return np.where(pays, self.split + sums, _INFINITE)
+    def bound_by_points(self) -> None:
+        """Bound the children by errors on points that no live feature tells apart (Theorem 4)."""
+        self._drop()
+        codes, sizes = self.codes, [s.stop - s.start for s in self.slices]
+        names = codes @ np.random.default_rng(2).integers(0, 2**40, codes.shape[2]).astype("f8")
+        names = np.take_along_axis(names, order := np.argsort(names, axis=1), axis=1)
+        first = np.ones(order.shape, bool)
+        branch, at = np.nonzero(np.diff(names, axis=1) == 0)
+        one, other = codes[branch, order[branch, at]], codes[branch, order[branch, at + 1]]
+        first[branch, at + 1] = (one != other).any(axis=1)
+        n, owner = len(sizes), np.repeat(np.arange(len(sizes)), sizes)[order]
+        weights = np.take_along_axis(self.weights, order, axis=1).ravel()
+        place = n * np.cumsum(first) + owner.ravel()  # groups begin with an empty one
+        groups = np.bincount(place, weights, n + n * int(first.sum())).reshape(-1, n)[1:]
+        branch, at = np.nonzero(first)
+        self.lost[branch, order[branch, at]] = groups.sum(axis=1) - groups.max(axis=1)
+        self.least = np.maximum(self.least, self.error * self.lost.sum(axis=1).astype(np.int64))
+        self._bound_by_classes()
 
-    def paying(self) -> NDArray[np.bool_]:
-        """Columns of the features that may pay, here or in a branch below (Theorem 2)."""
-        pays = self.splits() < _INFINITE
-        return np.concatenate([pays[:size] for size in self.planes])
-
-    def _drop(self, *arrays: Any) -> tuple[Any, ...]:
-        """Drop the features that cannot pay."""
-        keep = self.paying()
-        self.planes = [int(p.sum()) for p in np.split(keep, np.cumsum(self.planes)[:-1])]
-        self.columns, self.lower = self.columns[keep], self.lower[keep]
-        self.child_weight, self.child_leaf = self.child_weight[keep], self.child_leaf[keep]
-        if self.shared is not None:
-            self.shared = self.shared[keep][:, keep]
-        return tuple(array[..., keep] for array in arrays)
-
-    def bound(self) -> int:
-        """What is proven of the branch: it is a leaf, or split at best (Theorem 1)."""
-        return max(self.least, min(self.leaf, int(self.splits().min(initial=_INFINITE))))
-
-    def _find_unavoidable(self, hot: Floats) -> Ints:
-        """Errors of each child on points that no live feature tells apart (Theorem 4)."""
-        bits = np.packbits(hot > 0, axis=1)
-        order = np.lexsort((self.points, *bits.T))
-        starts = np.flatnonzero(np.append(True, (bits[order[1:]] != bits[order[:-1]]).any(axis=1)))
-        groups = np.add.reduceat(self.counts[order], starts, axis=0)
-        lost = groups.sum(axis=1) - groups.max(axis=1)
-        self.least = max(self.least, self.error * int(lost.sum()))
-        return np.asarray(lost @ hot[order[starts]], np.int64)
-
-    def _count_cells(self, hot: Floats) -> tuple[Ints, Ints, Ints]:
-        """Of every pair of columns: weight, errors as a leaf, and least errors after one split."""
-        n, n_classes, arity = hot.shape[1], self.counts.shape[1], self.data.arity
-        weight = np.zeros((n, n), np.int64)
-        largest = [weight] * min(n_classes, arity)
-        for weights in self.counts.T:
-            part = hot[weights > 0]
-            cell = ((part * weights[weights > 0, None]).T @ part).astype(np.int64)
-            weight = weight + cell
-            for i, held in enumerate(largest):
-                largest[i], cell = np.maximum(held, cell), np.minimum(held, cell)
-        return weight, weight - largest[0], weight - sum(largest)
-
-    def _bound_by_pairs(self, hot: Floats, floor: Ints) -> None:
-        """Bound the children by the cells of their splits (Theorem 5).
+    def bound_by_pairs(self) -> None:
+        """Bound the children by the cells of their splits (Theorem 5), then by others (Theorem 6).
 
         Entry (j, c) of an array is the cell of child ``c`` in column ``j``; after a fold, (g, c) is
         child ``c`` split by feature ``g``. Its own feature gives one cell, and never pays.
         """
-        split, error = self.split, self.error
-        self.shared, errors, second = self._count_cells(hot)
-        weight, stump = self.child_weight, self._fold(np.add, errors)
-        # What splits a cell well, splits either child that the cell is part of as well but for
-        # the weight beside the cell; and no single split of a child leaves less than its best.
-        spare = weight - stump.min(axis=0)
-        second = np.clip(self.shared - np.minimum(spare[:, None], spare), second, errors)
+        self._drop()
+        split, error, kind = self.split, self.error, self.data.kind
+        weight, floor = self.weight[:, None].astype(kind), self.floor[:, None].astype(kind)
+        self.shared = weight * np.eye(weight.shape[2], dtype=kind)  # of every pair of children
+        if self.level + 2 > self.data.depth or not self.features.size:
+            return
+        held = [self.shared * 0] * min(len(self.slices), self.data.arity)  # the largest classes
+        self.shared = held[0]
+        for part in self.slices:
+            hot = self.hot[:, part]
+            cell = ((hot * self.weights[:, part, None]).swapaxes(1, 2) @ hot).astype(kind)
+            self.shared = self.shared + cell
+            for i, above in enumerate(held):
+                held[i], cell = np.maximum(above, cell), np.minimum(above, cell)
+        errors, stump = self.shared - held[0], weight - self._fold(np.add, held[0])
+        # What splits a cell splits either child around it as well, but for the weight beside it.
+        spare = weight - stump.min(axis=1, keepdims=True)
+        spare = np.minimum(spare.swapaxes(1, 2), spare)
+        second = np.minimum(self.shared - np.minimum(spare, sum(held)), errors)
         low, value = error * errors, split + error * stump
         if self.level + 2 < self.data.depth:
             low = np.minimum(np.minimum(low, split + error * second), 2 * split)
             saved = self._fold(np.maximum, errors - second)
-            two = 2 * split + error * np.maximum(floor, stump - saved)
-            more = 3 * split + error * floor
+            three = floor
             if self.data.arity == 2:
-                n = self.planes[0]
-                three = np.minimum(second[:n] + second[n:], np.minimum(errors[:n], errors[n:]))
-                more = np.minimum(split + more, 3 * split + error * np.maximum(floor, three))
-            value = np.minimum(value, np.minimum(two, more))
-        lows = self._fold(np.add, low)
-        largest_gain = self._fold(np.maximum, error * self.shared - low)
-        pays = error * weight - lows - largest_gain > split
-        value = np.where(pays, np.maximum(value, split + lows), _INFINITE)
-        self.lower = np.maximum(self.lower, np.minimum(self.child_leaf, value.min(axis=0)))
-        similar = self.lower[:, None] - error * (weight[:, None] - self.shared)
-        self.lower = np.maximum(self.lower, similar.max(axis=0))  # Theorem 6
-
-    def raise_child(self, child: int, bound: int) -> None:
-        """Take a proven bound of a child, and what it proves of similar ones (Theorem 6)."""
-        if bound > self.lower[child]:
-            self.lower[child] = bound
-            if self.shared is not None:
-                beside = self.child_weight[child] - self.shared[child]
-                np.maximum(self.lower, bound - self.error * beside, out=self.lower)
+                value = np.minimum(value, 4 * split + error * floor)
+                both = self._fold(np.minimum, errors)
+                three = np.maximum(floor, np.minimum(self._fold(np.add, second), both))
+            two = 2 * split + error * np.maximum(floor, stump - saved)
+            value = np.minimum(value, np.minimum(two, 3 * split + error * three))
+        gain = error * self.shared - low
+        pays = self._fold(np.add, gain) - self._fold(np.maximum, gain) > split
+        value = np.maximum(value, split + self._fold(np.add, low))
+        value = np.where(pays, value, np.iinfo(kind).max).min(axis=1)
+        self.lower = np.maximum(self.lower, np.minimum(self.child_leaf, value))
+        similar = (self.lower - error * self.weight).astype(kind)[:, :, None] + error * self.shared
+        self.lower = np.maximum(self.lower, similar.max(axis=1))  # Theorem 6
 
 
-class _Replay:
-    """A script in progress: the branches that are open, and what is proven of sets of points."""
+class _Proof:
+    """The rows at one λ. Each may use, as if true, the claims of rows that end before it."""
 
-    def __init__(self, data: _Data, script: dict[str, list[Any]]) -> None:
-        self.data, self.script = data, script
-        self.proven: dict[Fraction, Fraction] = {}
-        self.open: list[_Branch] = []
-        self.seen: set[int] = set()  # sums of keys: only to find sets of points quickly
-        self.claims: dict[bytes, int] = {}
+    def __init__(self, data: _Data, rows: Ints, start: int) -> None:
+        self.data, self.start, n = data, start, rows.shape[1]
+        self.level, self.feature, self.code, claim, splits = rows
+        self.claim = np.minimum(claim, data.error * data.total + 1)  # more is as false as this
+        self.wanted = np.where(splits, _INFINITE, self.claim)  # a bound that needs no more work
+        self.parent, ends = np.full((2, n), n)
+        all_entries = np.packbits(np.arange(32 * len(data.keys)) < data.classes[-1])
+        self.sets = np.repeat(all_entries.view(np.uint64)[None], n, axis=0)
+        self.levels, self.refused = list[Ints](), list[tuple[int, int]]()  # and what follows
+        for level in range(int(self.level.max()) + 1):
+            at = np.flatnonzero(self.level == level)
+            stops = np.append(np.flatnonzero(self.level <= level), n)
+            ends[at] = stops[np.searchsorted(stops, at) + 1]
+            if level:
+                self.parent[at] = above = self.levels[-1][np.searchsorted(self.levels[-1], at) - 1]
+                self.sets[at] = self.sets[above] & data.bits[self.code[at], self.feature[at]]
+            self.levels.append(at)
+        for row in np.flatnonzero(~self.sets.any(axis=1))[:1].tolist():
+            raise Refused(start + row, f"{self._name(row)}: no point is in this branch")
+        # How many rows have ended before a row begins, and before it ends.
+        self.began, self.ended = np.arange(n) - self.level, ends - 1 - self.level
+        self.key, self.size = self.sets.view("u4") @ data.keys, np.bitwise_count(self.sets).sum(1)
 
-    def enter(self, row: int) -> None:
-        """Open the branch of a row, unless its claim is known to be true already."""
-        level, column, bound, _, rule, name = (values[row] for values in self.script.values())
-        self.leave(level)
-        if level == 0:
-            self._begin(row)
-        points, live, known = np.arange(len(self.data.hot)), np.arange(len(self.data.feature)), 0
-        for above in self.open[-1:]:
-            self._look_up(above)
-            name = f"{above.name} ∧ {name}" if level > 1 else name
-            points = self._part(above.points, column)
-            if len(points) == 0:
-                raise Refused(row, f"{name}: no point is in this branch")
-            for child in np.flatnonzero(above.columns == column):
-                known = int(above.lower[child])
-            if rule == KNOWN and bound <= known:
-                return self._learn(level, points, known)
-            live = np.sort(above.columns[above.paying()])
-        self.open.append(_Branch(self.data, row, name, points, level, live, known))
+    def check(self, progress: Progress) -> Fraction:
+        """Verify all rows, a level at a time; return what is proven of all points."""
+        live, known = np.ones((1, len(self.data.arities)), bool), np.zeros(1, np.int64)
+        for level, rows in enumerate(self.levels):
+            below = [*self.levels, rows[:0]][level + 1]
+            # With a limit on depth, equal sets of points are equal at equal levels only.
+            used = below if self.data.depth < _INFINITE else np.arange(len(self.claim))
+            used = used[np.lexsort((self.ended[used], self.key[used]))]
+            stronger = (np.diff(self.key[used]) != 0) | (np.diff(self.claim[used]) > 0)
+            self.used = used[np.append(True, stronger)[: len(used)]]
+            self.live = np.zeros((len(below), live.shape[1]), bool)
+            self.below, self.known = below, np.zeros(len(below), np.int64)
+            width, size = 8 + self.data.arity * live.sum(axis=1), self.size[rows]
+            left = np.lexsort((size, width))
+            left = left[self.wanted[rows[left]] > known[left]]
+            while len(left):
+                count = 2**18 // int(width[left[-1]] * (width[left[-1]] + size[left].max()))
+                left, at = np.split(left, [-max(1, count)])
+                if progress is not None:
+                    progress(self.start + int(rows[at[0]]))
+                batch = _Batch(self.data, level, self.sets[rows[at]], live[at], known[at])
+                self._open(batch, rows[at])
+            live, known = self.live, self.known
+        for row, bound in sorted(self.refused)[:1]:
+            why = f"the claim is {self.claim[row]}, but only {bound} follows"
+            raise Refused(self.start + row, f"{self._name(row)}: {why}")
+        return Fraction(int(self.claim[0]), self.data.error * self.data.total)
 
-    def _begin(self, row: int) -> None:
-        """Begin the proof for one λ. A price of a split beyond all errors is as good as any."""
-        text = str(self.script["lam"][row])
-        if not re.fullmatch("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?", text):
-            raise Refused(row, f"λ = {text} is no fraction like 1/100")
-        lam = Fraction(text)
-        error, split = lam.denominator, min(lam.numerator, lam.denominator + 1) * self.data.total
-        if error * self.data.total >= 2**60:
-            raise Refused(row, f"λ = {text} and these weights need integers beyond 64 bits")
-        self.data, self.claims = self.data._replace(error=error, split=split), {}
+    def _open(self, batch: _Batch, rows: Ints) -> None:
+        """Check the claims of branches, and tell the rows below what is live and known."""
+        for bound_children in (batch.bound_by_points, batch.bound_by_pairs, list):
+            keep = np.flatnonzero(self.wanted[rows] > batch.bound())
+            held = {k: x[keep] for k, x in vars(batch).items() if isinstance(x, np.ndarray)}
+            vars(batch).update(held)
+            rows = rows[keep]
+            bound_children()
+        sets = self.sets[rows, None] & self.data.bits[:, batch.features]
+        code, branch, place = np.nonzero(keys := sets.view("u4") @ self.data.keys)
+        which, at = _ranges(self.key[self.used], keys[code, branch, place])
+        code, branch, place, used = code[which], branch[which], place[which], self.used[at]
+        child, same = code * sets.shape[2] + place, self.ended[used] < self.ended[rows[branch]]
+        at = np.flatnonzero(same & (self.claim[used] > batch.lower[branch, child]))
+        same = (self.sets[used[at]] == sets[code[at], branch[at], place[at]]).all(axis=1)
+        branch, child, used = branch[at[same]], child[at[same]], used[at[same]]
+        asking, asks = _ranges(self.parent[self.below], rows)
+        tests, width = self.below[asks], batch.features.shape[1]
+        time = np.append(2 * self.ended[used] + 1, 2 * self.began[tests])
+        owner, lower = np.append(branch, asking), np.zeros((len(asks), batch.lower.shape[1]), int)
+        order = np.lexsort((time, owner))
+        place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
+        order = order[np.argsort(place, kind="stable")]
+        for turn in np.split(order, np.cumsum(np.bincount(place))[:-1]):
+            event, query = turn[turn < len(branch)], turn[turn >= len(branch)] - len(branch)
+            to, raised, claim = branch[event], child[event], self.claim[used[event]]
+            beside = batch.weight[to, raised, None] - batch.shared[to, raised]  # Theorem 6
+            batch.lower[to] = np.maximum(batch.lower[to], claim[:, None] - beside * batch.error)
+            lower[query] = batch.lower[asking[query]]
+        bound = batch.bound()
+        false = self.claim[rows] > bound
+        self.refused += zip(rows[false].tolist(), bound[false].tolist(), strict=True)
+        query, place = np.nonzero(batch.splits(lower, batch.weight[asking]) < _INFINITE)
+        self.live[asks[query], batch.features[asking[query], place]] = True
+        query, place = np.nonzero(batch.features[asking] == self.feature[tests, None])
+        self.known[asks[query]] = lower[query, self.code[tests[query]] * width + place]
 
-    def leave(self, level: int) -> None:
-        """Check the claims of the branches that are open from a level on, the last one first."""
-        while len(self.open) > level:
-            branch = self.open.pop()
-            self._look_up(branch)
-            bound, claim = branch.bound(), self.script["bound"][branch.row]
-            if claim > bound:
-                why = f"{branch.name}: the claim is {claim}, but only {bound} follows"
-                raise Refused(branch.row, why)
-            self._learn(branch.level, branch.points, bound)
-            for above in self.open[-1:]:
-                for child in np.flatnonzero(above.columns == self.script["column"][branch.row]):
-                    above.raise_child(int(child), bound)
-            if branch.level == 0:
-                lam = Fraction(self.script["lam"][branch.row])
-                proven = Fraction(claim, self.data.error * self.data.total)
-                self.proven[lam] = max(proven, self.proven.get(lam, proven))
+    def _name(self, row: int) -> str:
+        """The tests of a branch."""
+        tests: list[str] = []
+        while self.level[row]:
+            tests.insert(0, f"x{self.feature[row]}={self.code[row]}")
+            row = self.parent[row]
+        return " ∧ ".join(tests) or "all points"
 
-    def _part(self, points: Ints, column: int) -> Ints:
-        """The points that have a code."""
-        return points.compress(self.data.hot[points, column] > 0)
 
-    def _name(self, level: int, points: Ints) -> bytes:
-        """A set of points, and the level if depth is limited: then it is another problem."""
-        return np.append(points, level * (self.data.depth < _INFINITE)).astype(np.int32).tobytes()
-
-    def _look_up(self, branch: _Branch) -> None:
-        """Tell a branch what was proven elsewhere of its children's points, and the reverse."""
-        seen = [child for child, key in enumerate(branch.keys) if key in self.seen]
-        for child in set(seen).difference(branch.names):
-            part = self._part(branch.points, int(branch.columns[child]))
-            branch.names[child] = self._name(branch.level + 1, part)
-        known = {at: name for at, name in branch.names.items() if name in self.claims}
-        for child, name in known.items():
-            branch.raise_child(child, self.claims[name])
-        for child, name in known.items():
-            self.claims[name] = int(branch.lower[child])
-
-    def _learn(self, level: int, points: Ints, bound: int) -> None:
-        """Keep what is proven of a set of points."""
-        self.seen.add(int(self.data.keys[points].sum()))
-        name = self._name(level, points)
-        self.claims[name] = max(bound, self.claims.get(name, bound))
+def _priced(data: _Data, text: str, row: int) -> _Data:
+    """The problem at a λ. A price of a split beyond all errors is as good as any."""
+    if not re.fullmatch("[0-9]{1,40}(/0*[1-9][0-9]{0,39})?", text):
+        raise Refused(row, f"λ = {text} is no fraction like 1/100")
+    price, error = Fraction(text).as_integer_ratio()
+    if error * data.total >= 2**60:
+        raise Refused(row, f"λ = {text} and these weights need integers beyond 64 bits")
+    split = min(price, error + 1) * data.total
+    kind = np.int32 if 8 * (error * data.total + split) < 2**31 else np.int64
+    return data._replace(error=error, split=split, kind=kind)
 
 
 def _whole(values: Any, name: str, n_axes: int) -> Ints:
@@ -364,16 +361,21 @@ def _read_data(codes: Any, arities: Any, counts: Any, meta: Any) -> _Data:
     depth = _INFINITE if meta.get("depth", -1) is None else meta.get("depth")
     if type(depth) is not int or not 0 <= depth <= _INFINITE:
         raise Refused(-1, f"its depth is {depth!r}; the limit must be null, or 0 or more")
-    codes, counts = codes[counts.any(axis=1)], counts[counts.any(axis=1)]
-    arity, feature = max([2, *arities.tolist()]), np.repeat(np.arange(len(arities)), arities)
-    hot = np.zeros((len(codes), len(feature)), np.float32 if total < 2**24 else np.float64)
-    np.put_along_axis(hot, np.cumsum(arities) - arities + codes, 1, axis=1)
-    keys = np.random.default_rng(1).integers(0, 2**64, len(codes), np.uint64)
-    return _Data(hot, counts.astype(hot.dtype), feature, keys, arity, total, depth)
+    label, point = np.nonzero(counts.T)
+    n, arity = len(point), max(2, int(arities.max(initial=0)))
+    padded = np.full((n + 1, len(arities) + 1), -1, np.min_scalar_type(-arity))
+    padded[:n, :-1] = codes[point]
+    weights = np.append(counts[point, label], 0).astype("f4" if total < 2**24 else "f8")
+    classes = np.searchsorted(label, np.arange(counts.shape[1] + 1)).tolist()
+    bits = np.zeros((arity, len(arities) + 1, n // 64 + 1), np.uint64)
+    packed = np.packbits(np.arange(arity)[:, None, None] == padded.T, axis=2)
+    bits.view(np.uint8)[..., : packed.shape[2]] = packed
+    keys = np.random.default_rng(1).integers(0, 2**64, 2 * bits.shape[2], np.uint64)
+    return _Data(padded, weights, keys, classes, bits, arities, arity, total, depth)
 
 
-def _read_script(columns: Any, data: _Data) -> dict[str, list[Any]]:
-    """The rows, if each has a place in the proof; with the column and the name of its test."""
+def _read_script(columns: Any, data: _Data) -> tuple[Ints, Any]:
+    """Level, feature, code, bound and rule of the rows, if each has a place; and their λ."""
     names = ("level", "feature", "code", "bound", "lam", "rule")
     if not isinstance(columns, Mapping) or not set(names) <= set(columns):
         raise Refused(-1, f"one of the columns {', '.join(names)} is absent")
@@ -381,10 +383,10 @@ def _read_script(columns: Any, data: _Data) -> dict[str, list[Any]]:
     lam, rule = (np.array(columns[name], object) for name in names[4:])
     if len({c.shape for c in (lam, rule, level, feature, code, bound)}) > 1 or not len(lam):
         raise Refused(-1, "the columns of the certificate are empty, or of different lengths")
-    column = np.searchsorted(data.feature, feature) + code
-    inside = (code >= 0) & (column < len(data.feature))
-    inside[inside] = data.feature[column[inside]] == feature[inside]
-    deepest = np.append(0, level + (rule == SPLITS))[:-1].clip(max=min(data.depth, len(data.hot)))
+    arities = np.append(data.arities, 0)  # there is no test of feature −1
+    inside = (code >= 0) & (code < arities[feature.clip(-1, len(arities) - 1)])
+    most = min(data.depth, len(data.weights))
+    deepest = np.append(0, level + (rule == SPLITS))[:-1].clip(max=most)
     faults = {
         "its level does not follow from the row above": (level < 0) | (level > deepest),
         "there is no such test": np.where(level == 0, (feature != -1) | (code != -1), ~inside),
@@ -394,6 +396,4 @@ def _read_script(columns: Any, data: _Data) -> dict[str, list[Any]]:
     found = [(int(wrong.argmax()), why) for why, wrong in faults.items() if wrong.any()]
     if found:
         raise Refused(*min(found))
-    tests = ["all points" if f < 0 else f"x{f}={v}" for f, v in zip(feature, code, strict=True)]
-    script = {"level": level, "column": column, "bound": bound, "lam": lam, "rule": rule}
-    return {name: values.tolist() for name, values in script.items()} | {"test": tests}
+    return np.stack([level, feature, code, bound, rule == SPLITS]), lam

@@ -49,7 +49,7 @@ def has_room(s: Space, d: int) -> bool:
     joint = columns * columns if s.stack.head[d, header.HAS_JOINT] else 0
     return (
         d + 2 <= len(s.stack.head)
-        and (len(s.log.events) == 0 or s.log.used[0] < len(s.log.events))
+        and (len(s.log.events) == 0 or s.log.used[0] + s.params.max_arity < len(s.log.events))
         and s.memo.used[NODES] + 1 <= len(s.memo.node_hash)
         and s.memo.used[LITERALS] + d + 1 <= len(s.memo.literals)
         and s.stack.head[d, header.ROWS_AT] + 128 * words <= len(s.stack.rows)
@@ -113,7 +113,7 @@ def tells_more(s: Space, d: int, value: int, node: int) -> bool:
 
 @helper
 def consult(s: Space, d: int, feature: int, code: int) -> None:
-    """Copy the memo's bounds of a child into the frame."""
+    """Copy the memo's bounds of a child into the frame, and log what the frame knows better."""
     n, key = hash_child(s, d, feature, code)
     value, last = s.table.values[feature] + code, len(s.memo.slots) - 1
     slot, collected = np.int64(key & np.uint64(last)), False
@@ -126,6 +126,9 @@ def consult(s: Space, d: int, feature: int, code: int) -> None:
                 collected = True
             if same_branch(s, node, n):
                 s.stack.child_node[d, value] = node
+                low = s.stack.child_lower[d, value, s.params.budgets - 1]
+                if low > s.memo.node_lower[node, s.params.budgets - 1]:
+                    note(s.log, value, low)
                 merge(s, d, value)
                 return
         slot = (slot + 1) & last
