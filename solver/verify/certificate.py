@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT, VERSION = "treesweep-certificate", 1
+FORMAT, VERSION = "treesweep-certificate", 2
 
 RULES = ("splits", "counts", "known")
 """Why a row's bound holds: by all splits of its branch, with the rows below it; the same, by

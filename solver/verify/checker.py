@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT, VERSION = "treesweep-certificate", 1
+FORMAT, VERSION = "treesweep-certificate", 2
 SPLITS, COUNTS, KNOWN = RULES = ("splits", "counts", "known")
-_INFINITE = 2**62  # beyond every cost, depth and weight
+_INFINITE = np.int64(2**62)  # beyond every cost, depth and weight
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -65,8 +65,10 @@ class _Data(NamedTuple):
     weights: Floats
     keys: Words  # random numbers: equal sums of words times these tell of equal sets
     classes: list[int]  # the first entry of each class, and the end
-    bits: Words  # codes × features × words: the entries that have a code
+    bits: Words  # (feature, code) × words: the entries that have the code; the last is padding
+    first: Ints  # of each feature, the first place in ``bits``
     arities: Ints
+    order: Ints  # the features, those of many codes first
     arity: int  # the largest, at least 2
     total: int  # W
     depth: int
@@ -94,9 +96,9 @@ def _ranges(values: Any, wanted: Any) -> tuple[Ints, Ints]:
 class _Batch:
     """Branches of one level (the first axis), and what is proven of the children of their splits.
 
-    The children, columns, are the first codes of all live features, then the second ones, and so
-    on. A feature is live if it may pay here or below. Codes that a feature does not have, and
-    padding, are columns without points: their gain is 0, so they never pay.
+    The children, columns, are the first codes of all live features, those of many codes first, then
+    the second ones, and so on. A feature is live if it may pay here or below. A column of padding
+    has no points: its gain is 0, so it never pays.
     """
 
     def __init__(self, data: _Data, level: int, sets: Words, live: Any, known: Ints) -> None:
@@ -111,29 +113,33 @@ class _Batch:
         totals = np.stack([self.weights[:, s].sum(axis=1) for s in self.slices])
         self.leaf: Ints = self.error * (totals.sum(axis=0) - totals.max(axis=0)).astype(np.int64)
         self.lost = np.zeros_like(self.weights)  # errors that no tree avoids, at some entries
-        self._begin(_places(live & (level < data.depth)))
+        self._begin(data.order[_places((live & (level < data.depth))[:, data.order[:-1]])])
 
     def _begin(self, features: Ints) -> None:
         """Which entry is in which child of the features, and the children's weights by class."""
-        arity, self.features = self.data.arity, features
-        self.codes = codes = self.data.codes[self.entries[:, :, None], features[:, None]]
-        hot = codes[:, :, None] == np.arange(arity, dtype=codes.dtype)[:, None]
-        shape = (*self.entries.shape, arity * features.shape[1])
-        self.hot: Floats = hot.reshape(shape).astype(self.weights.dtype)
+        data, self.features = self.data, features
+        most = data.arities[features].max(axis=0, initial=1)  # codes at each place
+        code, place = np.nonzero(np.arange(most.max(initial=0))[:, None] < most)
+        self.planes = np.bincount(code).tolist()
+        self.codes = codes = data.codes[self.entries[:, :, None], features[:, None]]
+        self.hot = np.array(codes[..., place] == code.astype(codes.dtype), self.weights.dtype)
         sums = [self.weights[:, None, s] @ self.hot[:, s] for s in self.slices]
         self.by_class: Ints = np.concatenate(sums, axis=1).astype(np.int64)
         self.weight: Ints = self.by_class.sum(axis=1)
+        self.tests = np.where(self.weight > 0, data.first[features[:, place]] + code, -1)
         self._bound_by_classes()
 
     def _drop(self) -> None:
         """Drop the features that cannot pay."""
         place = _places(self.splits(self.lower, self.weight) < _INFINITE)
-        features = np.pad(self.features, ((0, 0), (0, 1)), constant_values=-1)
-        self._begin(np.take_along_axis(features, place % features.shape[1], axis=1))
+        self._begin(np.where(place < 0, -1, np.take_along_axis(self.features, place, axis=1)))
 
     def _fold(self, combine: np.ufunc, values: Any) -> Any:
         """Combine what the children of each feature have."""
-        return combine.reduce(np.stack(np.split(values, self.data.arity, axis=1)), axis=0)
+        out, *others = np.split(values, np.cumsum(self.planes, dtype=int)[:-1], axis=1)
+        for part in others:
+            out = np.append(combine(out[:, : part.shape[1]], part), out[:, part.shape[1] :], axis=1)
+        return out
 
     def splits(self, lower: Ints, weight: Ints) -> Ints:
         """Lower bound of each split (Theorem 1); infinite where it cannot pay (Theorem 2)."""
@@ -148,21 +154,20 @@ class _Batch:
 
     def _bound_by_classes(self) -> None:
         """Bound the children: ``s`` splits predict ``s·(arity − 1) + 1`` classes (Theorem 3)."""
-        n_classes, data = len(self.slices), self.data
+        last, step, data = len(self.slices) - 1, self.data.arity - 1, self.data
         self.floor: Ints = (self.lost[:, None] @ self.hot)[:, 0].astype(np.int64)
         kept = np.cumsum(-np.sort(-self.by_class, axis=1), axis=1)
         self.lower = self.child_leaf = self.error * (self.weight - kept[:, 0])
-        end = 1 + min(max(1, n_classes - 1), self.error * data.total // max(self.split, 1))
+        end = 1 + min(max(1, last), self.error * data.total // max(self.split, 1))
         for splits in range(1, end if self.level + 1 < data.depth else 1):
-            most = min(n_classes, splits * (data.arity - 1) + 1)
-            errors = np.maximum(self.floor, self.weight - kept[:, most - 1])
+            errors = np.maximum(self.floor, self.weight - kept[:, min(last, splits * step)])
             self.lower = np.minimum(self.lower, splits * self.split + self.error * errors)
 
     def bound_by_points(self) -> None:
         """Bound the children by errors on points that no live feature tells apart (Theorem 4)."""
         self._drop()
         codes, sizes = self.codes, [s.stop - s.start for s in self.slices]
-        names = codes @ np.random.default_rng(2).integers(0, 2**40, codes.shape[2]).astype("f8")
+        names = codes @ np.random.default_rng(2).integers(0, 2**36, codes.shape[2]).astype("f8")
         names = np.take_along_axis(names, order := np.argsort(names, axis=1), axis=1)
         first = np.ones(order.shape, bool)
         branch, at = np.nonzero(np.diff(names, axis=1) == 0)
@@ -202,21 +207,17 @@ class _Batch:
         spare = weight - stump.min(axis=1, keepdims=True)
         spare = np.minimum(spare.swapaxes(1, 2), spare)
         second = np.minimum(self.shared - np.minimum(spare, sum(held)), errors)
-        low, value = error * errors, split + error * stump
+        low, value, three = error * errors, split + error * stump, floor
         if self.level + 2 < self.data.depth:
             low = np.minimum(np.minimum(low, split + error * second), 2 * split)
             saved = self._fold(np.maximum, errors - second)
-            three = floor
             if self.data.arity == 2:
                 value = np.minimum(value, 4 * split + error * floor)
                 both = self._fold(np.minimum, errors)
                 three = np.maximum(floor, np.minimum(self._fold(np.add, second), both))
             two = 2 * split + error * np.maximum(floor, stump - saved)
             value = np.minimum(value, np.minimum(two, 3 * split + error * three))
-        gain = error * self.shared - low
-        pays = self._fold(np.add, gain) - self._fold(np.maximum, gain) > split
-        value = np.maximum(value, split + self._fold(np.add, low))
-        value = np.where(pays, value, np.iinfo(kind).max).min(axis=1)
+        value = np.maximum(value, self.splits(low, self.shared)).min(axis=1)
         self.lower = np.maximum(self.lower, np.minimum(self.child_leaf, value))
         similar = (self.lower - error * self.weight).astype(kind)[:, :, None] + error * self.shared
         self.lower = np.maximum(self.lower, similar.max(axis=1))  # Theorem 6
@@ -228,6 +229,7 @@ class _Proof:
     def __init__(self, data: _Data, rows: Ints, start: int) -> None:
         self.data, self.start, n = data, start, rows.shape[1]
         self.level, self.feature, self.code, claim, splits = rows
+        self.test = data.first[self.feature] + self.code  # its place in ``bits``
         self.claim = np.minimum(claim, data.error * data.total + 1)  # more is as false as this
         self.wanted = np.where(splits, _INFINITE, self.claim)  # a bound that needs no more work
         self.parent, ends = np.full((2, n), n)
@@ -240,7 +242,7 @@ class _Proof:
             ends[at] = stops[np.searchsorted(stops, at) + 1]
             if level:
                 self.parent[at] = above = self.levels[-1][np.searchsorted(self.levels[-1], at) - 1]
-                self.sets[at] = self.sets[above] & data.bits[self.code[at], self.feature[at]]
+                self.sets[at] = self.sets[above] & data.bits[self.test[at]]
             self.levels.append(at)
         for row in np.flatnonzero(~self.sets.any(axis=1))[:1].tolist():
             raise Refused(start + row, f"{self._name(row)}: no point is in this branch")
@@ -250,7 +252,7 @@ class _Proof:
 
     def check(self, progress: Progress) -> Fraction:
         """Verify all rows, a level at a time; return what is proven of all points."""
-        live, known = np.ones((1, len(self.data.arities)), bool), np.zeros(1, np.int64)
+        live, known = np.ones((1, len(self.data.order) - 1), bool), np.zeros(1, np.int64)
         for level, rows in enumerate(self.levels):
             below = [*self.levels, rows[:0]][level + 1]
             # With a limit on depth, equal sets of points are equal at equal levels only.
@@ -260,7 +262,7 @@ class _Proof:
             self.used = used[np.append(True, stronger)[: len(used)]]
             self.live = np.zeros((len(below), live.shape[1]), bool)
             self.below, self.known = below, np.zeros(len(below), np.int64)
-            width, size = 8 + self.data.arity * live.sum(axis=1), self.size[rows]
+            width, size = 8 + live @ self.data.arities[:-1], self.size[rows]
             left = np.lexsort((size, width))
             left = left[self.wanted[rows[left]] > known[left]]
             while len(left):
@@ -280,20 +282,19 @@ class _Proof:
         """Check the claims of branches, and tell the rows below what is live and known."""
         for bound_children in (batch.bound_by_points, batch.bound_by_pairs, list):
             keep = np.flatnonzero(self.wanted[rows] > batch.bound())
-            held = {k: x[keep] for k, x in vars(batch).items() if isinstance(x, np.ndarray)}
-            vars(batch).update(held)
+            vars(batch).update({k: x[keep] for k, x in vars(batch).items() if hasattr(x, "dtype")})
             rows = rows[keep]
             bound_children()
-        sets = self.sets[rows, None] & self.data.bits[:, batch.features]
-        code, branch, place = np.nonzero(keys := sets.view("u4") @ self.data.keys)
-        which, at = _ranges(self.key[self.used], keys[code, branch, place])
-        code, branch, place, used = code[which], branch[which], place[which], self.used[at]
-        child, same = code * sets.shape[2] + place, self.ended[used] < self.ended[rows[branch]]
+        sets = self.sets[rows, None] & self.data.bits[batch.tests]
+        branch, child = np.nonzero(keys := sets.view("u4") @ self.data.keys)
+        which, at = _ranges(self.key[self.used], keys[branch, child])
+        branch, child, used = branch[which], child[which], self.used[at]
+        same = self.ended[used] < self.ended[rows[branch]]
         at = np.flatnonzero(same & (self.claim[used] > batch.lower[branch, child]))
-        same = (self.sets[used[at]] == sets[code[at], branch[at], place[at]]).all(axis=1)
+        same = (self.sets[used[at]] == sets[branch[at], child[at]]).all(axis=1)
         branch, child, used = branch[at[same]], child[at[same]], used[at[same]]
         asking, asks = _ranges(self.parent[self.below], rows)
-        tests, width = self.below[asks], batch.features.shape[1]
+        tests = self.below[asks]
         time = np.append(2 * self.ended[used] + 1, 2 * self.began[tests])
         owner, lower = np.append(branch, asking), np.zeros((len(asks), batch.lower.shape[1]), int)
         order = np.lexsort((time, owner))
@@ -305,13 +306,12 @@ class _Proof:
             beside = batch.weight[to, raised, None] - batch.shared[to, raised]  # Theorem 6
             batch.lower[to] = np.maximum(batch.lower[to], claim[:, None] - beside * batch.error)
             lower[query] = batch.lower[asking[query]]
-        bound = batch.bound()
-        false = self.claim[rows] > bound
+        false = self.claim[rows] > (bound := batch.bound())
         self.refused += zip(rows[false].tolist(), bound[false].tolist(), strict=True)
         query, place = np.nonzero(batch.splits(lower, batch.weight[asking]) < _INFINITE)
         self.live[asks[query], batch.features[asking[query], place]] = True
-        query, place = np.nonzero(batch.features[asking] == self.feature[tests, None])
-        self.known[asks[query]] = lower[query, self.code[tests[query]] * width + place]
+        query, child = np.nonzero(batch.tests[asking] == self.test[tests, None])
+        self.known[asks[query]] = lower[query, child]
 
     def _name(self, row: int) -> str:
         """The tests of a branch."""
@@ -358,20 +358,21 @@ def _read_data(codes: Any, arities: Any, counts: Any, meta: Any) -> _Data:
     for name, wanted in (("format", FORMAT), ("version", VERSION), ("total_weight", total)):
         if meta.get(name) != wanted:
             raise Refused(-1, f"its {name} is {meta.get(name)!r}, not {wanted!r}")
-    depth = _INFINITE if meta.get("depth", -1) is None else meta.get("depth")
+    depth = int(_INFINITE) if meta.get("depth", -1) is None else meta.get("depth")
     if type(depth) is not int or not 0 <= depth <= _INFINITE:
         raise Refused(-1, f"its depth is {depth!r}; the limit must be null, or 0 or more")
     label, point = np.nonzero(counts.T)
     n, arity = len(point), max(2, int(arities.max(initial=0)))
-    padded = np.full((n + 1, len(arities) + 1), -1, np.min_scalar_type(-arity))
-    padded[:n, :-1] = codes[point]
+    padded = np.pad(codes[point].astype(np.min_scalar_type(-arity)), (0, 1), constant_values=-1)
     weights = np.append(counts[point, label], 0).astype("f4" if total < 2**24 else "f8")
     classes = np.searchsorted(label, np.arange(counts.shape[1] + 1)).tolist()
-    bits = np.zeros((arity, len(arities) + 1, n // 64 + 1), np.uint64)
-    packed = np.packbits(np.arange(arity)[:, None, None] == padded.T, axis=2)
-    bits.view(np.uint8)[..., : packed.shape[2]] = packed
-    keys = np.random.default_rng(1).integers(0, 2**64, 2 * bits.shape[2], np.uint64)
-    return _Data(padded, weights, keys, classes, bits, arities, arity, total, depth)
+    order, arities = np.append(np.argsort(-arities, kind="stable"), -1), np.append(arities, 0)
+    first, at = np.cumsum(arities) - arities, np.arange(n)[:, None]
+    bits = np.zeros((int(first[-1]) + 1, n // 64 + 1), np.uint64)
+    place = (first[:-1] + codes[point], at // 8)
+    np.bitwise_or.at(bits.view("u1"), place, 128 >> at.astype("u1") % 8)
+    keys = np.random.default_rng(1).integers(0, 2**64, 2 * bits.shape[1], np.uint64)
+    return _Data(padded, weights, keys, classes, bits, first, arities, order, arity, total, depth)
 
 
 def _read_script(columns: Any, data: _Data) -> tuple[Ints, Any]:
@@ -383,12 +384,11 @@ def _read_script(columns: Any, data: _Data) -> tuple[Ints, Any]:
     lam, rule = (np.array(columns[name], object) for name in names[4:])
     if len({c.shape for c in (lam, rule, level, feature, code, bound)}) > 1 or not len(lam):
         raise Refused(-1, "the columns of the certificate are empty, or of different lengths")
-    arities = np.append(data.arities, 0)  # there is no test of feature −1
-    inside = (code >= 0) & (code < arities[feature.clip(-1, len(arities) - 1)])
-    most = min(data.depth, len(data.weights))
-    deepest = np.append(0, level + (rule == SPLITS))[:-1].clip(max=most)
+    inside = (code >= 0) & (code < data.arities[feature.clip(-1, len(data.arities) - 1)])
+    depth = min(data.depth, len(data.weights))
+    beyond = level > np.append(0, level + (rule == SPLITS))[:-1].clip(max=depth)
     faults = {
-        "its level does not follow from the row above": (level < 0) | (level > deepest),
+        "its level does not follow from the row above": (level < 0) | beyond,
         "there is no such test": np.where(level == 0, (feature != -1) | (code != -1), ~inside),
         "its bound or its rule is no claim": (bound < 0) | [name not in RULES for name in rule],
         "its λ is not that of the row above": (level > 0) & (np.roll(lam, 1) != lam),

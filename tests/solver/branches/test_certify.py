@@ -11,7 +11,7 @@ import solver
 from solver import InputError, Limits, Problem, get_solver
 from solver.monitor import Monitor
 from solver.verify.certificate import Certificate, Claim
-from solver.verify.checker import Refused, check
+from solver.verify.checker import VERSION, Refused, check
 from tests.helpers.strategies import Table, cost_scale, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
@@ -49,7 +49,7 @@ def test_no_tree_that_is_not_optimal_is_certified(table: Table, data: st.DataObj
     columns["bound"][0] += 1
     meta = {
         "format": "treesweep-certificate",
-        "version": 1,
+        "version": VERSION,
         "depth": None,
         "total_weight": problem.total_weight,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -86,7 +87,7 @@ class Truth:
     def meta(self) -> dict[str, Any]:
         return {
             "format": "treesweep-certificate",
-            "version": 1,
+            "version": checker.VERSION,
             "depth": self.depth,
             "total_weight": self.weight,
         }
@@ -420,7 +421,7 @@ def test_progress_is_told(xor: Truth) -> None:
     ("changes", "row", "why"),
     [
         ({"meta": None}, -1, "format"),
-        ({"meta": {"format": "treesweep-certificate", "version": 2}}, -1, "version"),
+        ({"meta": {"format": "treesweep-certificate", "version": 1}}, -1, "version is 1, not 2"),
         ({"meta": {"total_weight": 9}}, -1, "total_weight"),
         ({"meta": {"depth": 1.5}}, -1, "depth"),
         ({"meta": {"depth": -1}}, -1, "depth"),
@@ -528,6 +529,30 @@ def test_a_limit_on_depth_is_part_of_the_claim(xor: Truth) -> None:
         limited.check(rows, meta=xor.meta)
     with pytest.raises(Refused, match="level"):
         limited.check(xor.script(lambda: True))
+
+
+def test_one_feature_of_many_codes_does_not_widen_the_others() -> None:
+    random = np.random.default_rng(0)
+    arities = [1000, *[2] * 100]
+    codes = np.stack([random.integers(0, arity, 10_000) for arity in arities], axis=1)
+    counts = np.eye(2, dtype=int)[codes[:, 1] ^ (random.random(10_000) < 0.1)]
+    columns = {
+        "lam": ["1/100"] * 2,
+        "level": [0, 1],
+        "feature": [-1, 1],
+        "code": [-1, 0],
+        "bound": [0, 0],
+        "rule": ["splits", "splits"],
+    }
+    meta = {"format": checker.FORMAT, "version": checker.VERSION, "depth": None}
+    tracemalloc.start()
+    try:
+        proven = check(codes, arities, counts, columns, meta | {"total_weight": 10_000})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert proven == {Fraction(1, 100): 0}
+    assert most < 5e8
 
 
 def test_the_checker_is_small_and_independent() -> None:
