@@ -200,4 +200,5 @@ def test_the_end_of_a_worker_is_told_once() -> None:
     found.judge()
     found.judge()
     (note,) = found.notes
-    assert note.startswith("worker a is gone: it was killed by signal 9 (SIGKILL); what it ran")
+    # What becomes of its tasks is not known yet: one of them may be recorded as killed.
+    assert note == "worker a is gone: it was killed by signal 9 (SIGKILL)"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from solver.branches import Branches
+from solver.claims import disagreement
 from solver.errors import InputError
 from solver.shards import Shard
 from solver.solution import Status
@@ -180,7 +181,7 @@ def test_a_row_tells_its_solution(row: Row, prepared: tasks.Prepared) -> None:
     assert found.status is Status.OPTIMAL
     assert found.gap == 0
     assert str(found.objective) == row["objective_exact"]
-    assert tasks.disagreement(prepared.problem, found, found.lam, tasks.Limits()) is None
+    assert disagreement(prepared.problem, found, found.lam, tasks.Limits()) is None
     assert merge_rows([row])["objective_exact"] == row["objective_exact"]
 
 
