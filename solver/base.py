@@ -38,6 +38,8 @@ class Capabilities:
         The structural limits (depth, splits, min_leaf_size) that it honours.
     needs : frozenset of str
         The structural limits that it cannot do without.
+    greatest_depth : int or None
+        The greatest limit of depth that it takes.
     proves : bool
         Whether it proves a lower bound.
     resumes : bool
@@ -51,6 +53,7 @@ class Capabilities:
     max_classes: int | None = None
     limits: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
+    greatest_depth: int | None = None
     proves: bool = True
     resumes: bool = False
     tasks: frozenset[TaskType] = frozenset({"classification"})
@@ -157,6 +160,11 @@ class Solver(ABC):
                     f"solver {cls.name!r} needs the limit {limit!r}; "
                     f"say e.g. limits: {{{limit}: 2}}"
                 )
+        most = cls.capabilities.greatest_depth
+        if most is not None and limits.depth is not None and limits.depth > most:
+            raise UnsupportedError(
+                f"solver {cls.name!r} takes a limit depth of at most {most}, got {limits.depth}"
+            )
 
     def solve(
         self,

@@ -17,6 +17,11 @@ from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
 from solver.errors import InputError
+from solver.external.contree import Contree
+from solver.external.dl85 import Dl85
+from solver.external.gosdt import Gosdt
+from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
+from solver.external.streed import Streed
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import as_lambda
@@ -35,12 +40,17 @@ GROUP = "treesweep.solvers"
 
 OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
 
+EXTERNAL = (Gosdt, Streed, Dl85, Contree, PyTreesDl85, PyTreesContree, PyTreesLgdt)
+
 
 class Catalogue(MutableMapping[str, type[Solver]]):
-    """The solvers by name: ours, those of installed packages, and those that were registered."""
+    """The solvers by name: ours, others' with an adapter of ours, those of installed packages, and
+    those that were registered."""
 
     def __init__(self) -> None:
-        self._solvers: dict[str, type[Solver]] = {solver.name: solver for solver in OURS}
+        self._solvers: dict[str, type[Solver]] = {
+            solver.name: solver for solver in (*OURS, *EXTERNAL)
+        }
         self._looked = False
 
     def _all(self) -> dict[str, type[Solver]]:

@@ -27,7 +27,7 @@ LAYERS = (
     "solver.lambda_series",
     "solver.base",
     "solver.engine solver.path",
-    "solver.baselines",
+    "solver.baselines solver.external",
     "solver.branches solver.osdt solver.quantbnb solver.proper",
     "solver.theory",
     "solver.catalogue",

@@ -149,13 +149,24 @@ def _quality(solution: Solution) -> tuple[str, str]:
     return "accuracy", f"{share(solution.accuracy)} on these rows"
 
 
+def _claim(solution: Solution) -> str:
+    """What a solver of others says of its tree, and what it did wrong."""
+    claim = solution.extra.get("claim", {})
+    said = (
+        f"; {solution.solver} claims that it is optimal" if claim.get("status") == "optimal" else ""
+    )
+    if "lower_bound" in claim:
+        said += f"; {solution.solver} claims a lower bound of {claim['lower_bound']:.6g}"
+    return said + (f"; {claim['note']}" if "note" in claim else "")
+
+
 def _proof(solution: Solution, within: str) -> str:
     """The meaning of the status; ``within`` says which trees are compared."""
     from solver import Status
     from solver.features.number_format import at_least, at_most
 
     if solution.lower_bound is None or solution.gap is None:
-        return f"{solution.status}: nothing is proven"
+        return f"{solution.status}: nothing is proven{_claim(solution)}"
     if solution.status is Status.OPTIMAL:
         if solution.tolerance:
             rounding = f"{at_least(solution.tolerance, 2)}, {rounding_of(solution.tree)}"

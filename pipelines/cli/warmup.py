@@ -15,9 +15,11 @@ import click
 def warmup(solvers: tuple[str, ...]) -> None:
     """Compile the kernels of some solvers, or of all, now, so that no sweep waits."""
     from solver import SOLVERS, get_solver
+    from solver.external.base import ExternalSolver
 
     began = time.perf_counter()
-    names = [get_solver(name).name for name in solvers] or list(SOLVERS)
+    own = [name for name, kind in SOLVERS.items() if not issubclass(kind, ExternalSolver)]
+    names = [get_solver(name).name for name in solvers] or own
     # The kernels of each solver have a cache of their own, so that a core each can compile them.
     n_processes = min(len(names), os.cpu_count() or 1)
     with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as pool:

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from solver import ENCODINGS, SOLVERS
+from solver.catalogue import OURS
 from tests.contract.oracle import CUTTING, NUMBER, Asked, Column, exact, kind_of
 
 Rng = np.random.Generator
@@ -363,7 +364,7 @@ def random_question(
         Whether λ may be the worth of some rows, ``2/n``.
     """
     task = "regression" if table.regression else "classification"
-    able = [name for name, kind in SOLVERS.items() if task in kind.capabilities.tasks]
+    able = [kind.name for kind in OURS if task in kind.capabilities.tasks]
     kind = SOLVERS[solver or pick(rng, [*able, next(iter(able))])]
     features = {"continuous"} if table.regression else kind.capabilities.features
     encoding = pick(rng, [e for e in ENCODINGS.values() if e.feature_kind in features])

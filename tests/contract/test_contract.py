@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from solver import SOLVERS
+from solver.catalogue import OURS
 from sweep.clusters import Local
 from sweep.datasets import read_file
 from sweep.graph.engine import run_sweep
@@ -61,7 +61,7 @@ def test_no_claim_about_twenty_thousand_tables_is_false(part: int) -> None:
     assert_holds(inquire(SEED + 1 + part, EACH))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [kind.name for kind in OURS])
 def test_every_solver_answers(solver: str) -> None:
     assert_holds(inquire(SEED, 40, "solve", solver))
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import solver
 from solver import SOLVERS, InputError, Limits, Problem, Solution, Status, Tree, UnsupportedError
 from solver.base import STRUCTURAL_LIMITS, Solver
-from solver.catalogue import OURS, Catalogue
+from solver.catalogue import EXTERNAL, OURS, Catalogue
 from solver.engine import driver
 from solver.engine.driver import Engine
 from solver.monitor import Monitor, Snapshot
@@ -42,6 +42,7 @@ from tests.helpers.strategies import (
 )
 from tests.helpers.toy_solver import Exhaustive
 
+NAMES = [kind.name for kind in (*OURS, *EXTERNAL)]
 THIRD = Fraction(1, 3)
 SMALL_PRICE = Fraction(1, 2000)
 LARGE = 10**9
@@ -61,7 +62,7 @@ thorough = settings(
 def _variants() -> list[Any]:
     """Every solver, and a user's, as it is and with each other value that an option lists."""
     variants = []
-    for kind in (*SOLVERS.values(), Exhaustive):
+    for kind in (*OURS, Exhaustive):
         variants.append(pytest.param(kind, {}, id=kind.name))
         for name, option in kind.options.items():
             for value in option.allowed or ():
@@ -451,7 +452,7 @@ def test_bad_price(lam: Any) -> None:
 
 def test_solve_by_name() -> None:
     problem = Problem.from_codes([[0], [1]], [0, 1])
-    for name, kind in SOLVERS.items():
+    for name, kind in ((kind.name, kind) for kind in OURS):
         assert solver.solve(problem, "0.1", name, free(kind)).solver == name
     assert solver.solve(problem, 0.1).objective == Fraction(1, 10)
     assert solver.solve(problem, "0.1", mode="paper").splits == 1
@@ -460,7 +461,7 @@ def test_solve_by_name() -> None:
 
 
 @pytest.mark.parametrize("lam", ["3", "1e16", "1e40"])
-@pytest.mark.parametrize("name", list(SOLVERS))
+@pytest.mark.parametrize("name", [kind.name for kind in OURS])
 def test_at_a_huge_lambda_the_leaf_is_optimal(name: str, lam: str) -> None:
     problem = Problem.from_codes([[0], [1], [2], [3]], [0, 1, 0, 1], ordered=True)
     if "continuous" not in SOLVERS[name].capabilities.features:
@@ -491,7 +492,7 @@ def test_a_registered_solver_is_one_of_the_catalogue(
     monkeypatch.setattr(solver.catalogue, "SOLVERS", catalogue)
     assert solver.register(Exhaustive) is Exhaustive
     assert solver.register(Exhaustive) is Exhaustive
-    assert list(catalogue) == [*(kind.name for kind in OURS), "exhaustive"]
+    assert list(catalogue) == [*NAMES, "exhaustive"]
     problem = Problem.from_codes([[0], [1]], [0, 1])
     assert solver.solve(problem, "0.1", "exhaustive").objective == Fraction(1, 10)
     assert solver.regularization_path(problem, "0.1", "exhaustive").splits == (1, 0)
@@ -506,7 +507,7 @@ def test_what_is_no_solver_is_not_registered(catalogue: Catalogue) -> None:
         catalogue.register(namesake)
     with pytest.raises(InputError, match="is not a subclass"):
         catalogue.register(Exhaustive())  # type: ignore[arg-type]
-    assert list(catalogue) == [kind.name for kind in OURS]
+    assert list(catalogue) == NAMES
 
 
 def test_a_package_that_fails_leaves_ours(
@@ -515,7 +516,7 @@ def test_a_package_that_fails_leaves_ours(
     broken = metadata.EntryPoint("theirs", "no_such_module:Solver", "treesweep.solvers")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [broken])
     with pytest.warns(UserWarning, match="the solver 'theirs' .* is left out: ModuleNotFound"):
-        assert list(catalogue) == [kind.name for kind in OURS]
+        assert list(catalogue) == NAMES
 
 
 SWEEP = """

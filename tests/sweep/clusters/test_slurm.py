@@ -214,7 +214,7 @@ def ended(slurm: slurm_server.Slurm, tmp_path_factory: pytest.TempPathFactory) -
     both = "{minimum: 2, maximum: 2}"
     folder = tmp_path_factory.mktemp("killed")
     killed = drive_over(slurm, folder, walltime="00:30:00", jobs=both)
-    longer = drive_over(slurm, tmp_path_factory.mktemp("longer"), walltime="00:01:00", margin=12)
+    longer = drive_over(slurm, tmp_path_factory.mktemp("longer"), walltime="00:01:00", margin=20)
     quiet = Drive(tmp_path_factory.mktemp("quiet"), 4)
     with killed.start("run", KILLED) as one:
         wait_for_done(one, 2)

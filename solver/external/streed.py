@@ -1,0 +1,70 @@
+"""STreeD (van der Linden, de Weerdt, Demirović 2023)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from solver.base import Capabilities
+from solver.external.base import ExternalSolver, version_of
+from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+
+GREATEST_DEPTH = 20
+
+_FOREVER = 1e7
+
+
+class Streed(ExternalSolver):
+    """STreeD with the task ``cost-complex-accuracy``, which prices splits as we do.
+
+    It needs a limit of depth, at most 20.
+
+    References
+    ----------
+    van der Linden, de Weerdt, Demirović (2023), Necessary and Sufficient Conditions for Optimal
+    Decision Trees using Dynamic Programming.
+    """
+
+    name: ClassVar[str] = "streed"
+    package: ClassVar[str] = "pystreed"
+    module: ClassVar[str] = "pystreed"
+    version: ClassVar[str] = version_of("pystreed")
+    summary: ClassVar[str] = "STreeD of its authors (C++), depth ≤ 20; claims without proof"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        features=frozenset({"binary"}),
+        limits=frozenset({"depth", "splits", "min_leaf_size"}),
+        needs=frozenset({"depth"}),
+        proves=False,
+        greatest_depth=GREATEST_DEPTH,
+    )
+
+    @classmethod
+    def fit(cls, job: Job) -> Answer:
+        """See the base class."""
+        pystreed = cls.load()
+
+        seconds = job.limits.seconds
+        model = pystreed.STreeDClassifier(
+            optimization_task="cost-complex-accuracy",
+            cost_complexity=float(job.lam),
+            max_depth=job.limits.depth,
+            min_leaf_node_size=job.least_rows,
+            max_num_nodes=job.limits.splits,
+            time_limit=_FOREVER if seconds is None else seconds,
+        )
+        model.fit(job.codes, job.labels)
+        if not model.is_fitted():
+            return Answer(-1, TIMED_OUT)
+        result = model.fit_result
+        is_optimal = bool(result.is_optimal())
+        return Answer(
+            tree=_read(model.get_tree()),
+            status=FINISHED if is_optimal else TIMED_OUT,
+            optimal=is_optimal,
+        )
+
+
+def _read(node: Any) -> Splits:
+    if node.is_leaf_node():
+        return -1
+    # Its left child takes the rows whose feature is 0.
+    return [int(node.feature), _read(node.left_child), _read(node.right_child)]
