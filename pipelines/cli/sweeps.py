@@ -145,8 +145,11 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     """Check a sweep's folder: score every tree anew, check keys, bounds and columns.
 
+    Claims of other people's solvers that rows of ours refute are named; they make nothing wrong.
+
     Exit code 1 says that something is wrong, or that planned tasks have failed or have no row.
     """
+    from sweep.verify.peer_claims import refuted_claims
     from sweep.verify.verify import verify_sweep
 
     found = verify_sweep(folder, proof, lambda text: click.echo(text, err=True), sample)
@@ -158,6 +161,8 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     if found.former:
         rows = count(found.former, "row")
         checked += f"; {rows} of earlier plans, whose data the sweep's file does not name any more"
+    for claim in refuted_claims(folder):
+        click.echo(f"not true: {claim}")
     if not found.rows and not found.findings:
         click.echo(f"Nothing is checked: {folder} has no rows.")
         return ExitCode.FAILED

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from sweep.verify.peer_claims import refuted_claims
+from tests.helpers.commands import SCRIPT
 from tests.helpers.drivers import Drive
 
 pytestmark = pytest.mark.faults
@@ -213,3 +216,50 @@ limits: {seconds: 1}
 """
     assert drive.finish("run", spec)["code"] == 0
     assert drive.rows()["status"].tolist() == ["heuristic"]
+
+
+def test_solvers_of_others_that_misbehave_make_rows_that_say_so(tmp_path: Path) -> None:
+    drive = Drive(tmp_path)
+    drive.environment["FAKE_NONSENSE"] = "1"
+    spec = """
+name: peers
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.0]
+solvers: [branches, fake, endless, leaking, segfault, raising, chatty, nonsense,
+  {solver: too-deep, options: {depth: 1}}]
+limits: {seconds: 4, memory: 200 MiB}
+"""
+    outcome = drive.finish("run", spec)
+    assert (outcome["code"], outcome["ran"], outcome["failed"]) == (1, 9, 4)
+    rows = drive.rows().set_index("solver")
+    assert rows["attempt"].eq(1).all()
+    wanted = {
+        "branches": "optimal", "fake": "heuristic", "chatty": "heuristic", "endless": "time_limit",
+        "leaking": "memory_limit", "segfault": "error", "raising": "error", "nonsense": "error",
+        "too-deep": "error",
+    }  # fmt: skip
+    assert rows["status"].to_dict() == wanted
+    assert "it did not keep its limit of 4.0 s" in rows.loc["endless", "extra"]
+    assert "the limit is 209715200" in rows.loc["leaking", "extra"]
+    for solver, words in {
+        "segfault": "it died of signal SIGSEGV",
+        "raising": "ValueError: no tree today",
+        "nonsense": "its answer makes no sense: it is 'a tree'",
+        "too-deep": "gives a tree of depth 2, the limit is 1",
+    }.items():
+        assert words in rows.loc[solver, "error"]
+    claims = [(c.solver, c.claim, c.witness) for c in refuted_claims(drive.out)]
+    false = [(name, "the optimum 0.5", "branches") for name in ("chatty", "fake")]
+    assert sorted(claims) == sorted(
+        [*false, *((name, "the lower bound 0.125", "branches") for name in ("chatty", "fake"))]
+    )
+    report = [str(SCRIPT), "report", str(drive.out)]
+    subprocess.run(report, check=True, env=drive.environment, capture_output=True)
+    told = subprocess.run(
+        [str(SCRIPT), "verify", str(drive.out)],
+        env=drive.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert "not true: monks-1, onehot, λ = 0: fake claims the optimum" in told.stdout

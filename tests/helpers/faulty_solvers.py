@@ -39,7 +39,7 @@ from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.rows import rows
 from sweep.worker import tasks
-from tests.helpers import wait_until
+from tests.helpers import fake_peers, wait_until
 
 SCRATCH = "TREESWEEP_TEST_SCRATCH"
 """Names a folder in which solvers leave marks for tests."""
@@ -538,5 +538,5 @@ def dask_setup(worker: Any) -> None:
 
 
 _BAD = (Raiser, Killer, Once, Eater, Segfaulter, Hanger, Holder, Latecomer, Hoarder, Liar, Sober)
-for _solver in (*_BAD, Stepper, Counter, Walker, Divider):
+for _solver in (*_BAD, *fake_peers.ALL, Stepper, Counter, Walker, Divider):
     SOLVERS.setdefault(_solver.name, _solver)
