@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from solver.errors import InputError
@@ -18,6 +20,7 @@ from sweep.store.process_identity import began
 
 _POLL = 0.2
 _LAST_BYTES = 4096
+_HEADLINE = "==== "
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ def start_driver(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]
     """
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        os.write(handle, f"{_HEADLINE}{now} treesweep {shlex.join(arguments)}\n".encode())
         return subprocess.Popen(
             # -P: do not import modules of the current folder.
             [sys.executable, "-P", "-m", "pipelines.cli", *arguments],
@@ -89,11 +94,13 @@ def _environment() -> dict[str, str]:
     return {**inherited, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
 
 
-def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patience: float) -> bool:
+def await_driver(
+    process: subprocess.Popen[bytes], place: str, log: Path, patience: float
+) -> int | None:
     """Wait until a driver is at work on its folder or has ended.
 
-    Returns False if the sweep has ended, True if the driver works or is still starting after
-    ``patience`` seconds. Raises InputError if the driver has failed.
+    Returns the driver's exit code if the sweep has ended, None if the driver works or is still
+    starting after ``patience`` seconds. Raises InputError if the driver has failed.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -101,21 +108,23 @@ def await_driver(process: subprocess.Popen[bytes], place: str, log: Path, patien
         if code is not None:
             if code not in (0, 1):
                 raise InputError(f"the driver has ended: {last_line(log)} (its log: {log})")
-            return False
+            return code
         driver = find_driver(place)
         if driver is not None and driver.pid == process.pid:
-            return True
+            return None
         time.sleep(_POLL)
-    return True
+    return None
 
 
 def last_line(log: Path) -> str:
-    """The last line of a driver's log."""
+    """The last line that the last driver wrote to its log."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _LAST_BYTES))
         lines = file.read().decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("treesweep: error: ") if lines else "it said nothing"
+    if not lines or lines[-1].startswith(_HEADLINE):
+        return "it said nothing"
+    return lines[-1].removeprefix("treesweep: error: ")
 
 
 def stop_driver(place: str) -> Driver:

@@ -58,7 +58,7 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
     return Launched(address, **answer)
 
 
-def await_launched(client: Client, launched: Launched, place: str, patience: float) -> bool:
+def await_launched(client: Client, launched: Launched, place: str, patience: float) -> int | None:
     """As :func:`pipelines.background.detached.await_driver`, for a driver on a worker."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -70,11 +70,11 @@ def await_launched(client: Client, launched: Launched, place: str, patience: flo
                 raise InputError(
                     f"the driver has ended: {line} ({launched.log} on {launched.host})"
                 )
-            return False
+            return int(code)
         if find_driver(place) is not None:
-            return True
+            return None
         time.sleep(_POLL)
-    return True
+    return None
 
 
 def start_here(

@@ -64,8 +64,8 @@ def _submit_here(
     _prepare(folder, sweep)
     log = log_for(folder, sweep.spec.name)
     process = start_driver(arguments, log)
-    if not await_driver(process, folder, log, _START_SECONDS):
-        return _say_it_ended(folder, int(process.returncode))
+    if (code := await_driver(process, folder, log, _START_SECONDS)) is not None:
+        return _say_it_ended(folder, code)
     click.echo(f"Process {process.pid} runs the sweep; it goes on when this terminal is closed.")
     _say_how_to_go_on(folder, str(log))
     return ExitCode.DONE
@@ -84,8 +84,8 @@ def _submit_there(sweep: SweepFile, folder: str, config: Cluster | None) -> int:
         check_workers(client)
         _prepare(folder, sweep)
         found = launch(client, folder, sweep.spec.name, files)
-        if not await_launched(client, found, folder, _START_SECONDS):
-            return _say_it_ended(folder, ExitCode.DONE)
+        if (code := await_launched(client, found, folder, _START_SECONDS)) is not None:
+            return _say_it_ended(folder, code)
     click.echo(f"Process {found.pid} on {found.host} runs the sweep; this machine is free to go.")
     _say_how_to_go_on(folder, f"{found.log} on {found.host}")
     return ExitCode.DONE

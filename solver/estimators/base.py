@@ -341,7 +341,13 @@ def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
     """The weights of rows as floats; an error if there are not as many, or one is negative, missing
     or masked."""
     refuse_masked(sample_weight, "weights")
-    checked = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    try:
+        checked = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    except TypeError:
+        kind = type(sample_weight).__name__
+        raise InputError(
+            f"sample_weight is a {kind}; give a list or an array of one number a row"
+        ) from None
     return np.asarray(checked, dtype=np.float64)
 
 

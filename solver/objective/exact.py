@@ -45,8 +45,8 @@ def as_lambda(value: object) -> Fraction:
     if isinstance(value, str) and (len(value) > 100 or _HUGE_EXPONENT.search(value)):
         raise InputError(f"λ = {value[:40]!r}… has too many digits; write it with fewer")
     try:
-        if isinstance(value, bool):
-            raise ValueError
+        if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+            raise ValueError  # Python reads 1e-3_0 as 1e-30
         if isinstance(value, (float, np.floating)):
             lam = Fraction(str(value))
         elif isinstance(value, np.integer):

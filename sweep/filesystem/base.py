@@ -120,8 +120,9 @@ class Folder(ABC):
         """Remove a subfolder with its content, as far as possible."""
 
     @abstractmethod
-    def remove_leftovers(self, under: str = "") -> None:
-        """Remove the unfinished files of a crash from a subfolder."""
+    def remove_leftovers(self, under: str = "", age: float = 0.0) -> None:
+        """Remove the unfinished files of a crash from a subfolder, if they are ``age`` seconds
+        old."""
 
     @abstractmethod
     def copy(self, old: str, new: str) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -165,11 +166,12 @@ class DiskFolder(Folder):
     def remove_folder(self, name: str) -> None:
         shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def remove_leftovers(self, under: str = "") -> None:
+    def remove_leftovers(self, under: str = "", age: float = 0.0) -> None:
         for entry in self._scan(under):
             if _is_leftover(entry.name):
                 with suppress(OSError):
-                    os.unlink(entry.path)
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime >= age:
+                        os.unlink(entry.path)
 
     def copy(self, old: str, new: str) -> None:
         source = self.root / old

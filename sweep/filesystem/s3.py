@@ -184,7 +184,7 @@ class ObjectFolder(Folder):
         with suppress(OSError):
             self._s3.delete_dir(self._at(name))
 
-    def remove_leftovers(self, under: str = "") -> None:
+    def remove_leftovers(self, under: str = "", age: float = 0.0) -> None:
         """Do nothing: an interrupted upload leaves no object."""
 
     def copy(self, old: str, new: str) -> None:

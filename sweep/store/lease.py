@@ -160,6 +160,8 @@ class Lease:
         for name in names:
             if name.removeprefix(f"{FOLDER}/").partition(".")[0] not in tokens:
                 self.folder.remove(name)
+        # Younger ones may be of a driver that is just writing its claim.
+        self.folder.remove_leftovers(FOLDER, STALE)
 
     def beat(self, numbers: dict[str, Any]) -> None:
         """Set the progress for the next heartbeat."""

@@ -443,7 +443,7 @@ def test_there_is_no_such_solver() -> None:
         solver.get_solver("oracle")
 
 
-@pytest.mark.parametrize("lam", ["abc", -1, "nan", float("inf"), None, "1/0", True])
+@pytest.mark.parametrize("lam", ["abc", -1, "nan", float("inf"), None, "1/0", True, "1e-3_0"])
 def test_bad_price(lam: Any) -> None:
     problem = Problem.from_codes([[0], [1]], [0, 1])
     with pytest.raises(InputError, match="λ"):

@@ -133,7 +133,9 @@ def test_the_current_folder_runs_no_code(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     process = start_driver(["--version"], tmp_path / "log")
     assert process.wait(timeout=60) == 0
-    assert (tmp_path / "log").read_text().startswith("treesweep ")
+    headline, said = (tmp_path / "log").read_text().splitlines()
+    assert headline.endswith(" treesweep --version")
+    assert said.startswith("treesweep ")
     assert not (tmp_path / "attacked").exists()
 
 
@@ -168,6 +170,27 @@ def test_a_refused_sweep_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_driver_that_has_ended_gives_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    (tmp_path / "s.yaml").write_text(SHORT)
+    driver = SimpleNamespace(pid=1, poll=lambda: code)
+    monkeypatch.setattr(detached, "start_driver", lambda arguments, log: driver)
+    result = run("submit", tmp_path / "s.yaml", "--out", tmp_path / "out")
+    assert result.exit_code == code
+    assert "The sweep has ended already" in result.stdout
+
+
+def test_the_last_line_is_of_the_last_driver(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert start_driver(["no-such-command"], log).wait(timeout=60) == 2
+    assert "no-such-command" in detached.last_line(log)
+    with log.open("a") as file:
+        file.write("==== 2026-01-01T00:00:00+00:00 treesweep resume out\n")
+    assert detached.last_line(log) == "it said nothing"
+
+
 def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "s.yaml").write_text(SHORT)
     without_dask.finish(tmp_path / "out", load_spec(tmp_path / "s.yaml"))
@@ -177,7 +200,7 @@ def test_damage_that_submit_finds_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     part.write_bytes(content)
     driver = SimpleNamespace(pid=1)
     monkeypatch.setattr(detached, "start_driver", lambda arguments, log: driver)
-    monkeypatch.setattr(detached, "await_driver", lambda *how: True)
+    monkeypatch.setattr(detached, "await_driver", lambda *how: None)
     result = run("submit", tmp_path / "s.yaml", "--out", tmp_path / "out")
     assert result.exit_code == 0
     assert f"{part.name} is damaged" in result.stderr

@@ -8,10 +8,13 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
 
+from pipelines.background.remote import Launched, await_launched
 from sweep.clusters.tls import make_certificates
 from sweep.store.results import read_results
 from tests.helpers import wait_until
@@ -96,6 +99,13 @@ def test_what_the_worker_does_not_see_is_said_before(tmp_path: Path, lab: Lab) -
         assert f"{tmp_path}/out is another folder there; choose one on a shared disk" in said
     finally:
         other.close()
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_driver_that_has_ended_gives_its_exit_code(code: int) -> None:
+    found = Launched("a", "host", 1, "log")
+    client = SimpleNamespace(run=lambda *how, workers: {"a": (code, "")})
+    assert await_launched(cast(Any, client), found, "out", 1.0) == code
 
 
 def test_other_clusters_do_not_go_on(tmp_path: Path) -> None:

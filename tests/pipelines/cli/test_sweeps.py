@@ -22,6 +22,8 @@ from sweep.store import store as stores
 from sweep.store.checksummed_parquet import to_bytes
 from sweep.store.plan_file import survey
 from sweep.store.results import read_results
+from sweep.verify import peer_claims
+from sweep.verify.peer_claims import Contradiction
 from tests.helpers import ROOT, without_dask
 from tests.helpers.commands import SCRIPT, refused, run
 
@@ -174,6 +176,18 @@ def test_verify_finds_nothing_in_a_good_store(finished: Path) -> None:
         0,
         "12 rows checked, 12 trees scored anew: all is well.\n",
     )
+
+
+def test_verify_names_claims_of_others_that_are_not_true(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Contradiction("four", "onehot", "0", "dl85", "the optimum 0.25", "branches", "has 0")
+    monkeypatch.setattr(peer_claims, "refuted_claims", lambda folder: [said])
+    result = run("verify", finished / "out")
+    assert result.exit_code == 0
+    told, last = result.stdout.splitlines()
+    assert told == ("not true: four, onehot, λ = 0: dl85 claims the optimum 0.25; branches has 0")
+    assert last.endswith("all is well.")
 
 
 def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:

@@ -347,6 +347,8 @@ def test_bad_parameters(options: dict[str, Any], message: str) -> None:
         ([[0.0], [1.0]], [0, 1], np.ma.array([1, 1], mask=[0, 1]), "weights: values are masked"),
         ([[0.0], [1.0]], [0, 1], [0, 0], "zero"),
         ([[0.0], [1.0]], [0, 1], [1], "sample_weight"),
+        ([[0.0], [1.0]], [0, 1], {0: 1, 1: 2}, "sample_weight is a dict; give a list"),
+        ([[0.0], [1.0]], [0, 1], (w for w in (1, 2)), "sample_weight is a generator; give"),
         (TABLE.head(0), [], None, "0 sample"),
         (TABLE, EDIBLE.head(3), None, "inconsistent numbers of samples"),
         (TABLE.assign(odor=[[1]] * 8), EDIBLE, None, "column 'odor' holds list values"),

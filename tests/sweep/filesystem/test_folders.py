@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -169,6 +170,13 @@ def test_what_a_crash_has_left_is_removed(tmp_path: Path) -> None:
     folder.write("under/a", b"1")
     (tmp_path / "under" / ".a.77.tmp").write_bytes(b"half")
     assert folder.names("under") == [Entry("under/a", 1)]
+    folder.remove_leftovers("under", age=60)
+    assert len(os.listdir(tmp_path / "under")) == 2
+    old = time.time() - 61
+    os.utime(tmp_path / "under" / ".a.77.tmp", (old, old))
+    folder.remove_leftovers("under", age=60)
+    assert os.listdir(tmp_path / "under") == ["a"]
+    (tmp_path / "under" / ".a.77.tmp").write_bytes(b"half")
     folder.remove_leftovers("under")
     assert os.listdir(tmp_path / "under") == ["a"]
 
