@@ -19,6 +19,7 @@ from solver.trees.tree import Tree
 from solver.verify.scorer import score_rows
 from sweep.datasets import Dataset, load_dataset
 from sweep.filesystem import Folder
+from sweep.rows.metrics import squared_loss
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
 from sweep.worker.encode import encode
@@ -123,6 +124,11 @@ class Tables:
                 self._scores.clear()
             self._scores[question] = self._score(key, tree)
         return self._scores[question]
+
+    def test_spread(self, key: FoldKey) -> float:
+        """Regression: the mean squared distance of the test rows' targets from their mean."""
+        truth = self.dataset(key.data_hash).numbers[self.held_out(key)]
+        return squared_loss(np.broadcast_to(truth.mean(axis=0), truth.shape), truth)
 
     def _score(self, key: FoldKey, tree: str) -> Scored:
         grown = Tree.from_json(tree)
