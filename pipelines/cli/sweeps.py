@@ -176,7 +176,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     if found.failed or found.missing:
         checked += f" (treesweep resume {folder})"
     for finding in found.findings:
-        click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}")
+        click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}".lstrip())
     click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")
     return ExitCode.FAILED
 

@@ -96,6 +96,11 @@ class Parts:
         """The current parts, oldest first."""
         return [entry.name for entry in self._entries(self.current())]
 
+    def strangers(self) -> list[str]:
+        """Files among the current parts that are none, so that nobody reads them."""
+        names = [entry.name for entry in self.folder.names(self.current())]
+        return [name for name in names if not _PART.fullmatch(_base(name))]
+
     def _entries(self, generation: str) -> list[Entry]:
         return [e for e in self.folder.names(generation) if _PART.fullmatch(_base(e.name))]
 

@@ -123,6 +123,9 @@ def verify_sweep(
                 problems = [*check_certificate(row, folder, tables)]
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
+    for name in Parts(folder).strangers():
+        text = "it has no name of a part file, so that its rows are not read; move it elsewhere"
+        findings.append(Finding("", folder.where(name), text))
     return Verification(
         rows=n_rows,
         trees=n_scored,

@@ -125,6 +125,15 @@ def test_each_wrong_thing_is_found(
     assert row["key"] in {finding.key for finding in found.findings}
 
 
+def test_a_file_that_nobody_reads_is_named(tmp_path: Path) -> None:
+    without_dask.finish(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    part.with_name("mine.parquet").write_bytes(part.read_bytes())
+    (finding,) = verify_sweep(tmp_path / "out").findings
+    assert finding.task.endswith("mine.parquet")
+    assert "its rows are not read" in finding.problem
+
+
 def test_a_row_that_is_there_twice_is_found(tmp_path: Path) -> None:
     without_dask.finish(tmp_path / "out")
     (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
