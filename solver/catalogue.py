@@ -19,6 +19,7 @@ from solver.branches import Branches
 from solver.errors import InputError
 from solver.external.contree import Contree
 from solver.external.dl85 import Dl85
+from solver.external.flowoct import FlowOct
 from solver.external.gosdt import Gosdt
 from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
 from solver.external.streed import Streed
@@ -40,7 +41,7 @@ GROUP = "treesweep.solvers"
 
 OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
 
-EXTERNAL = (Gosdt, Streed, Dl85, Contree, PyTreesDl85, PyTreesContree, PyTreesLgdt)
+EXTERNAL = (Gosdt, Streed, Dl85, Contree, PyTreesDl85, PyTreesContree, PyTreesLgdt, FlowOct)
 
 
 class Catalogue(MutableMapping[str, type[Solver]]):
