@@ -23,6 +23,7 @@ from pipelines.report.data.metrics import (
     test_words,
     train_sentence,
 )
+from solver.catalogue import SOLVERS
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _gains(path: LambdaPath, tree: PathTree, start: Fraction, end: Fraction) -> 
 def _standing(
     path: LambdaPath, comparison: pd.DataFrame, fact: dict[str, Any] | None
 ) -> tuple[float, ...]:
-    """The order of paths: best encoding, distance to the best, proofs, exactness, time."""
+    """The order of paths: best encoding, distance to the best, proofs, exactness, rank, time."""
     own = comparison[
         (comparison["encoding"] == path.encoding) & (comparison["solver"] == path.solver)
     ]
@@ -201,6 +202,7 @@ def _standing(
         float(own["excess"].mean()),
         -float(own["optimal"].sum()),
         not path.exact_paths,
+        _rank(path.solver),
         float(own["seconds"].sum()),
     )
 
@@ -232,7 +234,11 @@ def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]
     above, _ = above_least(points, np.zeros(len(points), np.int64))
     taken = min(
         (path for path, distance in zip(paths, above, strict=True) if distance == 0),
-        key=lambda path: (-int(path.table["optimal"].sum()), float(path.table["seconds"].min())),
+        key=lambda path: (
+            -int(path.table["optimal"].sum()),
+            _rank(path.solver),
+            float(path.table["seconds"].min()),
+        ),
     )
     point = taken.table.iloc[0]
     head = (
@@ -264,6 +270,13 @@ class _Candidate(NamedTuple):
         return f"{self.path.encoding} with {self.path.solver} at {lam_words(self.point)}"
 
 
+def _rank(solver: str) -> int:
+    """The place of a labelled solver in the catalogue, whose first one is the default."""
+    names = list(SOLVERS)
+    name = solver.split(" (")[0]
+    return names.index(name) if name in names else len(names)
+
+
 class _Candidates:
     """All λ of all paths with all their folds, in the order of the paths."""
 
@@ -276,11 +289,13 @@ class _Candidates:
         of = np.repeat(np.arange(len(paths)), [len(table) for table in self._tables])
         self.scores = points["test_score"].to_numpy(float)
         self._solver = np.array([path.solver for path in paths], dtype=object)[of]
-        # Fewest leaves first; then by score, proofs, exact paths, larger λ, and time. Time comes
-        # last: it varies from run to run and must not choose among the λ of a path.
+        # Fewest leaves first; then by score, proofs, exact paths, larger λ, the catalogue's order,
+        # and time. Time comes last: it varies from run to run and must not choose among the λ of a
+        # path, nor among solvers that tie.
         self._order = np.lexsort(
             (
                 points["seconds"].fillna(0.0),
+                np.array([_rank(path.solver) for path in paths], np.int64)[of],
                 -points["lam"],
                 ~np.array(exact, bool)[of],
                 -points["optimal"],

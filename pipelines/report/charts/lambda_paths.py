@@ -416,11 +416,12 @@ def _grid_objective(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: s
 
 def _grid_accuracy(axes: Axes, table: pd.DataFrame, axis: LambdaAxis, colour: str) -> None:
     columns = metrics.quality_columns(table)
-    spread = table["test_spread"].notna().any()
-    axes.set_title(columns.title + (" (mean ± standard deviation over folds)" if spread else ""))
-    _series(axes, table, axis, columns.train, colour, "train", spread="train_spread")
+    # The error is that of the score, which in regression is not R².
+    error = "test_error" if columns.percent and table["test_error"].notna().any() else None
+    axes.set_title(columns.title + (" (mean ± standard error over folds)" if error else ""))
+    _series(axes, table, axis, columns.train, colour, "train")
     if table[columns.test].notna().any():
-        _series(axes, table, axis, columns.test, TEST, "test", mark="s", spread="test_spread")
+        _series(axes, table, axis, columns.test, TEST, "test", mark="s", spread=error)
     if columns.percent:
         axes.yaxis.set_major_formatter(PERCENT)
 

@@ -137,57 +137,61 @@ def inline_svg(svg: str, prefix: str, label: str) -> str:
     return body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
 
 
-_PAGE_BYTES = 12_000_000
-"""The limit on drawn trees within a page; further ones are linked."""
-
-_PNG_TREES, _PNG_ROWS = 150, 45
-"""This many trees, with at most this many drawn leaves, are also written as PNG."""
+_PNG_ROWS = 45
+"""Answers' trees with at most this many drawn leaves are also written as PNG."""
 
 
 class Figures:
-    """Writes charts and trees to the report's folder and returns their HTML elements. ``pngs`` says
-    whether trees are also written as PNG."""
+    """Writes charts and trees to the report's folder and returns their HTML elements. What answers
+    is within the page; other pictures are files that a browser loads when they come into view.
+    ``pngs`` says whether answers' trees are also written as PNG."""
 
     def __init__(self, folder: ReportFolder, pngs: bool = True) -> None:
         self.folder = folder
-        self._trees: dict[str, tuple[str, str]] = {}
-        self._pngs = 0 if pngs else _PNG_TREES
-        self._bytes = 0
+        self._pngs = pngs
+        self._trees: dict[str, str] = {}
         self._base = ""
 
     def turn_page(self, base: str) -> None:
         """Begin a page; ``base`` leads from its folder to the report's."""
-        self._bytes, self._base = 0, base
+        self._base = base
 
-    def chart(self, figure: Figure, label: str, *words: str) -> Markup:
+    def chart(self, figure: Figure, label: str, *words: str, inline: bool = True) -> Markup:
         """Write a chart as SVG and PNG; the element to show."""
         name = self.folder.name_for(*words)
         svg = to_svg(figure)
         self.folder.write(f"charts/{name}.svg", svg)
+        figure.set_layout_engine("none")  # keeps the places that the SVG has
         self.folder.write(f"charts/{name}.png", to_png(figure))
-        return Markup(inline_svg(svg, name, escape(label, quote=True)))
+        if inline:
+            return Markup(inline_svg(svg, name, escape(label, quote=True)))
+        return self._linked(f"charts/{name}.svg", label)
 
     def small_chart(self, svg: str, *words: str) -> Markup:
         """Write a small chart as SVG; the element to show."""
         self.folder.write(f"charts/{self.folder.name_for(*words)}.svg", svg)
         return Markup(svg)
 
-    def tree(self, tree: Tree, label: str, *words: str) -> Markup:
-        """Write a tree as SVG, and as PNG if it is small, but equal trees only once; the element to
-        show."""
+    def tree(self, tree: Tree, label: str, *words: str, inline: bool = False) -> Markup:
+        """Write a tree as SVG, but equal trees only once; the element to show, which opens the
+        picture in full. One within the page is also written as PNG if it is small."""
         text = tree.to_json()
         if text not in self._trees:
             name = self.folder.name_for("tree", *words)
-            svg = export_svg(tree, merge=True, title=label)
-            self.folder.write(f"trees/{name}.svg", svg)
-            rows = layout(tree_view(tree, merge=True)).rows
-            if rows <= _PNG_ROWS and self._pngs < _PNG_TREES:
-                self._pngs += 1
-                self.folder.write(f"trees/{name}.png", to_png(plot_tree(tree, merge=True), 100))
-            self._trees[text] = name, svg
-        name, svg = self._trees[text]
-        self._bytes += len(svg)
-        if self._bytes > _PAGE_BYTES:
-            link = f'<a href="{self._base}trees/{name}.svg">{name}.svg</a>'
-            return Markup(f'<p class="note">Drawn in {link}.</p>')
-        return Markup(svg)
+            self.folder.write(f"trees/{name}.svg", export_svg(tree, merge=True, title=label))
+            self._trees[text] = f"trees/{name}.svg"
+        place = self._trees[text]
+        if not inline:
+            return self._linked(place, label)
+        if self._pngs and layout(tree_view(tree, merge=True)).rows <= _PNG_ROWS:
+            png = to_png(plot_tree(tree, merge=True), 100)
+            self.folder.write(f"{place.removesuffix('.svg')}.png", png)
+        svg = export_svg(tree, merge=True, title=label)
+        return Markup(f'<a class="full" href="{self._base}{place}">{svg}</a>')
+
+    def _linked(self, place: str, label: str) -> Markup:
+        """A picture in a file."""
+        source, words = f"{self._base}{place}", escape(label, quote=True)
+        return Markup(
+            f'<a class="full" href="{source}"><img loading="lazy" src="{source}" alt="{words}"></a>'
+        )

@@ -1,11 +1,10 @@
-"""The section of a dataset as data for its template: recommendation, charts and λ-paths."""
+"""The section of a dataset as data for its template: charts, tables and λ-paths."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Hashable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -13,9 +12,8 @@ from markupsafe import Markup
 
 from pipelines.report.analysis.ablations import execution_of, extra_of
 from pipelines.report.analysis.comparison import encoding_facts
+from pipelines.report.analysis.final_trees import exact_lam
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.analysis.path_trees import PathTree
-from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
 from pipelines.report.charts.lambda_paths import dataset_chart, exact_chart, path_chart
@@ -24,7 +22,6 @@ from pipelines.report.charts.small_charts import small_dataset_chart, small_path
 from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, is_regression
-from pipelines.report.data.results import Results
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
 from pipelines.report.pages.rule_families import family_sections
@@ -44,65 +41,6 @@ MOST_TREES, MOST_TREES_EACH = 60, 12
 _ABOUT = ["n_rows", "n_classes", "task", "n_features", "encoding_label"]
 
 
-def recommendation_card(
-    own: Recommendation, report: ReportData, figures: Figures
-) -> dict[str, Any]:
-    """The recommendation for a dataset, with its tree."""
-    path, point, tree = own.path, own.point, own.tree
-    shown: dict[str, Any] = {
-        "dataset": own.dataset,
-        "headline": own.headline,
-        "reasons": own.reasons,
-        "warnings": own.warnings,
-        "encoding": None if path is None else path.encoding,
-        "solver": None if path is None else path.solver,
-        "point": None if point is None else point.to_dict(),
-        "tree": None,
-        "command": None,
-        # The trees to choose from, if no λ is recommended.
-        "menu": [],
-    }
-    if path is not None and (point is None or own.menu):
-        shown["menu"] = [tree_card(tree, path, figures, False) for tree in path.trees]
-    if path is not None and point is not None and tree is not None:
-        shown["tree"] = tree_card(tree, path, figures)
-        shown["tree_words"] = _agreement(tree)
-        if tree.fold is not None:
-            row = _row_of(report.results, path, own.key)
-            reference = report.references.get(own.dataset)
-            shown["command"] = train_command(row, reference, _lam_to_train_at(point))
-    return shown
-
-
-def _lam_to_train_at(point: pd.Series[Any]) -> str:
-    """The chosen λ, or a short decimal within the chosen interval."""
-    start, end = point["lam_start_exact"], point["lam_end_exact"]
-    if start is None:
-        return str(point["lam_text"])
-    return formats.plain_between(Fraction(start), None if end is None else Fraction(end))
-
-
-def _row_of(results: Results, path: LambdaPath, key: str | None) -> dict[str, Any]:
-    if path.exact_paths:
-        return path.exact_paths[0].row
-    rows = path.rows_in(results.by_lambda)
-    row = rows[rows["ok"] & (rows["lam_key"] == key)].iloc[0]
-    return {str(name): value for name, value in row.items()}
-
-
-def _agreement(tree: PathTree) -> str:
-    if tree.fold is None:
-        return "Trained on the whole table."
-    runs, of = tree.runs[0], tree.of[0]
-    if of == 1:
-        return "Trained without the held-out rows."
-    if runs == of:
-        return f"All {of} folds grow this tree; the counts are those of fold {tree.fold + 1}."
-    if runs == 1:
-        return f"The {of} folds grow {of} different trees; this is that of fold {tree.fold + 1}."
-    return f"{runs} of {of} folds grow this tree; the counts are those of fold {tree.fold + 1}."
-
-
 def dataset_section(
     name: str,
     recommendation: dict[str, Any],
@@ -110,7 +48,7 @@ def dataset_section(
     ranking: pd.DataFrame,
     figures: Figures,
 ) -> dict[str, Any]:
-    """The section of a dataset, given its :func:`recommendation_card` and what
+    """The section of a dataset, given the card of its recommendation and what
     :func:`pipelines.report.analysis.comparison.rank` gives by dataset, encoding and solver."""
     results = report.results
     paths = [path for path in report.paths if path.dataset == name]
@@ -205,8 +143,8 @@ def _path_chart(path: LambdaPath, report: ReportData, figures: Figures) -> Marku
             if (other.dataset, other.encoding) == (path.dataset, path.encoding)
             and other is not path and other.trees
         ]  # fmt: skip
-        return figures.chart(exact_chart(path, others, colours), label, *words)
-    return figures.chart(path_chart(path, colours[path.solver]), label, *words)
+        return figures.chart(exact_chart(path, others, colours), label, *words, inline=False)
+    return figures.chart(path_chart(path, colours[path.solver]), label, *words, inline=False)
 
 
 def _path_section(
@@ -236,7 +174,6 @@ def _path_section(
         "thinned": len(path.table) if _is_long(path) else 0,
         "table": table.to_dict("records"),
         "lams": (len(table), of),
-        "spread": bool(path.table["test_spread"].notna().any()),
         "trees": [tree_card(tree, path, figures, drawn) for tree in trees],
         "more_trees": max(len(path.trees) - most, 0),
         "fold_trees": folds,
@@ -266,7 +203,7 @@ def execution_section(
         return {
             "at": at,
             "link": None,
-            "chart": figures.chart(trace_chart({path.solver: found}), label, *words),
+            "chart": figures.chart(trace_chart({path.solver: found}), label, *words, inline=False),
             "pruned": pruned_table({path.solver: found}),
         }
     return None
@@ -293,7 +230,7 @@ def train_command(
         return None
     lam = lam_text
     if lam_text.endswith("/n"):
-        lam = str(Fraction(lam_text.removesuffix("/n")) / int(row["n_rows"]))
+        lam = str(exact_lam(lam_text, int(row["n_rows"])))
     parts = ["treesweep", "solve", str(reference.path or reference.origin)]
     for target in reference.targets:
         parts += ["--target", target]

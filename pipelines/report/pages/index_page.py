@@ -23,7 +23,8 @@ from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results, failure_groups
 from pipelines.report.pages.ablations import PAGE as ABLATIONS
 from pipelines.report.pages.ablations import ablation_sections
-from pipelines.report.pages.dataset_section import dataset_section, recommendation_card
+from pipelines.report.pages.answers import answer_cards, draw_card
+from pipelines.report.pages.dataset_section import dataset_section
 
 INDEX = "index.html"
 
@@ -35,19 +36,16 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
     shared = _shared(report) | {"generated": generated}
 
     by_dataset = rank(results, report.excess, ["dataset", "encoding_label", "solver_label"])
-    # Drawn first, so that the recommended trees are in the page whatever its size.
-    recommendations = [] if report.is_large else [
-        recommendation_card(own, report, figures) for own in report.recommendations
-    ]  # fmt: skip
+    cards = answer_cards(report, figures)
+    recommendations: list[dict[str, Any]] = []
     shown = []
     contents: list[dict[str, Any]] = []
     for i, name in enumerate(results.datasets):
         page = f"datasets/{figures.folder.name_for('dataset', name)}.html"
         link = page if report.is_large else f"#dataset-{i + 1}"
-        if report.is_large:
-            figures.turn_page("../")
-            recommendations.append(recommendation_card(report.recommendations[i], report, figures))
-        recommendations[i]["link"] = link
+        figures.turn_page("../" if report.is_large else "")
+        recommendations.append(draw_card(cards[name], report.recommendations[i], figures))
+        recommendations[i] |= {"link": link, "base": "../" if report.is_large else ""}
         section = dataset_section(name, recommendations[i], report, by_dataset, figures)
         section |= {"id": f"dataset-{i + 1}", "link": link}
         contents.append({"name": name, "link": link})
@@ -60,7 +58,7 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
             )
             figures.folder.write(page, html)
             # The pictures are in the dataset's own page.
-            recommendations[i] |= {"tree": None, "menu": []}
+            recommendations[i] |= {"tree": None, "final": None, "menu": [], "commands": []}
         else:
             shown.append(section)
     figures.turn_page("")
@@ -92,7 +90,7 @@ def _environment() -> jinja2.Environment:
     for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
                  "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formats, name)
-    for name in ("r2", "rmse", "test_words", "train_words"):
+    for name in ("r2", "rmse", "rmse_error", "test_words", "train_words"):
         environment.filters[name] = getattr(metrics, name)
     environment.globals["plural"] = formats.plural
     environment.globals["status_words"] = status_words
@@ -101,7 +99,10 @@ def _environment() -> jinja2.Environment:
 
 def _shared(report: ReportData) -> dict[str, Any]:
     """The data of every page."""
-    style = files("pipelines.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    style, script = (
+        files("pipelines.report").joinpath("templates", name).read_text(encoding="utf-8")
+        for name in ("style.css", "report.js")
+    )
     return {
         "title": report.results.name,
         "validated": report.results.validated,
@@ -111,6 +112,7 @@ def _shared(report: ReportData) -> dict[str, Any]:
         "is_large": report.is_large,
         "colours": solver_colours(report.results.solvers),
         "style": Markup(style),
+        "script": Markup(script),
     }
 
 
@@ -157,9 +159,9 @@ def _counts(results: Results) -> list[dict[str, Any]]:
         ("done", "done", results.n_ok),
         ("failed", "failed", results.n_failed),
         ("missing", "not run yet", len(results.missing)),
-        ("impossible", "impossible", results.n_impossible),
+        ("impossible", "impossible, left out", results.n_impossible),
     ]
-    total = max(sum(number for _, _, number in parts), 1)
+    total = max(sum(number for _, _, number in parts[:3]), 1)
     return [
         {"kind": kind, "label": label, "number": number, "share": 100 * number / total}
         for kind, label, number in parts

@@ -16,6 +16,7 @@ from pipelines.report.data.metrics import (
     train_words,
 )
 from solver.trees.export import export_text
+from solver.trees.tree import Tree
 
 
 def lam_label(tree: PathTree) -> str:
@@ -37,19 +38,21 @@ def _quality(tree: PathTree) -> str:
     return f"{train_words(q)} right in training{'' if q['test_accuracy'] is None else tested}"
 
 
+def tree_size(tree: Tree) -> str:
+    """``3 splits, 4 leaves, depth 2``."""
+    splits, leaves = formats.plural(tree.splits, "split"), formats.plural(tree.leaves, "leaf")
+    return f"{splits}, {leaves}, depth {tree.depth}"
+
+
 def tree_card(
-    tree: PathTree, path: LambdaPath, figures: Figures, drawn: bool = True
+    tree: PathTree, path: LambdaPath, figures: Figures, drawn: bool = True, inline: bool = False
 ) -> dict[str, Any]:
-    """The picture of a tree if it is to be drawn, its rules and its figures."""
-    size = (
-        f"{formats.plural(tree.tree.splits, 'split')}, "
-        f"{formats.plural(tree.tree.leaves, 'leaf')}, "
-        f"depth {tree.tree.depth}"
-    )
+    """The picture of a tree if it is to be drawn (``inline``: within the page), its rules and its
+    figures."""
     lams, label = tree.lams, lam_label(tree)
     words = (path.dataset, path.encoding, path.solver, lams[-1])
     title = f"{path.dataset}, {path.encoding}, {path.solver}, {label}"
-    picture = figures.tree(tree.tree, title, *words) if drawn else ""
+    picture = figures.tree(tree.tree, title, *words, inline=inline) if drawn else ""
     least, most = min(tree.runs), max(tree.runs)
     folds = ""
     if max(tree.of) > 1:
@@ -58,7 +61,7 @@ def tree_card(
     return {
         "label": label,
         "lams": lams,
-        "size": size,
+        "size": tree_size(tree.tree),
         "folds": folds,
         "proven": tree.proven,
         "between": tree.proven and on_grid and len(lams) > 1 and max(tree.of) == 1,

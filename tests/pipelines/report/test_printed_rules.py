@@ -45,7 +45,7 @@ def test_rules_of_the_page_and_of_its_tables(
     expected = predict(tree, rows)
     run = {**run_row(), "tree": tree.to_json(), "splits": tree.splits, "errors": tree.errors}
     (path,) = make_paths(label_results(as_frame([run]), None))
-    card = tree_card(path.trees[0], path, Figures(ReportFolder(tmp_path), pngs=False))
+    card = tree_card(path.trees[0], path, Figures(ReportFolder(tmp_path), pngs=False), inline=True)
     for rules in (*tree_table([path])["rules"], card["rules"]):
         read = printed_trees.read_text(rules)
         assert [printed_trees.predict(read, row) for row in rows] == expected

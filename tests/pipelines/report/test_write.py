@@ -45,6 +45,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
+        assert tag != "script" or not attrs  # no script but the page's own
         for name, value in attrs:
             if name == "id":
                 self.ids.append(str(value))
@@ -76,7 +77,8 @@ def make(
     reader.feed(html)
     assert reader.open == []
     assert len(reader.ids) == len(set(reader.ids))
-    assert "script" not in reader.tags
+    others = [link for link in reader.links if not link.startswith("#")]
+    assert all((out / link).is_file() for link in others)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", html.replace("xlink:href", "href"))
     assert "@import" not in html
     inner = {link[1:] for link in reader.links if link.startswith("#")}
@@ -96,7 +98,7 @@ def test_the_page_has_answers_paths_and_marked_lambdas(validated: tuple[Path, st
     _, html = validated
     for text in ("Take ", "one-SE rule", "best mean", "λ-path:", "How to read this", "impossible"):
         assert text in html
-    assert html.count("<svg") > 8
+    assert html.count("<svg") + html.count("<img") > 8
     assert "None: on the same problems" in html
 
 

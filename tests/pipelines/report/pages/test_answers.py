@@ -1,0 +1,176 @@
+"""The answer of a dataset: each figure against the rows and the data."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.report.analysis import final_trees
+from pipelines.report.analysis.final_trees import (
+    FinalTree,
+    FinalTrees,
+    fold_rows,
+    lam_to_train_at,
+    leaves_of,
+    load_tables,
+)
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.analysis.verdicts import judge
+from pipelines.report.charts.report_files import ReportFolder
+from pipelines.report.data.stored_tables import decompress
+from pipelines.report.pages.answers import answer_cards
+from pipelines.report.write import Figures, gather_report, write_report_data
+from solver.trees.tree import Tree
+from sweep.datasets import Dataset, load_dataset
+from sweep.spec import folds
+from sweep.spec.spec import parse_spec
+from tests.helpers import without_dask
+from tests.helpers.commands import run
+
+LABELS = ["m" if i % 11 == 0 else "y" if i % 3 == 0 else "nm"[i % 5 > 2] for i in range(90)]
+LINES = [f"{i % 3},{i % 5},{label}" for i, label in enumerate(LABELS)]
+FOLDS = "validation: {kind: kfold, folds: 3, stratify: true}\n"
+
+
+def swept(
+    folder: Path, solvers: str, validation: str = FOLDS, lams: str = "0.1, 0.02"
+) -> ReportData:
+    (folder / "t.csv").write_text("\n".join(["a,b,class", *LINES, ""]))
+    text = "name: own\ndatasets: [{path: t.csv, target: class}]\nencodings: [thresholds]\n"
+    text += f"lambdas: [{lams}]\nsolvers: {solvers}\n{validation}"
+    without_dask.finish(folder / "out", parse_spec(text, folder))
+    return gather_report(folder / "out")
+
+
+def cards_of(report: ReportData, folder: Path) -> dict[str, Any]:
+    cards = answer_cards(report, Figures(ReportFolder(folder), pngs=False))
+    return cards["t"]
+
+
+@pytest.mark.parametrize("solvers", ["[branches, cart]", "[{solver: branches, lam: path}]"])
+def test_figures_are_those_of_the_rows_and_of_the_data(tmp_path: Path, solvers: str) -> None:
+    report = swept(tmp_path, solvers)
+    (own,), dataset = report.recommendations, load_dataset(tmp_path / "t.csv", target="class")
+    card = cards_of(report, tmp_path / "report")
+    assert own.path is not None
+    assert own.key is not None
+    rows = fold_rows(report.results, own.path, own.key)
+    assert len(rows) == 3
+    # The confusion matrix, row by row from the data.
+    told: Counter[tuple[str, str]] = Counter()
+    trees = [Tree.from_json(decompress(row["tree"])) for row in rows]
+    for row, tree in zip(rows, trees, strict=True):
+        test = folds.test_rows(
+            json.loads(row["validation"]), folds.Fold(0, int(row["fold"])), dataset
+        )
+        part = dataset.frame[test]
+        told.update(zip(part["class"], tree.predict(part), strict=True))
+    confusion = card["confusion"]
+    assert confusion["held_out"]
+    for line in confusion["lines"]:
+        counts = [told[line["label"], name] for name in confusion["classes"]]
+        assert line["counts"] == counts
+        assert line["recall"] == told[line["label"], line["label"]] / sum(counts)
+    wrong = sum(number for (true, says), number in told.items() if true != says)
+    assert wrong == sum(int(row["test_errors"]) for row in rows)
+    # The sentence.
+    right, least = re.findall(r"([\d.]+) %", card["sentence"])[:2]
+    assert float(right) == pytest.approx(100 * sum(r["test_accuracy"] for r in rows) / 3, abs=0.051)
+    share = dataset.frame["class"].value_counts(normalize=True).max()
+    assert float(least) == pytest.approx(100 * share, abs=0.051)
+    final = card["final"]
+    assert final.tree.leaves > 2
+    assert f" {final.tree.leaves} leaves, proven optimal at λ = {final.lam}." in card["sentence"]
+    # Columns by fold, and the classes in the leaves of the final tree.
+    uses = Counter(c for t in trees for c in {c for x in t.tests.values() for c in x.columns})
+    assert dict(card["uses"]) == uses
+    ends = final.tree.apply(dataset.features)
+    mixes = Counter(zip(ends.tolist(), dataset.frame["class"], strict=True))
+    leaves = [n for n, node in enumerate(final.tree.nodes) if node.is_leaf and sum(node.counts)]
+    expected = [tuple(mixes[n, name] for name in final.tree.classes) for n in leaves]
+    assert [line["counts"] for line in card["leaves"]["lines"]] == expected
+    assert [leaf.counts for leaf in leaves_of(final.tree)] == expected
+
+
+def test_the_command_and_the_file_give_exactly_the_tree_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = swept(tmp_path, "[branches]")
+    card = cards_of(report, tmp_path / "report")
+    write_report_data(report, tmp_path / "report")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(card["commands"][0])
+    assert words[0] == "treesweep"
+    assert run(*words[1:]).exit_code == 0
+    saved = Tree.from_json((tmp_path / "tree.json").read_text(encoding="utf-8"))
+    (file,) = (tmp_path / "report" / "final-trees").iterdir()
+    assert saved == card["final"].tree == Tree.from_json(file.read_text(encoding="utf-8"))
+    assert sum(saved.nodes[0].counts) == len(LINES)
+
+
+def test_a_run_on_all_rows_is_not_solved_again(tmp_path: Path) -> None:
+    report = swept(tmp_path, "[branches]", "", "0.02")
+    (own,) = report.recommendations
+    growing = FinalTrees({})
+    final = growing.find(own, report.results, "not to be read")
+    assert isinstance(final, FinalTree)
+    assert own.tree is not None
+    assert final.text == own.tree.text
+    assert final.limit is None
+    assert growing.used == {}
+    card = cards_of(report, tmp_path / "report")
+    assert not card["confusion"]["held_out"]
+    counts = [sum(line["counts"]) for line in card["confusion"]["lines"]]
+    assert sum(counts) == len(LINES)
+    assert "its own training rows" in card["sentence"]
+
+
+def test_a_final_tree_is_grown_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = swept(tmp_path, "[branches]")
+    first = cards_of(report, tmp_path / "report")
+    monkeypatch.setattr(final_trees, "encode", None)
+    again = cards_of(report, tmp_path / "report")
+    assert again["final"] == first["final"]
+    assert again["leaves"] == first["leaves"]
+
+
+def test_without_the_data_the_tree_is_said_to_be_of_a_fold(tmp_path: Path) -> None:
+    report = swept(tmp_path, "[branches]")
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,class", *LINES[1:], ""]))
+    page = write_report_data(report, tmp_path / "report").page.read_text(encoding="utf-8")
+    assert "the data have changed since" in page
+    assert "A tree of a fold" in page
+    assert not (tmp_path / "report" / "final-trees").exists()
+    (own,) = report.recommendations
+    verdict = judge(own, report.results, "gone", "gone")
+    assert verdict.confusion is None
+    assert "3 of 3 trees of folds proven optimal" in verdict.sentence
+
+
+def test_errors_that_the_data_do_not_confirm_give_no_confusion_matrix(tmp_path: Path) -> None:
+    report = swept(tmp_path, "[branches]")
+    (own,) = report.recommendations
+    tables = load_tables(report.results, report.references)
+    assert isinstance(tables["t"], Dataset)
+    rows = report.results.rows
+    changed = replace(report.results, rows=rows.assign(test_errors=rows["test_errors"] + 1))
+    assert judge(own, report.results, tables["t"], "no").confusion is not None
+    assert judge(own, changed, tables["t"], "no").confusion is None
+
+
+def test_the_lambda_of_an_interval_lies_in_it(tmp_path: Path) -> None:
+    report = swept(tmp_path, "[{solver: branches, lam: path}]")
+    (own,) = report.recommendations
+    assert own.point is not None
+    lam = Fraction(lam_to_train_at(own.point))
+    assert Fraction(own.point["lam_start_exact"]) <= lam
+    end = own.point["lam_end_exact"]
+    assert end is None or lam < Fraction(end)
