@@ -157,15 +157,15 @@ class Figures:
         self._base = base
 
     def chart(self, figure: Figure, label: str, *words: str, inline: bool = True) -> Markup:
-        """Write a chart as SVG and PNG; the element to show."""
+        """Write a chart as SVG, and as PNG if it is within the page; the element to show."""
         name = self.folder.name_for(*words)
         svg = to_svg(figure)
         self.folder.write(f"charts/{name}.svg", svg)
+        if not inline:
+            return self._linked(f"charts/{name}.svg", label)
         figure.set_layout_engine("none")  # keeps the places that the SVG has
         self.folder.write(f"charts/{name}.png", to_png(figure))
-        if inline:
-            return Markup(inline_svg(svg, name, escape(label, quote=True)))
-        return self._linked(f"charts/{name}.svg", label)
+        return Markup(inline_svg(svg, name, escape(label, quote=True)))
 
     def small_chart(self, svg: str, *words: str) -> Markup:
         """Write a small chart as SVG; the element to show."""

@@ -7,7 +7,7 @@ few kilobytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import NamedTuple, TypeAlias
 
@@ -16,7 +16,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.charts.style import CHOSEN, FAINT, GRID, INK, TEST, Dash, LambdaAxis
+from pipelines.report.charts.style import (
+    CHOSEN,
+    FAINT,
+    GRID,
+    INK,
+    TEST,
+    Dash,
+    LambdaAxis,
+    log_ticks,
+)
 from pipelines.report.data import metrics
 from pipelines.report.data.columns import Floats
 
@@ -37,16 +46,24 @@ class Line(NamedTuple):
     name: str = ""
     dash: Dash = "solid"
     open: NDArray[np.bool_] | None = None  # which points lack a proof; None for a heuristic
+    error: Floats | None = None  # the standard error of each value
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A small chart over λ."""
+    """A small chart over λ, or over what ``over`` says."""
 
     title: str
     lines: list[Line]
     percent: bool = False  # whether the values are shares
     marks: list[float] = field(default_factory=list)  # λ to mark
+    over: str = "λ, price of a split"
+    log: bool = False  # of values above 0: whether the vertical axis is logarithmic
+
+    def unnamed(self) -> Panel:
+        """The panel without names, so that its picture has no legend."""
+        lines = [line._replace(name="") for line in self.lines]
+        return replace(self, lines=lines)
 
 
 def thin(places: Floats, values: Floats, columns: int = _WIDTH) -> NDArray[np.int64]:
@@ -71,9 +88,11 @@ def thin(places: Floats, values: Floats, columns: int = _WIDTH) -> NDArray[np.in
 
 def small_chart(panels: Sequence[Panel], label: str) -> str:
     """The panels side by side, with one legend, as an SVG file."""
-    lams = np.concatenate([line.lams for panel in panels for line in panel.lines])
-    axis = LambdaAxis(lams.tolist())
-    legend = _legend(panels)
+    axes = {
+        over: LambdaAxis([x for p in panels if p.over == over for one in p.lines for x in one.lams])
+        for over in {panel.over for panel in panels}
+    }
+    legend = legend_of(panels)
     height = _HEIGHT + _LINE * -(-len(legend) // 3) + (4 if legend else 0)
     width = _WIDTH * len(panels)
     parts = [
@@ -82,17 +101,20 @@ def small_chart(panels: Sequence[Panel], label: str) -> str:
         f'fill="{FAINT}">'
     ]
     for i, panel in enumerate(panels):
-        parts.append(f'<g transform="translate({i * _WIDTH} 0)">{_panel(panel, axis)}</g>')
+        parts.append(
+            f'<g transform="translate({i * _WIDTH} 0)">{_panel(panel, axes[panel.over])}</g>'
+        )
     for i, (name, colour, dash) in enumerate(legend):
         x, y = _LEFT + (i % 3) * (width - _LEFT) // 3, _HEIGHT + 6 + _LINE * (i // 3)
         parts.append(
-            f'<path d="M{x} {y}h22" stroke="{colour}" stroke-width="2"{_dashes(dash)}/>'
+            f'<path d="M{x} {y}h22" stroke="{colour}" stroke-width="2"{dash_attribute(dash)}/>'
             f'<text x="{x + 28}" y="{y + 3}" fill="{INK}">{escape(name)}</text>'
         )
     return "".join([*parts, "</svg>"])
 
 
-def _legend(panels: Sequence[Panel]) -> list[tuple[str, str, Dash]]:
+def legend_of(panels: Sequence[Panel]) -> list[tuple[str, str, Dash]]:
+    """The name, colour and dashes of each named line."""
     lines = [line for panel in panels for line in panel.lines if line.name]
     found = [(line.name, line.colour, line.dash) for line in lines]
     if any(line.open is not None and line.open.any() for line in lines):
@@ -100,15 +122,17 @@ def _legend(panels: Sequence[Panel]) -> list[tuple[str, str, Dash]]:
     return list(dict.fromkeys(found))
 
 
-def _dashes(dash: Dash) -> str:
+def dash_attribute(dash: Dash) -> str:
+    """The dashes as an attribute of SVG; empty for a solid line."""
     return "" if isinstance(dash, str) else f' stroke-dasharray="{" ".join(map(str, dash[1]))}"'
 
 
 def _panel(panel: Panel, axis: LambdaAxis) -> str:
-    values = np.concatenate([line.values for line in panel.lines])
-    values = values[np.isfinite(values)]
+    values = np.concatenate([v for line in panel.lines for v in _reach(line)])
+    values = _heights(values[np.isfinite(values)], panel.log)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    ticks = _ticks(low, high)
+    ticks = [float(np.log10(tick)) for tick in log_ticks(low, high)] if panel.log else []
+    ticks = ticks[:: max(len(ticks) // 3, 1)] if len(ticks) > 1 else _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
     left, right, base = _LEFT, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     reach = axis.place([float(lam) for line in panel.lines for lam in line.lams])
@@ -119,14 +143,16 @@ def _panel(panel: Panel, axis: LambdaAxis) -> str:
         return np.asarray(left + (places - start) / max(stop - start, 1e-12) * (right - left))
 
     def up(numbers: Floats) -> Floats:
-        return np.asarray(base - (numbers - low) / max(high - low, 1e-12) * (base - _TOP))
+        heights = _heights(numbers, panel.log)
+        return np.asarray(base - (heights - low) / max(high - low, 1e-12) * (base - _TOP))
 
     parts = [
         f'<text x="{left}" y="12" fill="{INK}" font-weight="bold">{escape(panel.title)}</text>'
     ]
     for tick in ticks:
-        y = float(up(np.array([tick]))[0])
-        text = f"{100 * tick:.3g} %" if panel.percent else f"{tick:g}"
+        value = 10.0**tick if panel.log else tick
+        y = float(up(np.array([value]))[0])
+        text = f"{100 * value:.3g} %" if panel.percent else f"{value:.4g}"
         parts.append(
             f'<path d="M{left} {y:.1f}H{right}" stroke="{GRID}"/>'
             f'<text x="{left - 4}" y="{y + 3:.1f}" text-anchor="end">{text}</text>'
@@ -135,12 +161,24 @@ def _panel(panel: Panel, axis: LambdaAxis) -> str:
         x = left + (tick - start) / max(stop - start, 1e-12) * (right - left)
         if left - 1 <= x <= right + 1:
             parts.append(f'<text x="{x:.1f}" y="{base + 13}" text-anchor="middle">{text}</text>')
-    parts.append(f'<text x="{right}" y="{base + 25}" text-anchor="end">λ, price of a split</text>')
+    parts.append(f'<text x="{right}" y="{base + 25}" text-anchor="end">{escape(panel.over)}</text>')
     for lam in panel.marks:
         x = float(across(np.array([lam]))[0])
         parts.append(f'<path d="M{x:.1f} {_TOP}V{base}" stroke="{CHOSEN}"/>')
     parts += [_line(line, across, up, base) for line in panel.lines]
     return "".join(parts)
+
+
+def _reach(line: Line) -> list[Floats]:
+    """The values of a line, with the ends of their errors."""
+    if line.error is None:
+        return [line.values]
+    error = np.nan_to_num(line.error)
+    return [line.values - error, line.values + error]
+
+
+def _heights(values: Floats, log: bool) -> Floats:
+    return np.asarray(np.log10(values)) if log else values
 
 
 def _line(line: Line, across: _Scale, up: _Scale, base: int) -> str:
@@ -153,16 +191,24 @@ def _line(line: Line, across: _Scale, up: _Scale, base: int) -> str:
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[kept], y[kept], strict=True))
     parts = [
         f'<polyline points="{points}" fill="none" stroke="{line.colour}" stroke-width="1.4"'
-        f"{_dashes(line.dash)}/>"
+        f"{dash_attribute(line.dash)}/>"
     ]
-    unproven = np.zeros(len(lams), bool) if line.open is None else line.open[known]
+    is_open = np.zeros(len(lams), bool) if line.open is None else line.open[known]
     if len(lams) <= MOST_MARKS:
         parts += [
             f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.2" stroke="{line.colour}" '
             f'fill="{"white" if hollow else line.colour}"/>'
-            for a, b, hollow in zip(x, y, unproven, strict=True)
+            for a, b, hollow in zip(x, y, is_open, strict=True)
         ]
-    for first, last in _stretches(unproven):
+    if line.error is not None:
+        reach = np.nan_to_num(line.error[known])
+        low, high = up(values - reach), up(values + reach)
+        bars = "".join(
+            f"M{a:.1f} {b:.1f}V{c:.1f}"
+            for a, b, c in zip(x[kept], low[kept], high[kept], strict=True)
+        )
+        parts.append(f'<path d="{bars}" stroke="{line.colour}" opacity="0.5"/>')
+    for first, last in _stretches(is_open):
         a, b = sorted((float(x[first]), float(x[last])))
         parts.append(
             f'<path d="M{a - 1:.1f} {base + 1}H{b + 1:.1f}" stroke="#D9822B" stroke-width="3"/>'
@@ -185,47 +231,46 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(float(i * step), 12) for i in range(int(first), int(last) + 1)]
 
 
-def small_path_chart(path: LambdaPath, colour: str, label: str) -> str:
-    """A small chart of a λ-path: objective and bound, quality, splits."""
-    table = _as_points(path)
+def path_panels(path: LambdaPath, colour: str) -> list[Panel]:
+    """A λ-path: objective and bound, quality, size."""
+    table = as_points(path)
     lams = table["lam"].to_numpy(float)
     marks = [
         float(path.point(key)["lam"]) for key in (path.minimum, path.one_se) if key is not None
     ]
-    unproven = _unproven(table)
 
     def line(column: str, colour: str, name: str, dash: Dash = "solid") -> Line:
         return Line(lams, table[column].to_numpy(float), colour, name, dash)
 
     bound = [line("lower_bound", FAINT, "proven lower bound", (0, (2, 2)))]
     columns = metrics.quality_columns(table)
-    tests = [line(columns.test, TEST, f"held-out {columns.name}", (0, (5, 2)))]
-    return small_chart(
-        [
-            Panel(
-                "Objective (training)",
-                [
-                    *(bound if table["lower_bound"].notna().any() else []),
-                    line("objective", colour, path.solver)._replace(open=unproven),
-                ],
-                marks=marks,
-            ),
-            Panel(
-                columns.title,
-                [
-                    line(columns.train, colour, ""),
-                    *(tests if table[columns.test].notna().any() else []),
-                ],
-                percent=columns.percent,
-                marks=marks,
-            ),
-            Panel("Splits (mean)", [line("splits", colour, "")], marks=marks),
-        ],
-        label,
-    )
+    # The error is that of the score, which in regression is not R².
+    error = table["test_error"].to_numpy(float) if columns.percent else None
+    name = f"held-out {columns.name}{' ± standard error' if columns.percent else ''}"
+    tests = [line(columns.test, TEST, name, (0, (5, 2)))._replace(error=error)]
+    return [
+        Panel(
+            "Objective (training)",
+            [
+                *(bound if table["lower_bound"].notna().any() else []),
+                line("objective", colour, path.solver)._replace(open=unproven(table)),
+            ],
+            marks=marks,
+        ),
+        Panel(
+            columns.title,
+            [
+                line(columns.train, colour, ""),
+                *(tests if table[columns.test].notna().any() else []),
+            ],
+            percent=columns.percent,
+            marks=marks,
+        ),
+        Panel("Splits (mean)", [line("splits", colour, "")], marks=marks),
+    ]
 
 
-def _as_points(path: LambdaPath) -> pd.DataFrame:
+def as_points(path: LambdaPath) -> pd.DataFrame:
     """The points of a path's lines: on an exact path both ends of each interval."""
     table = path.table[path.table["runs"] > 0]
     if not path.exact_paths:
@@ -238,38 +283,8 @@ def _as_points(path: LambdaPath) -> pd.DataFrame:
     return both.sort_values("lam", ascending=False, kind="stable")
 
 
-def _unproven(table: pd.DataFrame) -> NDArray[np.bool_] | None:
+def unproven(table: pd.DataFrame) -> NDArray[np.bool_] | None:
+    """At which points not all runs are proven optimal; None for a heuristic."""
     if (table["heuristic"] == table["runs"]).all():
         return None
     return (table["optimal"] < table["runs"]).to_numpy(bool)
-
-
-def small_dataset_chart(
-    paths: Sequence[LambdaPath], colours: dict[str, str], dashes: dict[str, Dash], label: str
-) -> str:
-    """A small chart of all encodings and solvers of a dataset."""
-    tables = [_as_points(path) for path in paths]
-    columns = metrics.quality_columns(tables[0])
-    tested = any(table[columns.test].notna().any() for table in tables)
-
-    def lines(column: str, named: bool) -> list[Line]:
-        return [
-            Line(
-                table["lam"].to_numpy(float),
-                table[column].to_numpy(float),
-                colours[path.solver],
-                f"{path.encoding}, {path.solver}" if named else "",
-                dashes[path.encoding],
-            )
-            for path, table in zip(paths, tables, strict=True)
-        ]
-
-    accuracy = columns.test if tested else columns.train
-    name = columns.name
-    title = f"Held-out {name} (mean over folds)" if tested else f"Training {name}"
-    panels = [
-        Panel("Objective (training)", lines("objective", True)),
-        Panel(title, lines(accuracy, False), percent=columns.percent),
-        Panel("Splits (mean)", lines("splits", False)),
-    ]
-    return small_chart(panels, label)

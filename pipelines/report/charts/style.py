@@ -73,11 +73,6 @@ def _colours(solvers: Sequence[str]) -> dict[str, str]:
     return colours
 
 
-def encoding_marks(encodings: Sequence[str]) -> dict[str, str]:
-    """A mark for each encoding."""
-    return {name: MARKS[i % len(MARKS)] for i, name in enumerate(encodings)}
-
-
 def encoding_dashes(encodings: Sequence[str]) -> dict[str, Dash]:
     """A kind of line for each encoding."""
     return {name: DASHES[i % len(DASHES)] for i, name in enumerate(encodings)}
@@ -189,7 +184,7 @@ class LambdaAxis:
             ends = [0.0] if self.has_zero else []
             ends += [self._positive[0], self._positive[-1]] if self._positive else []
             return [(lam, f"{lam:g}") for lam in dict.fromkeys(ends)]
-        ticks = _ticks(np.log10(self._positive[0]), np.log10(self._positive[-1]))
+        ticks = log_ticks(np.log10(self._positive[0]), np.log10(self._positive[-1]))
         zero = [(self._zero, "0")] if self.has_zero else []
         return [*zero, *((float(np.log10(tick)), f"{tick:g}") for tick in ticks)]
 
@@ -209,7 +204,7 @@ class LambdaAxis:
         axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def log_ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 times powers of ten between two logarithms; more or fewer for a readable axis."""
     powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
     found = []

@@ -16,9 +16,16 @@ from pipelines.report.analysis.final_trees import exact_lam
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
-from pipelines.report.charts.lambda_paths import dataset_chart, exact_chart, path_chart
+from pipelines.report.charts.lambda_paths import exact_chart
+from pipelines.report.charts.overview import coinciding, overview_panels
 from pipelines.report.charts.report_files import Figures
-from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
+from pipelines.report.charts.small_charts import (
+    Panel,
+    dash_attribute,
+    legend_of,
+    path_panels,
+    small_chart,
+)
 from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, is_regression
@@ -55,16 +62,12 @@ def dataset_section(
     rows = results.rows.loc[results.rows["dataset"] == name, _ABOUT]
     drawn = [path for path in paths if path.trees]
     several = any((path.table["runs"] > 0).sum() > 1 for path in drawn)
-    chart = None
+    overview = None
     if several and len(drawn) > 1:
-        label, colours = f"{name}: all encodings and solvers", solver_colours(results.solvers)
-        if report.is_large or any(map(_is_long, drawn)):
-            dashes = encoding_dashes(results.encodings)
-            svg = small_dataset_chart(drawn, colours, dashes, label)
-            chart = figures.small_chart(svg, name, "comparison")
-        else:
-            figure = dataset_chart(drawn, colours, results.encodings)
-            chart = figures.chart(figure, label, name, "comparison")
+        colours, dashes = solver_colours(results.solvers), encoding_dashes(results.encodings)
+        label = f"{name}: all encodings and solvers"
+        panels = overview_panels(drawn, colours, dashes)
+        overview = _panels(panels, label, figures, name, "comparison")
     comparison = report.comparison
     if len(comparison):
         comparison = comparison[comparison["dataset"] == name]
@@ -75,12 +78,25 @@ def dataset_section(
         "about": _about(rows),
         "numbers": is_regression(rows),
         "configurations": _configurations(ranking, paths, name),
-        "chart": chart,
+        "overview": overview,
         "encoding_fact": encoding_facts(comparison).get(name),
         "comparison": cut.to_dict("records"),
         "families": family_sections(name, report, figures),
         "comparison_lams": (cut["lam_key"].nunique() if len(cut) else 0, of),
         "paths": [_path_section(path, recommendation, report, figures) for path in paths],
+    }
+
+
+def _panels(panels: Sequence[Panel], label: str, figures: Figures, *words: str) -> dict[str, Any]:
+    """Panels as pictures of their own, which a narrow page stacks, with their legend; and which
+    curves coincide."""
+    figures.small_chart(small_chart(panels, label), *words)
+    return {
+        "panels": [Markup(small_chart([p.unnamed()], f"{label}: {p.title}")) for p in panels],
+        "legend": [
+            (name, colour, Markup(dash_attribute(dash))) for name, colour, dash in legend_of(panels)
+        ],
+        "same": [text for panel in panels if (text := coinciding(panel))],
     }
 
 
@@ -129,22 +145,23 @@ def _is_long(path: LambdaPath) -> bool:
     return len(path.table) > MOST_POINTS
 
 
-def _path_chart(path: LambdaPath, report: ReportData, figures: Figures) -> Markup | None:
+def _path_chart(
+    path: LambdaPath, report: ReportData, figures: Figures
+) -> dict[str, Any] | Markup | None:
+    """Panels; of an exact path that is not too long, one chart with its breakpoints."""
     colours = solver_colours(report.results.solvers)
     label = f"λ-path of {path.dataset}, {path.encoding}, {path.solver}"
     words = ("path", path.dataset, path.encoding, path.solver)
     if (path.table["runs"] > 0).sum() < (1 if path.exact_paths else 2):
         return None
-    if report.is_large or _is_long(path):
-        return figures.small_chart(small_path_chart(path, colours[path.solver], label), *words)
-    if path.exact_paths:
-        others = [
-            other for other in report.paths
-            if (other.dataset, other.encoding) == (path.dataset, path.encoding)
-            and other is not path and other.trees
-        ]  # fmt: skip
-        return figures.chart(exact_chart(path, others, colours), label, *words, inline=False)
-    return figures.chart(path_chart(path, colours[path.solver]), label, *words, inline=False)
+    if report.is_large or _is_long(path) or not path.exact_paths:
+        return _panels(path_panels(path, colours[path.solver]), label, figures, *words)
+    others = [
+        other for other in report.paths
+        if (other.dataset, other.encoding) == (path.dataset, path.encoding)
+        and other is not path and other.trees
+    ]  # fmt: skip
+    return figures.chart(exact_chart(path, others, colours), label, *words, inline=False)
 
 
 def _path_section(

@@ -18,7 +18,8 @@ from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import signature
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.scaling import find_scalings
-from pipelines.report.charts.small_charts import small_dataset_chart, small_path_chart
+from pipelines.report.charts.overview import overview_panels
+from pipelines.report.charts.small_charts import path_panels, small_chart
 from pipelines.report.data.exact_paths import at_breakpoints, read_exact_paths
 from pipelines.report.data.metrics import test_words as words_of_test
 from pipelines.report.data.metrics import train_sentence, train_words
@@ -172,10 +173,10 @@ def test_the_pages_show_each_task_in_its_own_words(store: Path, tmp_path: Path) 
 
 def test_small_charts_and_the_summary(results: Results) -> None:
     paths = [p for p in make_paths(results) if p.dataset == "pay"]
-    assert "R²" in small_path_chart(paths[0], "#000", "a path")
+    assert "R²" in small_chart(path_panels(paths[0], "#000"), "a path")
     colours = dict.fromkeys(results.solvers, "#000")
-    drawn = small_dataset_chart(paths, colours, dict.fromkeys(results.encodings, "solid"), "pay")
-    assert "Held-out R² (mean over folds)" in drawn
+    panels = overview_panels(paths, colours, dict.fromkeys(results.encodings, "solid"))
+    assert "Held-out R² (mean)" in small_chart(panels, "pay")
     console = Console(width=200, file=io.StringIO())
     print_summary(gather(results), console)
     shown = console.file.getvalue()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.report.analysis.lambda_paths import make_paths
-from pipelines.report.charts.small_charts import Line, Panel, small_chart, small_path_chart, thin
+from pipelines.report.charts.small_charts import Line, Panel, path_panels, small_chart, thin
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, as_plan, path_row, run_row
 
@@ -51,7 +51,7 @@ def test_paths_of_all_kinds_can_be_sketched() -> None:
     paths = make_paths(label_results(as_frame([*grid, *whole]), as_plan([*grid, *whole])))
     assert len(paths) == 2
     for path in paths:
-        svg = small_path_chart(path, "#0072B2", "a path")
+        svg = small_chart(path_panels(path, "#0072B2"), "a path")
         ElementTree.fromstring(svg)
         assert svg.count("<polyline") == 5
         assert "nan" not in svg
