@@ -1,4 +1,4 @@
-"""The report of a sweep: one self-contained HTML page, with charts and tables as files.
+"""The report of a sweep: a folder with an HTML page, pictures, tables and the trees to use.
 
 Here: ``write_report`` and the report in the terminal.
 Not here: the rows themselves (``sweep.store``).

@@ -12,9 +12,16 @@ from typing import Any
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
-_MEASURE = """
+_RUN = """
 <script>
 addEventListener("load", () => {
+  const answer = (() => {SCRIPT})();
+  parent.postMessage(JSON.stringify(answer), "*");
+});
+</script>
+"""
+
+_MEASURE = """
   for (const fold of document.querySelectorAll("main details")) fold.open = true;
   const wide = innerWidth + 1;
   const scrolls = (e) => e && (scrolls(e.parentElement) || (
@@ -22,21 +29,16 @@ addEventListener("load", () => {
   const out = [...document.querySelectorAll("body *")].filter((e) =>
     e.getBoundingClientRect().right > wide && !e.closest("svg") && !scrolls(e.parentElement));
   const headline = document.querySelector(".headline");
-  const answer = {
+  return {
     width: innerWidth,
     page: document.documentElement.scrollWidth,
     wider: out.map((e) => e.outerHTML.slice(0, 120)),
     headline: headline ? headline.getBoundingClientRect().top : null,
     contents: document.querySelector("nav").getBoundingClientRect().height,
-    sorts: document.querySelectorAll("th.sorts").length,
     broken: [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src),
     paper: getComputedStyle(document.body).backgroundColor,
   };
-  parent.postMessage(JSON.stringify(answer), "*");
-});
-</script>
 """
-
 
 # A window cannot be as narrow as a phone, but a frame can.
 _FRAME = """<!DOCTYPE html><body><script>
@@ -59,17 +61,23 @@ def _chromium(width: int, height: int, page: Path, *options: str) -> str:
 
 def measure(page: Path, width: int, *options: str) -> dict[str, Any]:
     """The widths of a page in a window, with all of its parts unfolded."""
+    answer: dict[str, Any] = run(page, width, _MEASURE, *options)
+    return answer
+
+
+def run(page: Path, width: int, script: str, *options: str) -> Any:
+    """What a script returns that runs in a page in a window of some width."""
     copy, frame = page.with_name("measured.html"), page.with_name("frame.html")
     html = page.read_text(encoding="utf-8")
-    copy.write_text(html.replace("</body>", f"{_MEASURE}</body>"), encoding="utf-8")
+    own = _RUN.replace("SCRIPT", script)
+    copy.write_text(html.replace("</body>", f"{own}</body>"), encoding="utf-8")
     frame.write_text(_FRAME.replace("{width}", str(width)), encoding="utf-8")
     shown = _chromium(1600, 1000, frame, "--dump-dom", *options)
     found = re.search(r'data-measured="([^"]*)"', shown)
     for file in (copy, frame):
         file.unlink()
     assert found
-    answer: dict[str, Any] = json.loads(unescape(found[1]))
-    return answer
+    return json.loads(unescape(found[1]))
 
 
 def picture(page: Path, width: int, to: Path) -> bytes:

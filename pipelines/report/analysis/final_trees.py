@@ -129,8 +129,8 @@ class FinalTrees:
             return dataset or "the data cannot be read"
         try:
             return self._grow(row, lam, dataset)
-        except InputError as error:
-            return str(error)
+        except Exception as error:  # whatever a solver does, there is a report
+            return f"growing it failed: {error}"
 
     def _grow(self, row: Mapping[str, Any], lam: str, dataset: Dataset) -> FinalTree | str:
         solver = get_solver(row["solver"])

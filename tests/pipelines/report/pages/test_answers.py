@@ -27,7 +27,7 @@ from pipelines.report.analysis.verdicts import judge
 from pipelines.report.charts.report_files import ReportFolder
 from pipelines.report.data.stored_tables import decompress
 from pipelines.report.pages.answers import answer_cards
-from pipelines.report.write import Figures, gather_report, write_report_data
+from pipelines.report.write import Figures, gather, gather_report, write_report_data
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset, load_dataset
 from sweep.spec import folds
@@ -174,3 +174,52 @@ def test_the_lambda_of_an_interval_lies_in_it(tmp_path: Path) -> None:
     assert Fraction(own.point["lam_start_exact"]) <= lam
     end = own.point["lam_end_exact"]
     assert end is None or lam < Fraction(end)
+
+
+def test_regression_is_compared_with_the_mean(tmp_path: Path) -> None:
+    lines = [f"{i % 9},{i % 4},{3 * (i % 9) + i % 4 * (i % 7)}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,pay", *lines, ""]))
+    text = "name: own\ndatasets: [{path: t.csv, target: pay, task: regression}]\n"
+    text += (
+        "encodings: [continuous]\nlambdas: [0]\nsolvers: [{solver: cart, options: {depth: 2}}]\n"
+    )
+    without_dask.finish(
+        tmp_path / "out", parse_spec(text + FOLDS.replace("true", "false"), tmp_path)
+    )
+    report = gather_report(tmp_path / "out")
+    card = cards_of(report, tmp_path / "report")
+    dataset = load_dataset(tmp_path / "t.csv", target="pay", task="regression")
+    squares = []
+    for row in report.results.rows.to_dict("records"):
+        fold = folds.Fold(0, int(row["fold"]))
+        test = folds.test_rows(json.loads(row["validation"]), fold, dataset)
+        squares.append(float(dataset.frame["pay"][~test].var(ddof=0)))
+    mean = (sum(squares) / len(squares)) ** 0.5
+    (told,) = re.findall(r"always the mean: RMSE ([\d.]+)", card["sentence"])
+    assert float(told) == pytest.approx(mean, rel=1e-3)
+    assert "found by a heuristic at λ = 0, nothing is proven." in card["sentence"]
+    assert card["confusion"] is None
+    assert card["leaves"] is None
+    assert card["final"].tree.outputs == ("pay",)
+
+
+def test_a_solver_that_fails_is_said_and_the_report_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = swept(tmp_path, "[branches]")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(final_trees, "encode", fail)
+    page = write_report_data(report, tmp_path / "report").page.read_text(encoding="utf-8")
+    assert "growing it failed: no luck" in page
+
+
+def test_of_solvers_that_tie_the_first_of_the_catalogue_is_taken(tmp_path: Path) -> None:
+    report = swept(tmp_path, "[osdt, branches]")
+    rows = report.results.rows
+    quick = rows.assign(seconds=(rows["solver"] == "branches") * 9.0)
+    again = gather(replace(report.results, rows=quick))
+    assert again.recommendations[0].path is not None
+    assert again.recommendations[0].path.solver == "branches"
