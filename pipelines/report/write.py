@@ -27,6 +27,9 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.filesystem import Place, is_remote
 from sweep.store.store import stored_sweep
 
+RUNS = "runs"
+"""The name of the table of all runs."""
+
 
 @dataclass(frozen=True)
 class ReportPaths:
@@ -80,13 +83,14 @@ def gather_report(store_dir: Place, published: str | Path | None = None) -> Repo
 
 def write_report_data(report: ReportData, out_dir: Path) -> ReportPaths:
     """Write what :func:`gather` computed; errors as :func:`write_report`."""
-    folder = ReportFolder(out_dir)
+    folder, tables = ReportFolder(out_dir), _tables(report)
     with style():
         figures = Figures(folder, pngs=not report.is_large)
-        write_pages(report, figures, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    for name, table in _tables(report).items():
+        now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+        write_pages(report, figures, now, [RUNS, *tables])
+    for name, table in tables.items():
         folder.write_table(name, [table])
-    folder.write_table("runs", csv_tables.run_tables(report.results, report.excess, MOST_LINES))
+    folder.write_table(RUNS, csv_tables.run_tables(report.results, report.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(folder.root, folder.root / INDEX)
 

@@ -39,8 +39,6 @@ _REACH = 1.6
 """The last step has no end. It is drawn up to this many times its start."""
 
 _MANY_BREAKPOINTS = 60
-_MANY = 40
-"""With more λ than this, marks are small and spreads are bands."""
 
 
 class Span(NamedTuple):

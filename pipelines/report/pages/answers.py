@@ -22,6 +22,7 @@ from pipelines.report.charts.report_files import Figures, ReportFolder
 from pipelines.report.data import formats
 from pipelines.report.pages.dataset_section import train_command
 from pipelines.report.pages.tree_cards import tree_card, tree_size
+from solver.solution import Status
 from solver.trees.export import export_text
 
 _KNOWN = ".final-trees.json"
@@ -72,6 +73,7 @@ def _card(
         "tree": None,
         "why": "",
         "commands": [],
+        "repeats": False,
         "leaves": None,
         # The trees to choose from, if no λ is recommended.
         "menu": [],
@@ -86,6 +88,9 @@ def _card(
     # As a decimal or a fraction, so that the command gives this tree.
     command = train_command(row, report.references.get(own.dataset), final.lam)
     shown["commands"] = [] if command is None else [command]
+    # A path may end ties otherwise than a search at one λ, and a limit is met elsewhere each time.
+    alone = final.limit is not None or not path.exact_paths
+    shown["repeats"] = alone and final.status in (Status.OPTIMAL.value, Status.HEURISTIC.value)
     shown["leaves"] = _leaf_table(final)
     return shown
 

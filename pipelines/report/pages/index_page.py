@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -29,8 +29,13 @@ from pipelines.report.pages.dataset_section import dataset_section
 INDEX = "index.html"
 
 
-def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
-    """Write the page, in a large report also one for each dataset, and the page of ablations."""
+def write_pages(
+    report: ReportData, figures: Figures, generated: str, tables: Sequence[str]
+) -> None:
+    """Write the page, in a large report also one for each dataset, and the page of ablations.
+
+    ``generated`` is when, ``tables`` the names of the tables in the report's folder.
+    """
     results = report.results
     environment = _environment()
     shared = _shared(report) | {"generated": generated}
@@ -67,6 +72,7 @@ def write_pages(report: ReportData, figures: Figures, generated: str) -> None:
         recommendations=recommendations,
         datasets=shown,
         contents=contents,
+        tables=tables,
     )
     figures.folder.write(INDEX, html)
     if report.ablations.cells:
