@@ -41,7 +41,11 @@ __all__ = [
     "QuantBnBClassifier",
     "QuantBnBRegressor",
     # Sweeps
+    "Best",
     "Local",
+    "Outcome",
+    "SweepResults",
+    "SweepStatus",
     "load_cluster",
     "load_dataset",
     "load_spec",
@@ -50,6 +54,7 @@ __all__ = [
     "read_results",
     "resume_sweep",
     "run_sweep",
+    "status",
     "write_report",
     # Errors
     "InputError",
@@ -110,6 +115,14 @@ from solver.trees.export import export_svg  # noqa: E402
 
 if TYPE_CHECKING:
     from pipelines.report import write_report
+    from pipelines.sweeps import (
+        Best,
+        SweepResults,
+        read_results,
+        resume_sweep,
+        run_sweep,
+        status,
+    )
     from solver.estimators import (
         BranchesClassifier,
         OSDTClassifier,
@@ -119,21 +132,29 @@ if TYPE_CHECKING:
     )
     from sweep.clusters import Local, load_cluster
     from sweep.datasets import load_dataset
-    from sweep.graph.engine import resume_sweep, run_sweep
+    from sweep.events import Outcome
     from sweep.spec.spec import load_spec, parse_spec
     from sweep.store.plan_file import read_plan
-    from sweep.store.results import read_results
+    from sweep.store.sweep_status import SweepStatus
 
 
 _SLOW = {
     "pipelines.report": ["write_report"],
+    "pipelines.sweeps": [
+        "Best",
+        "SweepResults",
+        "read_results",
+        "resume_sweep",
+        "run_sweep",
+        "status",
+    ],
     "solver.estimators": [name for name in __all__ if name.endswith(("Classifier", "Regressor"))],
     "sweep.clusters": ["Local", "load_cluster"],
     "sweep.datasets": ["load_dataset"],
-    "sweep.graph.engine": ["resume_sweep", "run_sweep"],
+    "sweep.events": ["Outcome"],
     "sweep.spec.spec": ["load_spec", "parse_spec"],
     "sweep.store.plan_file": ["read_plan"],
-    "sweep.store.results": ["read_results"],
+    "sweep.store.sweep_status": ["SweepStatus"],
 }
 
 

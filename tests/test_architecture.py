@@ -54,6 +54,7 @@ LAYERS = (
     "pipelines.report.write",
     "pipelines.report.summary",
     "pipelines.report",
+    "pipelines.sweeps",
     "pipelines.cli",
     "pipelines",
     "treesweep",

@@ -110,8 +110,8 @@ def make_display(name: str, stream: IO[str] | None = None) -> LiveDisplay | LogD
     return LogDisplay(name, stream)
 
 
-class _Display(Listener, ABC):
-    """What both displays share."""
+class Display(Listener, ABC):
+    """What all displays share."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -145,7 +145,7 @@ class _Display(Listener, ABC):
         print("treesweep: interrupted", file=sys.stderr, flush=True)
 
 
-class LiveDisplay(_Display):
+class LiveDisplay(Display):
     """A progress bar and a line of figures, redrawn in place."""
 
     def __init__(
@@ -208,7 +208,7 @@ class LiveDisplay(_Display):
         return Group(head, words)
 
 
-class LogDisplay(_Display):
+class LogDisplay(Display):
     """A line every few seconds and at the end."""
 
     def __init__(

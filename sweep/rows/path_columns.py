@@ -64,6 +64,38 @@ def stored_claims(row: Mapping[str, Any]) -> tuple[list[Claimed], list[Point]]:
     return claims, points
 
 
+def stored_path(row: Mapping[str, Any]) -> Path:
+    """The λ-path of a stored row. Raises as :func:`stored_claims`.
+
+    What :func:`stored_bounds` says about the bounds holds for these, too.
+    """
+    claims, points = stored_claims(row)
+    trees = [Tree.from_json(step["tree"]) for step in row["path"]]
+    weight, tolerance = int(row["total_weight"]), Fraction(row["tolerance"] or 0)
+    for claim in (claims[0], claims[-1]):
+        if claim.proven:
+            reached = objective(claim.errors, claim.splits, weight, claim.start)
+            points.append(Point(claim.start, reached - tolerance))
+    return Path(
+        lam_min=claims[0].start,
+        total_weight=weight,
+        leaf_errors=claims[-1].errors,
+        unavoidable_errors=0,
+        steps=tuple(Step(*c[:4], tree, c.proven) for c, tree in zip(claims, trees, strict=True)),
+        points=tuple(sorted(points, key=lambda point: point.lam)),
+        status=Status(row["status"]),
+        seconds=float(row["seconds"]),
+        solves=len(row["path_points"]),
+        solver=row["solver"],
+        version=row["solver_version"],
+        iterations=int(row["iterations"]),
+        nodes=int(row["nodes"]),
+        peak_bytes=int(row["peak_bytes"]),
+        compile_seconds=float(row["compile_seconds"]),
+        tolerance=tolerance,
+    )
+
+
 def stored_bounds(
     steps: Sequence[Claimed], points: Iterable[Point], weight: int, tolerance: Fraction
 ) -> Envelope:

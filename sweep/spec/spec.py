@@ -250,6 +250,11 @@ def _as_list(value: Any, *at: str) -> list[Any]:
     return values
 
 
+def one_or_more(value: Any) -> Any:
+    """A single entry as a list of one; nothing stays nothing."""
+    return value if value is None or isinstance(value, list) else [value]
+
+
 def _product(options: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for values in itertools.product(*options.values()):
         yield dict(zip(options, values, strict=True))
@@ -352,6 +357,11 @@ class DatasetEntry(DatasetRef):
     encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
     lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
 
+    @field_validator("encodings", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return one_or_more(value)
+
     @field_validator("lambdas", mode="before")
     @classmethod
     def _lambdas(cls, value: Any) -> Any:
@@ -403,11 +413,18 @@ class Spec(Strict):
     @field_validator("datasets", mode="before")
     @classmethod
     def _datasets(cls, value: Any) -> Any:
-        for i, item in enumerate(value if isinstance(value, list) else []):
+        entries = one_or_more(value)
+        for i, item in enumerate(entries or ()):
             for key in item if isinstance(item, dict) else []:
                 if key not in DatasetEntry.model_fields:
-                    raise unknown(key, DatasetEntry.model_fields, "key", i, key)
-        return value
+                    at = (i, key) if entries is value else (key,)
+                    raise unknown(key, DatasetEntry.model_fields, "key", *at)
+        return entries
+
+    @field_validator("encodings", "solvers", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return one_or_more(value)
 
     @field_validator("lambdas", mode="before")
     @classmethod
@@ -525,18 +542,17 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     """
     path = Path(path)
     file = read_yaml(path)
-    spec = validate(Spec, file, exact=_EXACT)
-    text = path.read_text(encoding="utf-8")
-    return SweepFile(spec, text, _base(base or path.parent), file)
+    return read_spec(file, path.read_text(encoding="utf-8"), base or path.parent)
 
 
 def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
     """Read a sweep from text. Raises as :func:`load_spec`."""
-    file = parse_yaml(text, Path(name))
-    return SweepFile(validate(Spec, file, exact=_EXACT), text, _base(base), file)
+    return read_spec(parse_yaml(text, Path(name)), text, base)
 
 
-def _base(folder: str | Path) -> Path:
-    base = Path(folder).resolve()
-    check_storable(str(base), "the folder")
-    return base
+def read_spec(file: YamlFile, text: str, base: str | Path) -> SweepFile:
+    """Check the content of a sweep's file, whose text is given. Raises as :func:`load_spec`."""
+    spec = validate(Spec, file, exact=_EXACT)
+    folder = Path(base).resolve()
+    check_storable(str(folder), "the folder")
+    return SweepFile(spec, text, folder, file)

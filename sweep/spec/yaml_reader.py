@@ -1,4 +1,4 @@
-"""Read YAML. Every error names the file, the line and the key.
+"""Read and write YAML. Every error names the file, the line and the key.
 
 This is a safer YAML: only ``true`` and ``false`` are booleans (``no`` is a word), ``1e-3`` is a
 number, ``12:30`` and dates are text, and duplicate keys are refused.
@@ -49,6 +49,21 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
     list("-+.0123456789"),
 )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what :class:`_Loader` would not read as text."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value again where it is used again."""
+        return True
+
+
+def write_yaml(data: Any) -> str:
+    """Plain data as text from which :func:`parse_yaml` reads the same."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,7 @@ def read_results(
     """
     folder = open_folder(path)
     sweep = read_manifest(folder)["sweep"]
-    wanted = SCHEMA.names if columns is None else list(columns)
-    for name in wanted:
-        if name not in SCHEMA.names:
-            raise InputError(f"a store has no column {name!r}; it has: {', '.join(SCHEMA.names)}")
+    wanted = check_columns(columns)
     if every_run:
         stored: pd.DataFrame = Parts(folder).read(wanted).to_pandas()
         return stored
@@ -73,6 +70,15 @@ def read_results(
     frame: pd.DataFrame = table.select(wanted).filter(pa.array(used)).to_pandas()
     rows = frame.iloc[np.cumsum(used)[place[known]] - 1].reset_index(drop=True)
     return of_tasks(rows, tasks.filter(pa.array(known)).to_pandas(), sweep)
+
+
+def check_columns(columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, all by default. InputError if there is no such column."""
+    wanted = SCHEMA.names if columns is None else list(columns)
+    for name in wanted:
+        if name not in SCHEMA.names:
+            raise InputError(f"a store has no column {name!r}; it has: {', '.join(SCHEMA.names)}")
+    return wanted
 
 
 def dictionary_codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:

@@ -1,0 +1,236 @@
+"""The results of a sweep, as a program or a notebook uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from pipelines.report.analysis.recommendations import Recommendation
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.write import gather_report
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.path.path import Path
+from solver.trees.tree import Tree
+from sweep.events import Outcome
+from sweep.filesystem import Place
+from sweep.rows.path_columns import stored_path
+from sweep.store import results as stored
+from sweep.store.store import read_manifest
+from sweep.store.sweep_status import SweepStatus, sweep_status
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a sweep's report recommends for a dataset."""
+
+    dataset: str
+    headline: str  # one sentence
+    reasons: tuple[str, ...]
+    encoding: str | None = None  # with the options that tell it from others; None: no choice
+    solver: str | None = None
+    lam: str | None = None  # a λ or an interval; None if training results alone cannot choose it
+    tree: Tree | None = None  # of the first fold that has it, or of the whole table
+
+    @classmethod
+    def of(cls, found: Recommendation) -> Best:
+        """The report's recommendation."""
+        point, path, tree = found.point, found.path, found.tree
+        return cls(
+            found.dataset,
+            found.headline,
+            found.reasons,
+            None if path is None else path.encoding,
+            None if path is None else path.solver,
+            None if point is None else str(point["lam_text"]),
+            None if tree is None else tree.tree,
+        )
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    """The results of a sweep, finished or not. They are read when they are first used."""
+
+    folder: Place
+    columns: Sequence[str] | None = None
+    every_run: bool = False
+    outcome: Outcome | None = field(default=None, compare=False)
+    """How the run ended, if :func:`treesweep.run_sweep` gave these results."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row for each task that has been run, see :func:`sweep.store.results.read_results`."""
+        return stored.read_results(self.folder, columns=self.columns, every_run=self.every_run)
+
+    @property
+    def status(self) -> SweepStatus:
+        """How far the sweep is now."""
+        return sweep_status(self.folder)
+
+    @cached_property
+    def _report(self) -> ReportData:
+        return gather_report(self.folder)
+
+    @cached_property
+    def _answers(self) -> list[Best]:
+        return [Best.of(one) for one in self._report.recommendations]
+
+    def best(self, dataset: str | None = None) -> Best:
+        """What to take for a dataset: encoding, solver, λ and tree, as the report says.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            Its name; not needed if the sweep has one.
+
+        Raises
+        ------
+        InputError
+            If there is no such dataset, or several and none is named.
+        """
+        found = {one.dataset: one for one in self._answers}
+        if dataset is None and len(found) == 1:
+            return next(iter(found.values()))
+        if dataset not in found:
+            wanted = "there are several datasets" if dataset is None else f"no dataset {dataset!r}"
+            calls = ", ".join(f"best({name!r})" for name in found)
+            raise InputError(f"{wanted}; write one of: {calls}")
+        return found[dataset]
+
+    def tree(self, key: str) -> Tree:
+        """The tree of a task; of a λ-path that of its smallest λ.
+
+        Parameters
+        ----------
+        key : str
+            The task's key, or its first characters.
+
+        Raises
+        ------
+        InputError
+            If no task or several have such a key, or the task has no tree.
+        """
+        rows = stored.read_results(self.folder, columns=["key", "status", "tree"])
+        found = rows[rows["key"].str.startswith(key)]
+        if len(found) != 1:
+            number = f"{len(found)} tasks have" if len(found) else "no task that has been run has"
+            raise InputError(
+                f"{number} a key that begins with {key!r}; results.frame['key'] lists them"
+            )
+        text, status = found["tree"].iloc[0], found["status"].iloc[0]
+        if not isinstance(text, str):
+            raise InputError(f"the task {key!r} has no tree, its status is {status!r}")
+        return Tree.from_json(text)
+
+    def path(
+        self,
+        dataset: str | None = None,
+        encoding: str | None = None,
+        solver: str | None = None,
+        fold: int | None = None,
+    ) -> Path:
+        """A λ-path that the sweep was asked for by ``lam: path``.
+
+        Parameters
+        ----------
+        dataset, encoding, solver : str, optional
+            Names, with their options where the sweep has several, as :meth:`best` gives them; what
+            the sweep has once need not be named.
+        fold : int, optional
+            The number of the fold, from 0.
+
+        Raises
+        ------
+        InputError
+            If no path, or more than one, fits.
+        """
+        rows = self._report.results.rows
+        rows = rows[rows["path"].notna()]
+        if rows.empty:
+            raise InputError(
+                "the sweep has no λ-path yet; ask for one by "
+                '"solvers": [{"solver": "branches", "lam": "path"}] and run it again'
+            )
+        fits = rows
+        for name, value in zip(_NAMES, (dataset, encoding, solver, fold), strict=True):
+            fits = fits if value is None else fits[fits[name] == value]
+        if len(fits) != 1:
+            some = (fits if len(fits) else rows).head(_SHOWN)
+            calls = ", ".join(_call(row) for row in some.to_dict("records"))
+            number = f"{len(fits)} λ-paths fit" if len(fits) else "no λ-path fits"
+            raise InputError(f"{number}; write one of: {calls}")
+        return stored_path({str(name): value for name, value in fits.iloc[0].items()})
+
+    def _repr_html_(self) -> str:
+        found = self.status
+        cells = [
+            (one.dataset, one.encoding or "", one.solver or "", one.lam or "", one.headline)
+            for one in self._answers[:_SHOWN]
+        ]
+        head = ("dataset", "encoding", "solver", "λ", "answer")
+        return (
+            f"<p><b>{escape(found.sweep)}</b>: {found.done} of {count(found.total, 'task')} done, "
+            f"{found.failed} failed, in {escape(found.folder)}</p>"
+            f"<table><thead>{_line('th', head)}</thead>"
+            f"<tbody>{''.join(_line('td', row) for row in cells)}</tbody></table>"
+        )
+
+
+_NAMES = ("dataset", "encoding_label", "solver_label", "fold")
+
+_SHOWN = 10
+"""Rows of a table and calls of a message."""
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _call(row: dict[Any, Any]) -> str:
+    fold = row["fold"]
+    names = [repr(str(row[name])) for name in _NAMES[:3]]
+    return f"path({', '.join([*names, *([] if pd.isna(fold) else [f'fold={int(fold)}'])])})"
+
+
+def read_results(
+    path: Place,
+    *,
+    columns: Sequence[str] | None = None,
+    every_run: bool = False,
+    outcome: Outcome | None = None,
+) -> SweepResults:
+    """The results of a sweep, finished or not, while it is written to or not.
+
+    Parameters
+    ----------
+    path : str or Path
+        The sweep's folder, or where it is on S3: ``s3://bucket/prefix``.
+    columns : sequence of str, optional
+        The columns of ``frame``; all by default.
+    every_run : bool
+        Whether ``frame`` has all stored rows, also those that another one has replaced.
+    outcome : Outcome, optional
+        How the run that wrote them ended.
+
+    Raises
+    ------
+    InputError
+        If it is no sweep's folder, or there is no such column.
+
+    Examples
+    --------
+    >>> results = treesweep.read_results("results/first-look")  # doctest: +SKIP
+    >>> results.frame.groupby(["dataset", "solver"])["test_accuracy"].mean()  # doctest: +SKIP
+    >>> treesweep.export_text(results.best("iris").tree)  # doctest: +SKIP
+    """
+    read_manifest(path)
+    stored.check_columns(columns)
+    return SweepResults(path, columns, every_run, outcome)

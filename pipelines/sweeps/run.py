@@ -1,0 +1,120 @@
+"""Run a sweep from a program or a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import PurePath
+from typing import Any
+
+from pipelines.progress.display import make_display
+from pipelines.progress.notebook import NotebookDisplay, is_notebook
+from pipelines.sweeps.results import SweepResults, read_results
+from solver.errors import InputError
+from sweep.clusters import Cluster, load_cluster
+from sweep.clusters.main_guard import leave_if_imported
+from sweep.events import Listener, Silent
+from sweep.filesystem import Place
+from sweep.graph import engine
+from sweep.spec.python_spec import as_sweep
+from sweep.spec.spec import SweepFile
+from sweep.store.store import stored_sweep
+from sweep.store.sweep_status import SweepStatus, sweep_status
+
+
+def run_sweep(
+    spec: SweepFile | Mapping[str, Any] | str | PurePath,
+    out: Place | None = None,
+    cluster: Cluster | str | PurePath | None = None,
+    *,
+    progress: bool = True,
+    listener: Listener | None = None,
+) -> SweepResults:
+    """Run all tasks of a sweep that its folder does not answer yet.
+
+    The first Ctrl-C lets running searches stop and keeps what they have; the second one ends the
+    process at once. Both leave a folder that :func:`resume_sweep` goes on with. A program, unlike
+    a notebook, calls it under ``if __name__ == "__main__":``.
+
+    Parameters
+    ----------
+    spec : dict, str, Path or SweepFile
+        A dict with the keys of the YAML, the path of a YAML file, or from ``load_spec`` or
+        ``parse_spec``. Relative paths in a dict start at the current directory.
+    out : str or Path, optional
+        The sweep's folder, or ``s3://bucket/prefix``; by default ``results/NAME``.
+    cluster : Cluster, str or Path, optional
+        ``treesweep.Local(workers=2)``, or the path of a ``cluster.yaml``; by default a worker a
+        core of this machine.
+    progress : bool
+        Whether to show the progress: a bar in a notebook and on a terminal, else a line every few
+        seconds on stderr.
+    listener : Listener, optional
+        Hears all events instead of the display.
+
+    Returns
+    -------
+    SweepResults
+        With how the run ended as ``outcome``.
+
+    Raises
+    ------
+    InputError
+        If anything about the sweep, the folder or the cluster is wrong; nothing has been run then.
+        The message names the place in the dict, or the file and the line.
+
+    Examples
+    --------
+    >>> spec = {"name": "first", "datasets": "iris", "encodings": "quantiles", "lambdas": 0.02,
+    ...         "solvers": ["branches", "cart"]}
+    >>> results = treesweep.run_sweep(spec)  # doctest: +SKIP
+    >>> results.best().tree  # doctest: +SKIP
+    """
+    leave_if_imported()
+    sweep = as_sweep(spec)
+    place = f"results/{sweep.spec.name}" if out is None else out
+    return _run(sweep, place, cluster, progress, listener)
+
+
+def resume_sweep(
+    out: Place,
+    cluster: Cluster | str | PurePath | None = None,
+    *,
+    progress: bool = True,
+    listener: Listener | None = None,
+) -> SweepResults:
+    """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
+    leave_if_imported()
+    return _run(stored_sweep(out), out, cluster, progress, listener)
+
+
+def status(path: Place) -> SweepStatus:
+    """How far a sweep is, whether it runs or not. Raises InputError if it is no sweep's folder."""
+    return sweep_status(path)
+
+
+def _run(
+    sweep: SweepFile,
+    out: Place,
+    cluster: Cluster | str | PurePath | None,
+    progress: bool,
+    listener: Listener | None,
+) -> SweepResults:
+    if isinstance(cluster, str | PurePath):
+        cluster = load_cluster(str(cluster))
+    if not (cluster is None or isinstance(cluster, Cluster)):
+        raise InputError(
+            f"a cluster is treesweep.Local(workers=2) or the path of a cluster.yaml, not "
+            f"{cluster!r}"
+        )
+    shown = nullcontext(listener) if listener else _display(sweep.spec.name, progress)
+    with shown as told:
+        outcome = engine.run_sweep(sweep, out, cluster, listener=told)
+    return read_results(out, outcome=outcome)
+
+
+def _display(name: str, progress: bool) -> AbstractContextManager[Listener]:
+    if not progress:
+        return nullcontext(Silent())
+    return NotebookDisplay(name) if is_notebook() else make_display(name, sys.stderr)

@@ -1,0 +1,112 @@
+"""A sweep that a Python program describes: a dict, with the keys and the checks of the YAML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import Any
+
+from solver.errors import InputError
+from sweep.spec.spec import SweepFile, load_spec, read_spec
+from sweep.spec.yaml_reader import Location, YamlFile, parse_yaml, write_yaml
+
+_PYTHON = {
+    "'key: value' entries": "a dict",
+    "'key: value' lines": "a dict",
+    "true or false": "True or False",
+    "got nothing": "got None",
+}
+"""Words of messages about YAML, and those that a program uses."""
+
+
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class PythonData(YamlFile):
+    """The content of a dict. An error names the expression that gives the wrong value."""
+
+    def error(self, location: Location, message: str) -> InputError:
+        """An error at a location, or at its nearest parent that is in the dict."""
+        while location and location not in self.lines:
+            location = location[:-1]
+        for words, ours in _PYTHON.items():
+            message = message.replace(words, ours)
+        return _error(location, message)
+
+
+def as_sweep(spec: SweepFile | Mapping[str, Any] | str | PurePath) -> SweepFile:
+    """A sweep from whatever describes it.
+
+    Parameters
+    ----------
+    spec : mapping, str, Path or SweepFile
+        A dict with the keys of the YAML, the path of a YAML file, or what
+        :func:`sweep.spec.spec.load_spec` gives. In a dict, tuples, arrays and other sequences are
+        lists, and relative paths start at the current directory.
+
+    Raises
+    ------
+    InputError
+        Naming the place in the dict, or file and line.
+    """
+    if isinstance(spec, SweepFile):
+        return spec
+    if isinstance(spec, (str, PurePath)):
+        if isinstance(spec, str) and "\n" in spec:
+            raise InputError(
+                "the spec is a text of several lines; read it by treesweep.parse_spec(text)"
+            )
+        return load_spec(Path(spec))
+    if not isinstance(spec, Mapping):
+        raise InputError(
+            f"a sweep is a dict, or the path of a YAML file, not {_an(spec)}; write e.g. "
+            '{"name": "first", "datasets": ["iris"], "encodings": "auto", "lambdas": 0.01, '
+            '"solvers": "auto"}'
+        )
+    text = write_yaml(_plain(spec, ()))
+    file = parse_yaml(text, Path("spec"))
+    return read_spec(PythonData(file.path, file.data, file.lines), text, ".")
+
+
+def _plain(value: Any, location: Location) -> Any:
+    """The value as YAML can hold it."""
+    if len(location) > _DEEPEST:
+        raise InputError("the spec is nested too deep; is a dict part of itself?")
+    if isinstance(value, Mapping):
+        return {_key(key, location): _plain(each, (*location, key)) for key, each in value.items()}
+    if isinstance(value, str | PurePath | Fraction | Decimal):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _error(location, f"{value!r} is not a finite number; leave the key out, or give one")
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if hasattr(value, "columns"):
+        raise _error(
+            location,
+            "a table cannot be part of a spec, as workers read it from a file; write it by "
+            'table.to_parquet("table.parquet") and give {"path": "table.parquet", "target": …}',
+        )
+    if hasattr(value, "tolist"):  # of numpy and pandas
+        return _plain(value.tolist(), location)
+    if isinstance(value, list | tuple | range):
+        return [_plain(each, (*location, i)) for i, each in enumerate(value)]
+    raise _error(location, f"expected text, a number, a list or a dict, got {_an(value)}")
+
+
+def _key(key: Any, location: Location) -> str:
+    if not isinstance(key, str):
+        raise _error(location, f"the key {key!r} is not text; write {str(key)!r}")
+    return str(key)
+
+
+def _error(location: Location, message: str) -> InputError:
+    return InputError(f"spec{''.join(f'[{part!r}]' for part in location)}: {message}")
+
+
+def _an(value: object) -> str:
+    return f"a value of type {type(value).__name__}"

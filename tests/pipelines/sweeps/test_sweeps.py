@@ -1,0 +1,163 @@
+"""Tests of pipelines/sweeps/: a sweep from Python, to its results."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import treesweep
+from pipelines.progress.notebook import is_notebook
+from sweep.store import results as stored
+
+SPEC: dict[str, Any] = {
+    "name": "small",
+    "datasets": ["monks-1", "iris"],
+    "encodings": ["onehot", {"encoding": "quantiles", "k": [2, 4]}],
+    "lambdas": [0.1, 0.02],
+    "solvers": ["cart", {"solver": "branches", "lam": "path"}],
+    "validation": {"kind": "kfold", "folds": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> treesweep.SweepResults:
+    """Those of a sweep that was run where an event loop runs, as in a notebook."""
+    out = tmp_path_factory.mktemp("sweep") / "out"
+
+    async def cell() -> treesweep.SweepResults:
+        return treesweep.run_sweep(SPEC, out, treesweep.Local(workers=1), progress=False)
+
+    return asyncio.run(cell())
+
+
+def test_a_dict_is_run_and_its_results_are_read(results: treesweep.SweepResults) -> None:
+    assert results.outcome is not None
+    assert (results.outcome.ran, results.outcome.failed, len(results)) == (30, 0, 30)
+    pd.testing.assert_frame_equal(results.frame, stored.read_results(results.folder))
+    assert treesweep.read_results(results.folder, columns=["lam"]).frame.columns == ["lam"]
+    assert treesweep.status(results.folder).done == 30
+    assert results == treesweep.read_results(results.folder)
+
+
+def test_a_finished_sweep_has_nothing_to_do(
+    results: treesweep.SweepResults, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = treesweep.resume_sweep(results.folder)
+    assert again.outcome is not None
+    assert (again.outcome.ran, again.outcome.answered) == (0, 30)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_best_is_what_the_report_recommends(results: treesweep.SweepResults) -> None:
+    best = results.best("iris")
+    assert (best.dataset, best.encoding, best.solver) == ("iris", "quantiles (k=4)", "branches")
+    assert best.headline == f"Take {best.encoding} with branches at any λ from {best.lam}."
+    assert best.tree is not None
+    assert best.tree.splits == 3
+    html = results._repr_html_()
+    assert "<b>small</b>: 30 of 30 tasks done, 0 failed" in html
+    assert f"<td>{best.headline}</td>" in html
+
+
+def test_trees_are_found_by_the_beginning_of_a_key(results: treesweep.SweepResults) -> None:
+    row = results.frame.iloc[0]
+    assert results.tree(row["key"][:12]).to_json() == row["tree"]
+
+
+def test_a_stored_path_is_the_path_of_its_rows(results: treesweep.SweepResults) -> None:
+    found = results.path("monks-1", "onehot", "branches", fold=1)
+    row = results.frame.query("dataset == 'monks-1' and path.notna() and fold == 1").iloc[0]
+    assert found.status == row["status"] == "optimal"
+    assert [str(lam) for lam in found.lams] == [step["lam"] for step in row["path"]]
+    assert found.lam_min == Fraction(1, 50)
+    for lam in (*found.lams, Fraction(1, 10)):
+        assert found.lower_bound_at(lam) == found.objective_at(lam)
+    solution = found.solution_at(Fraction(1, 10))
+    assert (solution.status, solution.splits) == ("optimal", found.step_at(solution.lam).splits)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        ("best()", "there are several datasets; write one of: best('monks-1'), best('iris')"),
+        ("best('irs')", "no dataset 'irs'; write one of: best('monks-1'), best('iris')"),
+        ("tree('zz')", "no task that has been run has a key that begins with 'zz'"),
+        ("tree('')", "30 tasks have a key that begins with ''"),
+        (
+            "path('monks-1', 'onehot')",
+            "2 λ-paths fit; write one of: path('monks-1', 'onehot', 'branches', fold=0), "
+            "path('monks-1', 'onehot', 'branches', fold=1)",
+        ),
+        ("path('iris', 'onehot')", "no λ-path fits; write one of: path('monks-1', 'onehot', "),
+    ],
+)
+def test_a_question_without_one_answer_says_what_to_ask(
+    results: treesweep.SweepResults, ask: str, message: str
+) -> None:
+    with pytest.raises(treesweep.InputError) as error:
+        eval(f"results.{ask}", {"results": results})
+    assert message in str(error.value)
+    calls = str(error.value).partition("write one of: ")[2]
+    for call in re.findall(r"(?:best|path)\(.*?\)(?=, (?:best|path)|$)", calls):
+        assert eval(f"results.{call}", {"results": results})
+
+
+def test_what_is_no_cluster_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    for wrong in (2, {"kind": "local"}):
+        with pytest.raises(treesweep.InputError, match=r"a cluster is treesweep\.Local"):
+            treesweep.run_sweep(SPEC, tmp_path / "out", wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+class Handle:
+    """What IPython gives for an output that can be replaced."""
+
+    def __init__(self, first: object) -> None:
+        self.shown = [first]
+
+    def update(self, bar: object) -> None:
+        self.shown.append(bar)
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> list[Handle]:
+    """The outputs of a notebook's cell."""
+    outputs: list[Handle] = []
+
+    def display(first: object, *, display_id: bool) -> Handle:
+        assert display_id
+        outputs.append(Handle(first))
+        return outputs[-1]
+
+    ipython, shown = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=None)  # type: ignore[attr-defined]
+    shown.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return outputs
+
+
+def test_a_notebook_shows_one_bar(cell: list[Handle], results: treesweep.SweepResults) -> None:
+    assert is_notebook()
+    treesweep.resume_sweep(results.folder)
+    (output,) = cell
+    assert repr(output.shown[0]) == "0% small: starting"
+    assert repr(output.shown[-1]) == "100% small: Nothing to do: all 30 tasks were answered before."
+    assert '<progress max="1" value="1.0000"' in output.shown[-1]._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_a_terminal_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    assert not is_notebook()
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    assert not is_notebook()
