@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import replace
 from fractions import Fraction
 from importlib import metadata
 from inspect import isabstract
@@ -16,6 +17,7 @@ from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
+from solver.encodings.automatic import AUTO
 from solver.errors import InputError
 from solver.external.contree import Contree
 from solver.external.dl85 import Dl85
@@ -34,7 +36,7 @@ from solver.problem.problem import Problem
 from solver.proper import Proper
 from solver.quantbnb import QuantBnB
 from solver.solution import Solution
-from solver.trees.tree import Tree
+from solver.trees.tree import TaskType, Tree
 
 GROUP = "treesweep.solvers"
 """The entry points by which an installed package offers solvers."""
@@ -151,6 +153,26 @@ def get_solver(name: str) -> type[Solver]:
     return SOLVERS[name]
 
 
+DEPTH = 2
+"""The depth of trees where the solver needs a limit and the user has named neither."""
+
+
+def choose_solver(feature_kind: str, task: TaskType) -> type[Solver]:
+    """The solver for a user who has named none: the first that proves, and can do the task."""
+    continuous = task == "regression" or feature_kind == "continuous"
+    return get_solver("quantbnb" if continuous else "branches")
+
+
+def _settle(name: str, limits: Limits | None, problem: Problem) -> tuple[type[Solver], Limits]:
+    """The solver of a name, or the one that ``auto`` stands for, with the limits that it needs."""
+    limits = limits or Limits()
+    if name != AUTO:
+        return get_solver(name), limits
+    solver = choose_solver(problem.feature_kind, problem.task)
+    needs_depth = limits.depth is None and "depth" in solver.capabilities.needs
+    return solver, replace(limits, depth=DEPTH) if needs_depth else limits
+
+
 def solve(
     problem: Problem,
     lam: str | int | float | Fraction,
@@ -170,7 +192,8 @@ def solve(
     lam : str, int, float or Fraction
         λ, the price of a split, see :func:`solver.objective.exact.as_lambda`.
     solver : str
-        Name in the catalogue.
+        Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
+        and for regression; its trees have depth 2 unless a limit says otherwise.
     limits : Limits, optional
         Limits on the search and on the tree.
     initial_tree : Tree, optional
@@ -204,8 +227,9 @@ def solve(
     >>> str(solution.objective), solution.splits, solution.status.value
     ('1/10', 2, 'optimal')
     """
-    chosen, price = get_solver(solver)(**options), as_lambda(lam)
-    problem = problem.fitted(price, limits.splits if limits else None)
+    kind, limits = _settle(solver, limits, problem)
+    chosen, price = kind(**options), as_lambda(lam)
+    problem = problem.fitted(price, limits.splits)
     return chosen.solve(
         problem, price, limits, initial_tree=initial_tree, monitor=monitor, state=state
     )
@@ -229,7 +253,8 @@ def regularization_path(
     lam_min : str, int, float or Fraction
         The smallest λ, see :func:`solver.objective.exact.as_lambda`.
     solver : str
-        Name in the catalogue.
+        Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
+        and for regression; its trees have depth 2 unless a limit says otherwise.
     limits : Limits, optional
         Seconds are those of the whole path; nodes and bytes hold for each solve, limits on the
         tree for every tree of the path.
@@ -259,6 +284,7 @@ def regularization_path(
     >>> [str(lam) for lam in path.lams], path.splits, path.status.value
     (['1/20', '1/8'], (2, 0), 'optimal')
     """
-    chosen, price = get_solver(solver)(**options), as_lambda(lam_min)
-    problem = problem.fitted(price, limits.splits if limits else None)
+    kind, limits = _settle(solver, limits, problem)
+    chosen, price = kind(**options), as_lambda(lam_min)
+    problem = problem.fitted(price, limits.splits)
     return find_path(problem, price, chosen.series(problem), limits, monitor, state)

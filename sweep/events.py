@@ -38,6 +38,7 @@ class Outcome:
     answered: int  # tasks that had an answer before
     ran: int  # written rows
     failed: int  # those of them that are failures
+    limited: int  # those of them that hit a limit of time, memory or nodes
     impossible: int  # cells that cannot run
     interrupted: bool
     seconds: float

@@ -64,6 +64,8 @@ def describe_outcome(outcome: Outcome) -> str:
         return f"Nothing to do: {what} answered before."
     parts = [f"{count(outcome.ran, 'task')} run in {show_seconds(outcome.seconds)}"]
     parts.append(f"{outcome.failed} failed" if outcome.failed else "none failed")
+    if outcome.limited:
+        parts.append(f"{outcome.limited} hit a limit")
     if outcome.answered:
         parts.append(f"{outcome.answered} answered before")
     left = outcome.total - outcome.answered - outcome.ran

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.tables.defaults import AUTO, choose_encoding, choose_solver
 from pipelines.tables.resumable import StateFile, search_identity
 from solver.base import Solver
-from solver.catalogue import get_solver
+from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
+from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.columns import ColumnSpec
 from solver.limits import Limits
@@ -30,9 +30,6 @@ from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
 from sweep.datasets import Dataset, DatasetRef, load_dataset, parse_reference, read_file
 
-DEPTH = 2
-"""The depth of trees where the solver needs a limit and the user has named neither."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -42,7 +39,7 @@ class Request:
     lam: str  # λ, or the least λ of a path; k/n is k over the number of rows
     target: str | Sequence[str] | None = None  # needed for a file; regression may have several
     task: TaskType | None = None  # by default that of a built-in dataset, else classification
-    encoding: str = AUTO  # see :mod:`pipelines.tables.defaults`
+    encoding: str = AUTO  # see :mod:`solver.encodings.automatic`
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = AUTO
     solver_options: Mapping[str, Any] = field(default_factory=dict)
@@ -69,7 +66,13 @@ def settle(request: Request) -> Request:
 
     Raises InputError if there is no such dataset or solver.
     """
-    solver = choose_solver(request.solver, request.encoding, _reference(request).task)
+    task = _reference(request).task
+    if request.solver == AUTO:
+        auto = request.encoding == AUTO
+        kind = "binary" if auto else get_encoding(request.encoding).feature_kind
+        solver = choose_solver(kind, task)
+    else:
+        solver = get_solver(request.solver)
     limits = dict(request.limits)
     if request.solver == AUTO and "depth" in solver.capabilities.needs:
         limits["depth"] = DEPTH if limits.get("depth") is None else limits["depth"]
@@ -194,9 +197,10 @@ def load(request: Request) -> Loaded:
     dataset = load_dataset(_reference(request))
     frame, weights = _take_weights(dataset, request.weights)
     features = frame.drop(columns=[*dataset.targets])
-    encoding, options = choose_encoding(
-        request.encoding, get_solver(request.solver), features, dataset.columns
-    )
+    encoding, options = request.encoding, dict[str, Any]()
+    if encoding == AUTO:
+        cuts = "continuous" in get_solver(request.solver).capabilities.features
+        encoding, options = choose_encoding(features, dataset.columns, cuts_numbers=cuts)
     columns = fit_columns(encoding, features, dataset.columns)
     return Loaded(
         dataset, frame, weights, encoding, {**options, **request.encoding_options}, columns

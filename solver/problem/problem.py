@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_encoder
+from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec, text_names
@@ -138,7 +139,9 @@ class Problem:
         task : {"classification", "regression"}
             Whether to predict labels, or numbers with the least squared error.
         encoding : str
-            Name of an encoding, see :data:`solver.encodings.ENCODINGS`.
+            Name of an encoding, see :data:`solver.encodings.ENCODINGS`. ``auto`` cuts numbers
+            everywhere, or at their quantiles where that would be too many features; it leaves them
+            as they are for regression, which ``quantbnb`` solves.
         weights : array-like, optional
             Weight of every row. Rows of weight 0 are left out.
         columns : mapping, optional
@@ -172,6 +175,10 @@ class Problem:
             codes = known
         features = table.drop(columns=list(targets))
         if encoder is None:
+            if encoding == AUTO:
+                cuts = task == "regression"
+                encoding, chosen = choose_encoding(features, columns, cuts_numbers=cuts)
+                options = {**chosen, **options}
             encoder = fit_encoder(
                 encoding,
                 features,

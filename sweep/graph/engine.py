@@ -22,6 +22,7 @@ from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
 from sweep.graph.interrupt import Interrupts
 from sweep.graph.shards import backlog_of
+from sweep.graph.time_left import TimeLeft
 from sweep.graph.window import Window
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.versions import fingerprint
@@ -40,6 +41,7 @@ from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
 CHECKPOINT_SECONDS = 30.0
 
 _FAILED = pa.array([status.value for status in Status if not status.has_tree])
+_LIMITED = pa.array([status.value for status in Status if status.is_limit])
 
 _TICK = 0.2
 _TELL = 0.5
@@ -109,11 +111,12 @@ def run_sweep(
                 grace=grace,
                 fingerprint={} if cluster.is_here else fingerprint(),
             )
-            session = _Session(plan, store, listener, answered, began, run)
+            time_left = TimeLeft.of(plan, remaining)
+            session = _Session(plan, store, listener, answered, began, run, time_left)
             session.run(backlog, cluster)
             outcome = session.outcome()
         else:
-            outcome = Outcome(answered, answered, 0, 0, plan.n_impossible, False, 0.0)
+            outcome = Outcome(answered, answered, 0, 0, 0, plan.n_impossible, False, 0.0)
     listener.ended(outcome)
     return outcome
 
@@ -144,6 +147,10 @@ def _full_name(out: Place) -> str:
     return str(out) if is_remote(out) else f"{socket.gethostname()}:{Path(out).resolve()}"
 
 
+def _count(statuses: pa.Array, wanted: pa.Array) -> int:
+    return int(pc.sum(pc.is_in(statuses, wanted)).as_py())
+
+
 class _Session:
     """One run: the loop, and the numbers that it keeps for displays."""
 
@@ -155,11 +162,12 @@ class _Session:
         answered: int,
         began: float,
         terms: Run,
+        time_left: TimeLeft,
     ) -> None:
         self.plan, self.store, self.listener = plan, store, listener
         self.answered, self.began = answered, began
-        self.terms = terms
-        self.ran = self.failed = 0
+        self.terms, self.time_left = terms, time_left
+        self.ran = self.failed = self.limited = 0
         self.interrupted = False
         self.worst_gap = answered_gap(store.folder) if answered else None
         self._open_gaps: dict[str, float] = {}
@@ -227,6 +235,7 @@ class _Session:
             answered=self.answered,
             ran=self.ran,
             failed=self.failed,
+            limited=self.limited,
             impossible=self.plan.n_impossible,
             interrupted=self.interrupted,
             seconds=time.monotonic() - self.began,
@@ -246,7 +255,9 @@ class _Session:
             return
         self.store.add(finished)
         self.ran += len(finished)
-        self.failed += pc.sum(pc.is_in(finished.rows["status"], _FAILED)).as_py()
+        self.failed += _count(finished.rows["status"], _FAILED)
+        self.limited += _count(finished.rows["status"], _LIMITED)
+        self.time_left.take(finished.rows)
         gap = largest_gap_of_all(finished.rows)
         if gap is not None:
             self.worst_gap = max(gap, self.worst_gap or gap)
@@ -282,7 +293,6 @@ class _Session:
     def _progress(self, window: Window, now: float, active: bool) -> Progress:
         seconds = now - self.began
         rate = self.ran / seconds if seconds > 0 else 0.0
-        left = self.plan.n_tasks - self.answered - self.ran
         gaps = [*self._open_gaps.values()]
         if self.worst_gap is not None:
             gaps.append(self.worst_gap)
@@ -296,8 +306,7 @@ class _Session:
             running=window.running,
             seconds=seconds,
             rate=rate,
-            # The longest tasks come first: from them alone any guess is far too high.
-            eta=left / rate if self.ran >= 0.05 * (self.ran + left) > 0 else None,
+            eta=self.time_left.estimate(seconds),
             worst_gap=max(gaps, default=None),
             workers=window.n_workers,
             memory=window.memory,

@@ -26,6 +26,7 @@ from solver.shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference
+from sweep.plan.automatic import settle
 from sweep.plan.task_keys import KeyMaker, canonical
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam
@@ -260,8 +261,10 @@ def make_plan(sweep: SweepFile) -> Plan:
     known: dict[object, Axis] = {}
     start = 0
     for entry in spec.datasets:
-        encodings = spec.encoding_choices(entry)
-        table = _read(entry, sweep, encodings)
+        reference = parse_reference(entry).from_directory(sweep.base)
+        dataset = datasets.load_dataset(reference)
+        pairs = settle(spec.encoding_choices(entry), solvers, dataset, spec.seed)
+        table = _fit(entry, reference, dataset, [encoding for encoding, _ in pairs])
         if table.digest in digests:
             raise InputError(
                 f"datasets {digests[table.digest]!r} and {table.name!r} hold the same table read "
@@ -270,8 +273,8 @@ def make_plan(sweep: SweepFile) -> Plan:
         digests[table.digest] = table.name
         splits = _splits(spec, table)
         axes = _axes(spec, table, splits, known)
-        for encoding in encodings:
-            usable, refused = _match(table, encoding, solvers, axes)
+        for encoding, wanted in pairs:
+            usable, refused = _match(table, encoding, wanted, axes)
             impossible += refused
             if not usable:
                 continue
@@ -286,9 +289,12 @@ def make_plan(sweep: SweepFile) -> Plan:
     return Plan(spec, nodes, blocks, impossible)
 
 
-def _read(entry: DatasetEntry, sweep: SweepFile, encodings: Sequence[Choice]) -> _Table:
-    reference = parse_reference(entry).from_directory(sweep.base)
-    dataset = datasets.load_dataset(reference)
+def _fit(
+    entry: DatasetEntry,
+    reference: DatasetRef,
+    dataset: datasets.Dataset,
+    encodings: Sequence[Choice],
+) -> _Table:
     name = dataset.name
     try:
         classes, target = dataset.labels

@@ -20,10 +20,12 @@ from pydantic import (
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
+from solver.encodings.automatic import AUTO
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.features.unicode import check_storable
 from solver.limits import Limits
+from solver.options import Option
 from solver.shards import Shard
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
@@ -82,9 +84,13 @@ class EncodingEntry(Strict):
         if not isinstance(data, dict) or "encoding" not in data:
             return data
         name = data["encoding"]
-        if name not in ENCODINGS:
-            raise unknown(name, ENCODINGS, "encoding", "encoding")
+        if name not in (AUTO, *ENCODINGS):
+            raise unknown(name, (*ENCODINGS, AUTO), "encoding", "encoding")
         given = {key: value for key, value in data.items() if key != "encoding"}
+        if name == AUTO:
+            if given:
+                raise problem(f"encoding 'auto' has no options; name one of {', '.join(ENCODINGS)}")
+            return {"encoding": AUTO}
         for key in given:
             if key not in ENCODINGS[name].options:
                 raise unknown(key, ENCODINGS[name].options, f"option of encoding {name!r}:", key)
@@ -95,6 +101,9 @@ class EncodingEntry(Strict):
 
     def expand(self) -> Iterator[Choice]:
         """One choice for each combination of options."""
+        if self.encoding == AUTO:
+            yield Choice(AUTO, {}, {})
+            return
         for options in _product(self.options):
             yield Choice(self.encoding, ENCODINGS[self.encoding].check_options(options), {})
 
@@ -123,12 +132,12 @@ class SolverEntry(Strict):
         if not isinstance(data, dict) or "solver" not in data:
             return data
         name, given = data["solver"], data.get("options") or {}
-        if name not in SOLVERS:
-            raise unknown(name, SOLVERS, "solver", "solver")
+        if name not in (AUTO, *SOLVERS):
+            raise unknown(name, (*SOLVERS, AUTO), "solver", "solver")
         _check_asks(name, data)
         if not isinstance(given, dict):
             return data
-        allowed = (*SOLVERS[name].options, *_LIMIT_NAMES)
+        allowed = (*_options(name), *_LIMIT_NAMES)
         for key in given:
             if key not in allowed:
                 raise problem_below("options", unknown(key, allowed, "option", key))
@@ -142,7 +151,7 @@ class SolverEntry(Strict):
 
     def expand(self, seed: int) -> Iterator[Choice]:
         """One choice for each combination of options; ``seed`` is the sweep's."""
-        if "seed" in SOLVERS[self.solver].options:
+        if "seed" in _options(self.solver):
             seeded: dict[str, list[Scalar]] = {"seed": [seed], **self.options}
         else:
             seeded = self.options
@@ -152,11 +161,14 @@ class SolverEntry(Strict):
             yield Choice(self.solver, options, limits, self.shards)
 
 
+def _options(solver: str) -> Mapping[str, Option]:
+    """A solver's own options: none of one that is to be chosen."""
+    return {} if solver == AUTO else SOLVERS[solver].options
+
+
 def _switches(solver: str, given: Any) -> list[str]:
     """The switches of a solver that an entry ablates."""
-    known = {
-        k: v.default for k, v in SOLVERS[solver].options.items() if isinstance(v.default, bool)
-    }
+    known = {k: v.default for k, v in _options(solver).items() if isinstance(v.default, bool)}
     if given is None:
         return []
     if not known:
@@ -174,7 +186,7 @@ def _ablated(
     solver: str, options: Mapping[str, list[Any]], switches: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Every combination of options, and each again with one switch flipped."""
-    usual = SOLVERS[solver].options
+    usual = _options(solver)
     for choice in _product(options):
         yield choice
         for name in switches:
@@ -189,7 +201,7 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
             "λ under 'lambdas'",
             LAM,
         )
-    if data.get(PROOF) is True and not SOLVERS[solver].certifies:
+    if data.get(PROOF) is True and (solver == AUTO or not SOLVERS[solver].certifies):
         able = _able(name for name, kind in SOLVERS.items() if kind.certifies)
         raise problem(f"solver {solver!r} cannot give a proof; {able}", PROOF)
     if _is_divided(data):
@@ -209,7 +221,7 @@ def _is_divided(data: Mapping[str, Any]) -> bool:
 
 def _check_shards(solver: str, data: Mapping[str, Any]) -> None:
     """Refuse shards of a task that cannot be divided."""
-    if not SOLVERS[solver].capabilities.shards:
+    if solver == AUTO or not SOLVERS[solver].capabilities.shards:
         able = _able(name for name, kind in SOLVERS.items() if kind.capabilities.shards)
         raise problem(f"solver {solver!r} cannot do a task in shards; {able}", SHARDS)
     if LAM in data:
@@ -232,10 +244,9 @@ def _check_part(solver: str, given: Mapping[str, Any]) -> None:
 
 def _split_options(solver: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A solver's own options with their defaults, and the limits among the options."""
-    kind = SOLVERS[solver]
-    own = {key: value for key, value in given.items() if key in kind.options}
+    own = {key: value for key, value in given.items() if key in _options(solver)}
     limits = LimitsEntry.model_validate({k: v for k, v in given.items() if k not in own})
-    return kind.check_options(own), limits.given()
+    return {} if solver == AUTO else SOLVERS[solver].check_options(own), limits.given()
 
 
 def _as_list(value: Any, *at: str) -> list[Any]:

@@ -97,21 +97,21 @@ def test_what_is_not_known_is_not_shown() -> None:
     ("outcome", "text"),
     [
         (
-            Outcome(9, 9, 0, 0, 0, False, 1.0),
+            Outcome(9, 9, 0, 0, 0, 0, False, 1.0),
             "Nothing to do: all 9 tasks were answered before.",
         ),
         (
-            Outcome(1, 1, 0, 0, 0, False, 1.0),
+            Outcome(1, 1, 0, 0, 0, 0, False, 1.0),
             "Nothing to do: the 1 task was answered before.",
         ),
         (
-            Outcome(1, 0, 1, 0, 0, False, 1.0),
+            Outcome(1, 0, 1, 0, 0, 0, False, 1.0),
             "1 task run in 1 s, none failed.",
         ),
         (
-            Outcome(9, 2, 4, 1, 6, True, 90.0),
-            "Interrupted: 4 tasks run in 1 min 30 s, 1 failed, 2 answered before, 3 not run, "
-            "6 cannot be run (see --dry-run).",
+            Outcome(9, 2, 4, 1, 2, 6, True, 90.0),
+            "Interrupted: 4 tasks run in 1 min 30 s, 1 failed, 2 hit a limit, 2 answered before, "
+            "3 not run, 6 cannot be run (see --dry-run).",
         ),
     ],
 )

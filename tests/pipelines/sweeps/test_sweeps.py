@@ -110,6 +110,24 @@ def test_a_question_without_one_answer_says_what_to_ask(
         assert eval(f"results.{call}", {"results": results})
 
 
+def test_auto_is_settled_for_each_dataset_and_limits_that_were_hit_are_counted(
+    tmp_path: Path,
+) -> None:
+    spec = {"name": "auto", "datasets": ["monks-1", "iris", "diabetes"], "encodings": "auto",
+            "lambdas": 0.001, "solvers": "auto", "limits": {"nodes": 2}}  # fmt: skip
+    results = treesweep.run_sweep(spec, tmp_path / "out", treesweep.Local(workers=1))
+    cells = results.frame[["dataset", "encoding", "solver"]].to_numpy().tolist()
+    assert cells == [
+        ["monks-1", "onehot", "branches"],
+        ["iris", "thresholds", "branches"],
+        ["diabetes", "continuous", "quantbnb"],
+    ]
+    limited = int((results.frame["status"] == "node_limit").sum())
+    assert limited >= 2
+    assert results.outcome is not None
+    assert results.outcome.limited == limited
+
+
 def test_what_is_no_cluster_is_refused_before_anything_runs(tmp_path: Path) -> None:
     for wrong in (2, {"kind": "local"}):
         with pytest.raises(treesweep.InputError, match=r"a cluster is treesweep\.Local"):
