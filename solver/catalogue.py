@@ -25,6 +25,7 @@ from solver.external.flowoct import FlowOct
 from solver.external.gosdt import Gosdt
 from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
 from solver.external.streed import Streed
+from solver.features.number_format import count
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact import as_lambda
@@ -37,6 +38,7 @@ from solver.proper import Proper
 from solver.quantbnb import QuantBnB
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
+from solver.verbose import Verbose
 
 GROUP = "treesweep.solvers"
 """The entry points by which an installed package offers solvers."""
@@ -182,6 +184,7 @@ def solve(
     initial_tree: Tree | None = None,
     monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
+    verbose: bool = False,
     **options: Any,
 ) -> Solution:
     """Find the tree of least ``loss + λ·splits``.
@@ -202,6 +205,8 @@ def solve(
         Follows and stops the search.
     state : mapping of str to array, optional
         The state to continue from, see :meth:`solver.base.Solver.solve`.
+    verbose : bool
+        Whether to show each better tree: a line on stderr, or a bar in a notebook.
     **options
         Options of the solver.
 
@@ -230,9 +235,15 @@ def solve(
     kind, limits = _settle(solver, limits, problem)
     chosen, price = kind(**options), as_lambda(lam)
     problem = problem.fitted(price, limits.splits)
-    return chosen.solve(
+    shown = Verbose() if verbose else None
+    monitor = shown.monitor(monitor) if shown else monitor
+    found = chosen.solve(
         problem, price, limits, initial_tree=initial_tree, monitor=monitor, state=state
     )
+    if shown:
+        figures = f"objective {float(found.objective):.4g}, {count(found.splits, 'split')}"
+        shown.ended(f"{found.status}: {figures}, {found.seconds:.1f} s")
+    return found
 
 
 def regularization_path(
@@ -243,6 +254,7 @@ def regularization_path(
     *,
     monitor: Monitor | None = None,
     state: Mapping[str, NDArray[Any]] | None = None,
+    verbose: bool = False,
     **options: Any,
 ) -> Path:
     """Every tree that is optimal for some λ ≥ ``lam_min``, with exact breakpoints.
@@ -263,6 +275,8 @@ def regularization_path(
     state : mapping of str to array, optional
         The state in a snapshot of the same path, to continue from, see
         :func:`solver.path.path_search.find_path`.
+    verbose : bool
+        As in :func:`solve`.
     **options
         Options of the solver.
 
@@ -287,4 +301,9 @@ def regularization_path(
     kind, limits = _settle(solver, limits, problem)
     chosen, price = kind(**options), as_lambda(lam_min)
     problem = problem.fitted(price, limits.splits)
-    return find_path(problem, price, chosen.series(problem), limits, monitor, state)
+    shown = Verbose() if verbose else None
+    monitor = shown.monitor(monitor) if shown else monitor
+    found = find_path(problem, price, chosen.series(problem), limits, monitor, state)
+    if shown:
+        shown.ended(f"{found.status}: {count(len(found.steps), 'step')}, {found.seconds:.1f} s")
+    return found

@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from html import escape
-from importlib import import_module
-from typing import Any, Self
+from typing import Self
 
 from pipelines.progress.display import Display, describe, describe_outcome
+from solver.verbose import NotebookBar
 from sweep.events import Outcome, Progress
-
-
-def is_notebook() -> bool:
-    """Whether a Jupyter kernel runs this program."""
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar with words, as a notebook shows it."""
-
-    share: float
-    words: str
-
-    def __repr__(self) -> str:
-        return f"{self.share:.0%} {self.words}"
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<progress max="1" value="{self.share:.4f}" style="width:20em"></progress> '
-            f"{self.share:.0%} {escape(self.words)}"
-        )
 
 
 class NotebookDisplay(Display):
@@ -41,12 +15,9 @@ class NotebookDisplay(Display):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-
-        self._handle: Any = None
+        self._bar = NotebookBar(f"{name}: starting")
 
     def __enter__(self) -> Self:
-        display = import_module("IPython.display").display
-        self._handle = display(Bar(0.0, f"{self._name}: starting"), display_id=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,4 +37,4 @@ class NotebookDisplay(Display):
         print(f"{self._name}: {text}")
 
     def _show(self, share: float, words: str) -> None:
-        self._handle.update(Bar(share, f"{self._name}: {words}"))
+        self._bar.show(share, f"{self._name}: {words}")

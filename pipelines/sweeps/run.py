@@ -9,9 +9,10 @@ from pathlib import PurePath
 from typing import Any
 
 from pipelines.progress.display import make_display
-from pipelines.progress.notebook import NotebookDisplay, is_notebook
+from pipelines.progress.notebook import NotebookDisplay
 from pipelines.sweeps.results import SweepResults, read_results
 from solver.errors import InputError
+from solver.verbose import is_notebook
 from sweep.clusters import Cluster, load_cluster
 from sweep.clusters.main_guard import leave_if_imported
 from sweep.events import Listener, Silent

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
 import treesweep
-from pipelines.progress.notebook import is_notebook
 from sweep.store import results as stored
+from tests.helpers.notebook import be_notebook
 
 SPEC: dict[str, Any] = {
     "name": "small",
@@ -135,47 +133,12 @@ def test_what_is_no_cluster_is_refused_before_anything_runs(tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
-class Handle:
-    """What IPython gives for an output that can be replaced."""
-
-    def __init__(self, first: object) -> None:
-        self.shown = [first]
-
-    def update(self, bar: object) -> None:
-        self.shown.append(bar)
-
-
-@pytest.fixture
-def cell(monkeypatch: pytest.MonkeyPatch) -> list[Handle]:
-    """The outputs of a notebook's cell."""
-    outputs: list[Handle] = []
-
-    def display(first: object, *, display_id: bool) -> Handle:
-        assert display_id
-        outputs.append(Handle(first))
-        return outputs[-1]
-
-    ipython, shown = ModuleType("IPython"), ModuleType("IPython.display")
-    ipython.get_ipython = lambda: SimpleNamespace(kernel=None)  # type: ignore[attr-defined]
-    shown.display = display  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    return outputs
-
-
-def test_a_notebook_shows_one_bar(cell: list[Handle], results: treesweep.SweepResults) -> None:
-    assert is_notebook()
+def test_a_notebook_shows_one_bar(
+    results: treesweep.SweepResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = be_notebook(monkeypatch)
     treesweep.resume_sweep(results.folder)
     (output,) = cell
     assert repr(output.shown[0]) == "0% small: starting"
     assert repr(output.shown[-1]) == "100% small: Nothing to do: all 30 tasks were answered before."
-    assert '<progress max="1" value="1.0000"' in output.shown[-1]._repr_html_()  # type: ignore[attr-defined]
-
-
-def test_a_terminal_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert not is_notebook()
-    ipython = ModuleType("IPython")
-    ipython.get_ipython = lambda: None  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert not is_notebook()
+    assert '<progress max="1" value="1.0000"' in output.shown[-1]._repr_html_()
