@@ -158,7 +158,7 @@ class Solver(ABC):
             if not is_given and limit in cls.capabilities.needs:
                 raise UnsupportedError(
                     f"solver {cls.name!r} needs the limit {limit!r}; "
-                    f"say e.g. limits: {{{limit}: 2}}"
+                    f"write e.g. limits=treesweep.Limits({limit}=2)"
                 )
         most = cls.capabilities.greatest_depth
         if most is not None and limits.depth is not None and limits.depth > most:

@@ -86,8 +86,8 @@ class Verbose:
         gap = objective - bound
         at = "" if snapshot.lam is None else f"λ = {float(snapshot.lam):.4g}, "
         words = (
-            f"{at}objective {float(objective):.4g}, lower bound {at_most(bound, 4)}, "
-            f"gap {at_least(gap, 3)}, {count(snapshot.tree.splits, 'split')}, {snapshot.seconds:.1f} s"
+            f"{at}objective {float(objective):.4g}, lower bound {at_most(bound, 4)}, gap "
+            f"{at_least(gap, 3)}, {count(snapshot.tree.splits, 'split')}, {snapshot.seconds:.1f} s"
         )
         if self._bar is not None:
             self._first_gap = self._first_gap or gap

@@ -24,7 +24,7 @@ TIME_LIMIT = 60.0
 _PAIR = "KEY=VALUE"
 _REGRESSION = "say --task regression"
 
-_ANY_REMEDY = re.compile("write columns: .*", re.DOTALL)
+_ANY_REMEDY = re.compile("write columns=.*", re.DOTALL)
 
 
 def _check_separator(
@@ -151,7 +151,6 @@ def remedies_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         message = as_options(str(error))
-        message = re.sub(r"limits: \{(depth|splits): (\d+)\}", r"--max-\1 \2", message)
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
         message = re.sub(r"charset: (\S+)", r"--charset \1", message)
         raise InputError(message) from None

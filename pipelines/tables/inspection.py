@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from pipelines.tables.remedies import find_overrides
 from solver.errors import InputError
 from solver.features.category_values import as_category, show_value
 from solver.features.column_inference import check_overrides, infer_columns
@@ -18,6 +17,7 @@ from solver.features.number_format import count, share
 from solver.problem.target import read_labels
 from sweep.datasets import DatasetRef, load_table, parse_reference
 from sweep.datasets.files import EXCEL_CHARSET, UTF8
+from sweep.spec.remedies import find_overrides, in_yaml
 
 _EXAMPLES = 3
 _MANY_CLASSES = 20
@@ -113,7 +113,9 @@ def _inspect(column: pd.Series[Any], reference: DatasetRef, target: str | None) 
         spec.read(column)
     except InputError as error:
         offered = [found.wish for found in find_overrides(str(error)) if found.name == name]
-        return Column(name, "refused", *facts, str(error), offered[0] if offered else "drop")
+        return Column(
+            name, "refused", *facts, in_yaml(str(error)), offered[0] if offered else "drop"
+        )
     words = _reading(spec, len(distinct))
     if len(distinct) == len(column) > _EXAMPLES and pd.api.types.is_integer_dtype(column.dtype):
         words += "; all differ, so drop it if it is an id"

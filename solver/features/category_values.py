@@ -287,14 +287,14 @@ def _too_large(name: Any) -> InputError:
     )
 
 
-def remedy(name: Any, *kinds: str) -> str:
-    """What to write, in YAML, to have a column read otherwise."""
-    return "write " + " or ".join(override(name, kind) for kind in kinds)
+def remedy(name: Any, *wishes: Any) -> str:
+    """What to write, in Python, to have a column read otherwise."""
+    return "write " + " or ".join(override(name, wish) for wish in wishes)
 
 
-def override(name: Any, kind: str) -> str:
-    """A column's entry in a sweep's YAML."""
-    return f"columns: {{{as_yaml(str(name))}: {kind}}}"
+def override(name: Any, wish: Any) -> str:
+    """A column's entry in Python; ``sweep.spec.remedies`` has it in other words."""
+    return f"columns={ {str(name): wish}!r}"
 
 
 def as_yaml(value: Any) -> str:

@@ -15,7 +15,6 @@ from solver.errors import InputError
 from solver.features.category_values import (
     Category,
     as_category,
-    as_yaml,
     gap_texts,
     key_of,
     remedy,
@@ -207,8 +206,7 @@ def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnS
             raise InputError(
                 f"column {name!r} has {len(texts) - len(odd)} different numbers, and "
                 f"{_listed(odd)}",
-                f"correct {'it' if len(odd) == 1 else 'them'}, or "
-                f"{remedy(name, as_yaml(wish), 'category')}",
+                f"correct {'it' if len(odd) == 1 else 'them'}, or {remedy(name, wish, 'category')}",
             )
         return None
     found = readings[0]
@@ -232,7 +230,7 @@ def _ambiguous(name: Any, readings: Sequence[Reading]) -> InputError:
         f"{reading.example[0]!r} is {reading.example[1]} ({reading.form.describe()})"
         for reading in readings
     ]
-    wishes = [as_yaml(reading.override()) for reading in readings]
+    wishes = [reading.override() for reading in readings]
     return InputError(
         f"column {name!r} can be read in {len(ways)} ways: {', '.join(ways)}",
         remedy(name, *wishes),

@@ -22,7 +22,6 @@ from solver.features.category_values import (
     Category,
     ambiguous_texts,
     as_category,
-    as_yaml,
     gap_texts,
     is_exact,
     key_of,
@@ -248,7 +247,7 @@ class ColumnSpec:
         wish = {"kind": "number", **self.form.to_dict(), "missing": [*self.missing, value]}
         return InputError(
             f"column {name!r} cannot be read as numbers{form}: it has the value {value!r}",
-            f"correct it, or {remedy(name, as_yaml(wish), 'category')}",
+            f"correct it, or {remedy(name, wish, 'category')}",
         )
 
     def _read_dates(self, column: pd.Series[Any]) -> NDArray[np.float64]:
@@ -289,7 +288,7 @@ class ColumnSpec:
                 raise InputError(
                     f"column {column.name!r} cannot be read as dates with format "
                     f"{self.form.format!r}: it has the value {str(value)!r}",
-                    f"correct it, or {remedy(column.name, as_yaml(wish), 'category')}",
+                    f"correct it, or {remedy(column.name, wish, 'category')}",
                 )
         values = [moments[code] for code in codes]
         return pd.Series(values, column.index, dtype=object, name=column.name)

@@ -252,6 +252,13 @@ def make_plan(sweep: SweepFile) -> Plan:
 
     Raises InputError if a dataset cannot be used, a limit is wrong, or no cell is possible.
     """
+    try:
+        return _expand(sweep)
+    except InputError as error:
+        raise type(error)(sweep.file.in_words(str(error))) from None
+
+
+def _expand(sweep: SweepFile) -> Plan:
     spec = sweep.spec
     solvers = spec.solver_choices()
     nodes: list[Node] = []
@@ -275,7 +282,7 @@ def make_plan(sweep: SweepFile) -> Plan:
         axes = _axes(spec, table, splits, known)
         for encoding, wanted in pairs:
             usable, refused = _match(table, encoding, wanted, axes)
-            impossible += refused
+            impossible += (e._replace(reason=sweep.file.in_words(e.reason)) for e in refused)
             if not usable:
                 continue
             for (fold, n_test), axis in zip(splits, axes, strict=True):

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from solver.errors import InputError
+from sweep.spec.remedies import in_dict
 from sweep.spec.spec import SweepFile, load_spec, read_spec
 from sweep.spec.yaml_reader import Location, YamlFile, parse_yaml, write_yaml
 
@@ -29,6 +30,10 @@ _DEEPEST = 20
 @dataclass(frozen=True)
 class PythonData(YamlFile):
     """The content of a dict. An error names the expression that gives the wrong value."""
+
+    def in_words(self, message: str) -> str:
+        """A message with remedies as a dict has them."""
+        return in_dict(message)
 
     def error(self, location: Location, message: str) -> InputError:
         """An error at a location, or at its nearest parent that is in the dict."""

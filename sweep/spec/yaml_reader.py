@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from solver.errors import InputError
 from solver.features.unicode import check_storable
+from sweep.spec.remedies import in_yaml
 
 _MOST_NODES = 1_000_000
 _SHOWN = 24
@@ -73,6 +74,10 @@ class YamlFile:
     path: Path
     data: Any
     lines: Mapping[Location, int]
+
+    def in_words(self, message: str) -> str:
+        """A message with remedies as this file has them."""
+        return in_yaml(message)
 
     def error(self, location: Location, message: str) -> InputError:
         """An error at a location, or at its nearest parent that is in the file."""

@@ -372,7 +372,7 @@ class TestContract:
         assert kind.capabilities.needs <= kind.capabilities.limits
         for limit in kind.capabilities.needs:
             lacking = replace(free(kind), **{limit: None})
-            with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}; say e.g."):
+            with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}; write e.g."):
                 kind(**options).solve(binary, THIRD, lacking)
             with pytest.raises(UnsupportedError, match=f"needs the limit {limit!r}"):
                 find_path(binary, THIRD, kind(**options).series(binary), lacking)

@@ -168,7 +168,7 @@ def test_light_rows_may_be_leaves_of_proper(mode: str, tmp_path: Path) -> None:
     assert [line.split()[4:6] for line in shown.splitlines()[4:5]] == [["2", "3"]]
     for command, lam in (("solve", "--lam"), ("path", "--lam-min")):
         line = refused(command, *how, lam, "0.05")
-        assert line.endswith("solver 'proper' needs the limit 'splits'; say e.g. --max-splits 2")
+        assert line.endswith("solver 'proper' needs the limit 'splits'; write e.g. --max-splits 2")
     line = refused("solve", *how, "--option", "splits=2", "--lam", "0.05")
     assert "solver 'proper' has no option 'splits'" in line
 

@@ -136,7 +136,7 @@ class TestNumbers:
         assert str(caught.value) == (
             f"column 'age' is a number, which encoding '{encoding}' does not cut; use an encoding "
             "that does (thresholds, quantiles, mdlp, continuous), or make it a category: "
-            "columns: {age: category}"
+            "columns={'age': 'category'}"
         )
         assert len(fit(encoding, frame, columns={"age": "category"}).tests) > 0
 

@@ -69,15 +69,15 @@ def test_dates_are_stored_with_their_format():
     [
         (
             [f"{i},{i + 100}" for i in range(1, 30)],
-            ["can be read in 2 ways", "1101", "1.101", 'thousands: ","', 'decimal: ","'],
+            ["can be read in 2 ways", "1101", "1.101", "'thousands': ','", "'decimal': ','"],
         ),
         (
             [f"{i:02d}/05/2020" for i in range(1, 13)],
-            ["can be read in 2 ways", '"%d/%m/%Y"', '"%m/%d/%Y"'],
+            ["can be read in 2 ways", "'%d/%m/%Y'", "'%m/%d/%Y'"],
         ),
         (
             [*map(str, range(50)), "abc"],
-            ["50 different numbers", "'abc'", "missing: [abc]", "columns: {x: category}"],
+            ["50 different numbers", "'abc'", "'missing': ['abc']", "columns={'x': 'category'}"],
         ),
     ],
 )

@@ -148,7 +148,7 @@ def test_arrow_dictionaries_are_categories(tmp_path):
         ("t.csv", b"a,class\n1,x\n1,x,3\n", "cannot be read, it may be damaged"),
         ("t.csv", b"a,class\n\xff\xfe,x\n", "is not UTF-8"),
         ("t.csv", b'a,class\n"1,x\n', "cannot be read, it may be damaged"),
-        ("t.csv", b",a,class\n0,1,x\n", 'a column without a name.*"Unnamed: 0": drop'),
+        ("t.csv", b",a,class\n0,1,x\n", "a column without a name.*'Unnamed: 0': 'drop'"),
         ("t.csv.gz", b"a,class\n1,x\n", "cannot be read, it may be damaged"),
         ("t.csv.gz", gzip.compress(b"a,class\n1,x\n", mtime=0)[:-9], "cannot be read, it may be"),
         ("t.parquet", b"", "cannot be read, it may be damaged"),

@@ -115,7 +115,7 @@ class TestDataset:
             (FRAME, "class", {"class": "number"}, "dataset 'd': columns names 'class', which is"),
             (
                 FRAME.assign(lists=[[1], [2], [3]]), "class", {},
-                r"column 'lists' holds list values.*columns: \{lists: drop\}",
+                r"column 'lists' holds list values.*columns=\{'lists': 'drop'\}",
             ),
             (FRAME.set_axis(["a", "a", "b", "c", "d", "class"], axis=1), "class", {}, "named 'a'"),
         ],

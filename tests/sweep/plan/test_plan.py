@@ -52,12 +52,12 @@ solvers: [proper, {solver: proper, options: {splits: [1, 2]}}, quantbnb, branche
     assert solvers == [("proper", {"splits": 1}), ("proper", {"splits": 2}), ("cart", {})]
     assert len({task.key for task in found.tasks()}) == 3
     reasons = {entry.solver: entry.reason for entry in found.impossible}
-    assert reasons["proper"].endswith("needs the limit 'splits'; say e.g. limits: {splits: 2}")
-    assert reasons["quantbnb"].endswith("needs the limit 'depth'; say e.g. limits: {depth: 2}")
+    assert reasons["proper"].endswith("needs the limit 'splits'; write e.g. limits: {splits: 2}")
+    assert reasons["quantbnb"].endswith("needs the limit 'depth'; write e.g. limits: {depth: 2}")
     of_all = plan(text + "limits: {splits: 2}\n")
     assert of_all.blocks[0].tasks([0])[0].key == found.blocks[1].tasks([1])[0].key
     alone = text.replace("proper, {solver: proper, options: {splits: [1, 2]}}", "proper")
-    with pytest.raises(InputError, match=r"no cell .* needs the limit 'splits'; say e\.g\. limits"):
+    with pytest.raises(InputError, match=r"no cell .* needs the limit 'splits'; write e"):
         plan(alone.replace(", quantbnb, branches, cart]", "]"))
 
 
