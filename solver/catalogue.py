@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -13,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from solver.arguments import check_arguments, check_names
 from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
@@ -151,7 +153,9 @@ def register(solver: type[Solver]) -> type[Solver]:
 def get_solver(name: str) -> type[Solver]:
     """The solver of a name; InputError if there is none."""
     if name not in SOLVERS:
-        raise InputError(f"there is no solver {name!r}; there are: {', '.join(SOLVERS)}")
+        close = difflib.get_close_matches(str(name), SOLVERS, 1)
+        hint = f"did you mean {close[0]!r}? There" if close else "there"
+        raise InputError(f"there is no solver {name!r}; {hint} are: {', '.join(SOLVERS)}")
     return SOLVERS[name]
 
 
@@ -232,7 +236,9 @@ def solve(
     >>> str(solution.objective), solution.splits, solution.status.value
     ('1/10', 2, 'optimal')
     """
+    check_arguments(problem, limits, monitor, initial_tree)
     kind, limits = _settle(solver, limits, problem)
+    check_names(options, kind.options, kind.name)
     chosen, price = kind(**options), as_lambda(lam)
     problem = problem.fitted(price, limits.splits)
     shown = Verbose() if verbose else None
@@ -298,7 +304,9 @@ def regularization_path(
     >>> [str(lam) for lam in path.lams], path.splits, path.status.value
     (['1/20', '1/8'], (2, 0), 'optimal')
     """
+    check_arguments(problem, limits, monitor)
     kind, limits = _settle(solver, limits, problem)
+    check_names(options, kind.options, kind.name)
     chosen, price = kind(**options), as_lambda(lam_min)
     problem = problem.fitted(price, limits.splits)
     shown = Verbose() if verbose else None

@@ -24,7 +24,7 @@ LAYERS = (
     "solver.problem",
     "solver.solution solver.kernels solver.verify",
     "solver.shards solver.monitor solver.options solver.claims",
-    "solver.lambda_series solver.verbose",
+    "solver.lambda_series solver.verbose solver.arguments",
     "solver.base",
     "solver.engine solver.path",
     "solver.baselines solver.external",
