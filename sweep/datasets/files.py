@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import io
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,15 @@ EXCEL_CHARSET = "cp1252"
 """What Excel writes in Western Europe and America: latin-1 with more signs."""
 
 
+def _alike(path: Path) -> str:
+    """A question about the file of the same folder whose name is most like it."""
+    names: list[str] = []
+    with suppress(OSError):  # the folder may be missing, or not to be listed
+        names = [each.name for each in path.parent.iterdir()]
+    close = difflib.get_close_matches(path.name, names, 1)
+    return f"; did you mean {path.with_name(close[0])}?" if close else ""
+
+
 def read_file(
     path: Path,
     separator: str | None = None,
@@ -82,7 +93,7 @@ def read_file(
             f"{path} has an unknown ending {ending!r}; the endings are: {', '.join(READERS)}"
         )
     if not path.exists():
-        raise InputError(f"there is no file {path}")
+        raise InputError(f"there is no file {path}{_alike(path)}")
     if path.is_dir() and READERS[ending] is not _read_parquet:
         raise InputError(f"{path} is a directory, not a file")
     try:
