@@ -52,6 +52,7 @@ LAYERS = (
     "pipelines.report.charts",
     "pipelines.report.pages",
     "pipelines.report.write",
+    "pipelines.report.watch pipelines.report.compare",
     "pipelines.report.summary",
     "pipelines.report",
     "pipelines.sweeps",

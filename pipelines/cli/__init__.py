@@ -12,14 +12,14 @@ from pipelines.cli.path import path
 from pipelines.cli.predict import predict
 from pipelines.cli.solve import solve
 from pipelines.cli.submit import stop, submit
-from pipelines.cli.sweeps import report, resume, run, status, verify
+from pipelines.cli.sweeps import compare, report, resume, run, status, verify
 from pipelines.cli.warmup import warmup
 
 __all__ = ["main", "treesweep"]
 
 for command in (
-    inspect, init, solve, path, predict, run, resume, submit, stop, status, report, verify,
-    datasets, encodings, solvers, warmup, cluster,
+    inspect, init, solve, path, predict, run, resume, submit, stop, status, report, compare,
+    verify, datasets, encodings, solvers, warmup, cluster,
 ):  # fmt: skip
     treesweep.add_command(command)
 

@@ -188,14 +188,53 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     "--published", type=_FOLDER, metavar="FILE.csv",
     help="Published results to compare with, e.g. those of the BRANCHES paper.",
 )  # fmt: skip
-def report(folder: str, out: Path | None, published: Path | None) -> None:
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Write it anew while the sweep runs, and a page live.html about what runs now.",
+)
+@click.option(
+    "--every", type=click.FloatRange(1), default=30.0, show_default=True, metavar="SECONDS",
+    help="Shortest time between two reports of --watch.",
+)  # fmt: skip
+def report(
+    folder: str, out: Path | None, published: Path | None, watch: bool, every: float
+) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
     from pipelines.report.summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
 
     place = report_folder(folder, out)
-    found = gather_report(folder, published)
-    paths = write_report_data(found, place)
+    if watch:
+        from pipelines.report.watch import watch_report
+
+        if published is not None:
+            raise click.UsageError("--published is for a finished sweep; leave out --watch")
+        found, paths = watch_report(folder, place, every, lambda text: click.echo(text, err=True))
+    else:
+        found = gather_report(folder, published)
+        paths = write_report_data(found, place)
+    print_summary(found, make_console())
+    click.echo(f"Report: {paths.page}")
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR DIR...")
+@click.option(
+    "--out", type=_FOLDER, default=Path("comparison"), show_default=True, metavar="DIR",
+    help="Where to write.",
+)  # fmt: skip
+def compare(folders: tuple[str, ...], out: Path) -> None:
+    """Write one report of two or more sweeps, as if one sweep had had all their tasks."""
+    from pipelines.report.compare import gather_comparison
+    from pipelines.report.summary import print_summary
+    from pipelines.report.write import write_report_data
+
+    if len(folders) < 2:
+        raise click.UsageError(f"one sweep has nothing to be compared with; 'treesweep report "
+                               f"{folders[0]}' writes its report")  # fmt: skip
+    found = gather_comparison(folders)
+    paths = write_report_data(found, out)
     print_summary(found, make_console())
     click.echo(f"Report: {paths.page}")
 

@@ -78,7 +78,7 @@ def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
 
 def gather_report(store_dir: Place, published: str | Path | None = None) -> ReportData:
     """Read a sweep and compute all that its report says; errors as :func:`write_report`."""
-    return gather(load_results(store_dir), _references(store_dir), published)
+    return gather(load_results(store_dir), stored_references(store_dir), published)
 
 
 def write_report_data(report: ReportData, out_dir: Path) -> ReportPaths:
@@ -95,7 +95,7 @@ def write_report_data(report: ReportData, out_dir: Path) -> ReportPaths:
     return ReportPaths(folder.root, folder.root / INDEX)
 
 
-def _references(root: Place) -> dict[str, DatasetRef]:
+def stored_references(root: Place) -> dict[str, DatasetRef]:
     """The datasets as the sweep's file names them; none if the file cannot be read any more."""
     try:
         sweep = stored_sweep(root)

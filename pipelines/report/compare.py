@@ -1,0 +1,77 @@
+"""Two or more sweeps in one report, as if one sweep had had the tasks of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.data.results import label_results
+from pipelines.report.data.stored_tables import read_plan_columns, read_rows
+from pipelines.report.write import gather, stored_references
+from solver.errors import InputError
+from sweep.datasets.dataset_reference import DatasetRef
+from sweep.filesystem import Place, open_folder
+from sweep.store.store import read_manifest
+
+_SHARED = {
+    "data_hash": "hold different tables under this name; rename one of them",
+    "validation": "hold out its rows differently; give both the same 'validation:' and 'seed:'",
+}
+"""What must be equal in all sweeps for the tasks of a dataset to be compared, and what to do."""
+
+
+_CELL = ["dataset", "encoding", "encoding_options", "solver", "reason", "key"]
+"""What tells impossible cells apart."""
+
+
+class _Sweep(NamedTuple):
+    place: Place
+    rows: pd.DataFrame
+    plan: pd.DataFrame
+
+
+def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
+    """Read sweeps and compute the report of all their tasks, each once.
+
+    Raises InputError as :func:`pipelines.report.write.write_report`, or if a dataset of several
+    sweeps is not the same in all of them.
+    """
+    names = [str(read_manifest(open_folder(place))["sweep"]) for place in store_dirs]
+    sweeps = [_Sweep(place, read_rows(place), read_plan_columns(place)) for place in store_dirs]
+    _check_datasets(sweeps)
+    plan = pd.concat([_plain(one.plan) for one in sweeps], ignore_index=True)
+    impossible = plan["key"].isna()
+    repeated = plan.duplicated("key") & ~impossible | plan.duplicated(_CELL) & impossible
+    results = label_results(
+        pd.concat([_plain(one.rows) for one in sweeps], ignore_index=True),
+        plan[~repeated].reset_index(drop=True),
+        " and ".join(dict.fromkeys(names)),
+    )
+    references: dict[str, DatasetRef] = {}
+    for place in reversed(store_dirs):
+        references |= stored_references(place)
+    return gather(results, references)
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without categories, which differ from sweep to sweep."""
+    found = {name: frame[name] for name in frame}
+    for name, column in found.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            found[name] = column.astype(object)
+    return pd.DataFrame(found, copy=False)
+
+
+def _check_datasets(sweeps: Sequence[_Sweep]) -> None:
+    known: dict[tuple[str, str], tuple[str, Place]] = {}
+    for one in sweeps:
+        for column, remedy in _SHARED.items():
+            own = one.rows["key"].isin([*one.plan["key"], *one.plan["answered_by"]])
+            pairs = one.rows.loc[own, ["dataset", column]].drop_duplicates().astype(str)
+            for dataset, value in pairs.itertuples(index=False):
+                first, place = known.setdefault((dataset, column), (value, one.place))
+                if first != value and place != one.place:
+                    raise InputError(f"dataset {dataset!r}: {place} and {one.place} {remedy}")

@@ -1,0 +1,146 @@
+"""A report that is written anew while its sweep runs, with a page about what happens now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from html import escape
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.progress.display import describe
+from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.charts.report_files import ReportFolder
+from pipelines.report.pages.index_page import INDEX
+from pipelines.report.write import ReportPaths, gather_report, write_report_data
+from solver.errors import InputError
+from solver.features.number_format import at_least
+from sweep.events import Progress
+from sweep.filesystem import Folder, Place, open_folder
+from sweep.store.lease import is_live, read_heartbeat
+from sweep.store.plan_file import plan_tables
+from sweep.store.store import CHECKPOINTS, read_checkpoint
+from sweep.store.sweep_status import sweep_status
+
+LIVE = "live.html"
+"""The page about what happens now."""
+
+_LOOK = 1.0
+_MOST_SEARCHES = 50
+_WIDTH, _HEIGHT = 600, 120
+
+
+class Moment(NamedTuple):
+    """The largest gap of a sweep at a time."""
+
+    seconds: float  # since the watch began
+    gap: float
+
+
+def watch_report(
+    store_dir: Place,
+    out_dir: Path,
+    every: float,
+    tell: Callable[[str], None] = lambda text: None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[ReportData, ReportPaths]:
+    """Write the report of a sweep at most ``every`` so many seconds until no driver is at work.
+
+    Each file is replaced as a whole. ``tell`` gets a line after each report. Gives the last report.
+    Raises InputError as :func:`pipelines.report.write.write_report`.
+    """
+    folder, began = open_folder(store_dir), clock()
+    moments: list[Moment] = []
+    while True:
+        due = clock() + every
+        live = is_live(folder)  # asked first: the report after the end has all rows
+        try:
+            status = sweep_status(store_dir)
+            if status.worst_gap is not None:
+                moments.append(Moment(clock() - began, status.worst_gap))
+            found = gather_report(store_dir)
+            paths = write_report_data(found, out_dir)
+            page = _page(folder, found, moments, every if live else None)
+            ReportFolder(out_dir).write(LIVE, page)
+            tell(f"{status.done}/{status.total} done: {paths.page}")
+        except InputError:
+            if not live:  # else the driver is still making the plan
+                raise
+        if not live:
+            return found, paths
+        while clock() < due and is_live(folder):
+            sleep(_LOOK)
+
+
+def _page(
+    folder: Folder, report: ReportData, moments: Sequence[Moment], refresh: float | None
+) -> str:
+    heartbeat = read_heartbeat(folder)
+    words = "The sweep has ended."
+    if refresh is not None and heartbeat is not None and heartbeat.numbers:
+        words = ", ".join(describe(Progress(**heartbeat.numbers)))
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{max(1, refresh):g}">'
+    best = [(one.dataset, one.headline) for one in report.recommendations]
+    title = escape(report.results.name)
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{again}'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{title}: now</title></head><body><h1>{title}: now</h1>"
+        f'<p>{escape(words)} <a href="{INDEX}">The whole report</a></p>'
+        f"<h2>Largest gap over time</h2>{_chart(moments)}"
+        f"<h2>Unfinished searches</h2>{_table(_HEAD, _searches(folder))}"
+        f"<h2>Best so far</h2>{_table(('dataset', 'answer'), best)}</body></html>\n"
+    )
+
+
+_HEAD = ("dataset", "encoding", "solver", "λ", "objective", "gap", "seconds")
+
+
+def _searches(folder: Folder) -> list[tuple[str, ...]]:
+    """The searches of which a checkpoint is kept, longest first."""
+    names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
+    keys, found = pa.array([*names], pa.string()), []
+    columns = ["key", "dataset", "encoding", "solver", "lam_label"]
+    for table in plan_tables(folder, columns) if names else ():
+        for row in table.filter(pc.is_in(table["key"], keys)).to_pylist():
+            kept = read_checkpoint(folder, names[row["key"]])
+            if kept is not None:
+                figures = f"{float(Fraction(kept.objective)):.4g}", at_least(kept.gap, 3)
+                cells = (*(str(row[name]) for name in columns[1:]), *figures)
+                found.append((kept.seconds, (*cells, f"{kept.seconds:.0f}")))
+    return [cells for _, cells in sorted(found, reverse=True)[:_MOST_SEARCHES]]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    lines = [_line("th", head), *(_line("td", row) for row in rows)]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _chart(moments: Sequence[Moment]) -> str:
+    """The gaps as a line of steps."""
+    if not moments:
+        return "<p>Nothing is proven yet.</p>"
+    last, most = moments[-1].seconds or 1.0, max(m.gap for m in moments) or 1.0
+    points: list[str] = []
+    for one in moments:
+        x, y = one.seconds / last * _WIDTH, _HEIGHT * (1 - one.gap / most)
+        points += [f"{x:.1f},{points[-1].split(',')[1]}"] if points else []
+        points.append(f"{x:.1f},{y:.1f}")
+    label = f"from {at_least(moments[0].gap, 3)} to {at_least(moments[-1].gap, 3)}"
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="-4 -4 {_WIDTH + 8} {_HEIGHT + 8}" '
+        f'style="max-width:{_WIDTH}px"><polyline points="{" ".join(points)}" fill="none" '
+        f'stroke="currentColor" stroke-width="2"/></svg><p>{label}, in {last:.0f} s</p>'
+    )

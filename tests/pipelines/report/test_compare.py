@@ -1,0 +1,73 @@
+"""Tests of pipelines/report/compare.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pipelines.report.compare import gather_comparison
+from pipelines.report.write import gather_report
+from tests.helpers import without_dask
+from tests.helpers.commands import refused, run
+
+SPEC = """\
+name: {name}
+datasets: [monks-1, iris]
+encodings: [onehot, mdlp]
+lambdas: {lambdas}
+solvers: {solvers}
+validation: {{kind: kfold, folds: 2, seed: {seed}}}
+"""
+
+
+def finish(folder: Path, name: str, lambdas: str, solvers: str, seed: int = 0) -> Path:
+    text = SPEC.format(name=name, lambdas=lambdas, solvers=solvers, seed=seed)
+    without_dask.finish(folder / name, without_dask.small_sweep(text))
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweeps")
+    finish(folder, "one", "[0.1, 0.02]", "[branches]")
+    finish(folder, "two", "[0.1, 0.02]", "[cart, branches]")
+    finish(folder, "all", "[0.1, 0.02]", "[branches, cart]")
+    return folder
+
+
+def test_two_sweeps_are_reported_as_one_that_has_the_tasks_of_both(home: Path) -> None:
+    both, whole = gather_comparison([home / "one", home / "two"]), gather_report(home / "all")
+    assert both.results.name == "one and two"
+    assert (both.results.n_ok, both.results.n_impossible) == (
+        whole.results.n_ok,
+        whole.results.n_impossible,
+    )
+    columns = ["dataset", "encoding_label", "solver_label", "lam_key", "fold", "objective_exact"]
+    found, wanted = (
+        one.results.rows[columns].astype(str).sort_values(columns, ignore_index=True)
+        for one in (both, whole)
+    )
+    pd.testing.assert_frame_equal(found, wanted)
+    assert [one.headline for one in both.recommendations] == [
+        one.headline for one in whole.recommendations
+    ]
+    assert both.references == whole.references
+
+
+def test_the_command_writes_one_report(home: Path, tmp_path: Path) -> None:
+    result = run("compare", home / "one", home / "two", "--out", tmp_path / "report")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "one and two: 24 done, 8 impossible"
+    assert "one and two" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_what_cannot_be_compared_is_refused(home: Path, tmp_path: Path) -> None:
+    other = finish(tmp_path, "other", "[0.1]", "[cart]", seed=1)
+    line = refused("compare", home / "one", other, "--out", tmp_path / "report")
+    assert "dataset 'monks-1': " in line
+    assert "give both the same 'validation:' and 'seed:'" in line
+    assert "'treesweep report " in refused("compare", home / "one")
+    assert "there is no folder" in refused("compare", home / "one", tmp_path / "no")
+    assert not (tmp_path / "report").exists()
