@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
-from importlib import import_module
 from typing import Any
 
 from solver.features.number_format import at_least, at_most, count
@@ -42,7 +41,8 @@ class NotebookBar:
     """A bar in the output of a notebook's cell, redrawn in place."""
 
     def __init__(self, words: str) -> None:
-        display = import_module("IPython.display").display
+        from IPython.display import display  # it is there, for a notebook runs
+
         self._handle: Any = display(Bar(0.0, words), display_id=True)
 
     def show(self, share: float, words: str) -> None:

@@ -44,7 +44,14 @@ MAY_IMPORTLIB = ("importlib.metadata", "importlib.resources")
 """Asking for versions, for our own templates, and for the solvers of installed packages; none
 imports what data name."""
 
+MAY_IMPORT = {
+    "solver/external/base.py",  # the package that an adapter names
+    "solver/external/child.py",  # the adapter that its parent names
+}
+"""Modules that import by name. No name comes from data."""
+
 MAY_START = {
+    "solver/external/process.py",  # this Python, with our own script
     "sweep/plan/versions.py",  # git, with fixed words
     "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/background/detached.py",  # this Python, with our own command
@@ -75,6 +82,8 @@ def test_no_source_imports_what_runs_data() -> None:
         seen += 1
         for module in imported(tree):
             assert module.split(".")[0] not in NO_IMPORTS, f"{name} imports {module}"
+            if name in MAY_IMPORT:
+                continue
             if module.split(".")[0] == "importlib" and module != "importlib":
                 assert any(module.startswith(m) for m in MAY_IMPORTLIB), f"{name}: {module}"
     assert seen > 100
@@ -86,7 +95,8 @@ def test_no_source_calls_what_runs_text() -> None:
             if isinstance(node, ast.Call):
                 called = node.func
                 word = getattr(called, "id", None) or getattr(called, "attr", None)
-                assert word not in NO_CALLS, f"{name}, line {node.lineno}: {word}()"
+                allowed = word == "import_module" and name in MAY_IMPORT
+                assert allowed or word not in NO_CALLS, f"{name}, line {node.lineno}: {word}()"
                 assert not (word == "compile" and isinstance(called, ast.Name)), name
                 for given in node.keywords:
                     # numpy writes pickles unless it is told not to.

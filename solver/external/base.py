@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module, metadata
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,11 @@ class ExternalSolver(Solver):
     """The distribution to install."""
     module: ClassVar[str]
     """The module to import."""
+
+    @staticmethod
+    def read(stream: BinaryIO) -> Job:
+        """Read the job; called in the child."""
+        return Job.from_stream(stream)
 
     @classmethod
     def load(cls) -> Any:

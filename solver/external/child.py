@@ -1,8 +1,8 @@
 """The process in which an external solver runs; a script without imports of ours at the start.
 
-It reads two pickles on stdin, the parent's ``sys.path`` and the job, and writes JSON lines to the
-file descriptor of its first argument: that the search begins, then its answer. What the solver
-prints goes to standard output, where nobody reads it.
+It reads a line of JSON on stdin, the parent's ``sys.path`` and the adapter, then the job. It writes
+JSON lines to the file descriptor of its first argument: that the search begins, then its answer.
+What the solver prints goes to standard output, where nobody reads it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import pickle
 import signal
 import sys
 import time
@@ -26,17 +25,18 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
-    sys.path[:] = pickle.load(sys.stdin.buffer)
-    module, name, job = pickle.load(sys.stdin.buffer)
+    head = json.loads(sys.stdin.buffer.readline())
+    sys.path[:] = head["path"]
+    solver = import_module(head["module"])
+    for part in head["name"].split("."):
+        solver = getattr(solver, part)
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as channel:
 
         def say(**event: Any) -> None:
             channel.write(json.dumps(event) + "\n")
             channel.flush()
 
-        solver = import_module(module)
-        for part in name.split("."):
-            solver = getattr(solver, part)
+        job = solver.read(sys.stdin.buffer)
         solver.load()
         say(event="begun")
         began = time.perf_counter()

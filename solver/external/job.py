@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,28 @@ class Job:
     lam: Fraction
     limits: Limits
     options: Mapping[str, Any]
+
+    def to_bytes(self) -> bytes:
+        """The job as a line of JSON, then the arrays."""
+        rows, features = self.codes.shape
+        head = {
+            "shape": [rows, features],
+            "lam": str(self.lam),
+            "limits": self.limits.to_dict(),
+            "options": dict(self.options),
+        }
+        arrays = [np.ascontiguousarray(a, np.int32).tobytes() for a in (self.codes, self.labels)]
+        return b"".join([json.dumps(head).encode(), b"\n", *arrays])
+
+    @classmethod
+    def from_stream(cls, stream: BinaryIO) -> Job:
+        """Read what :meth:`to_bytes` has written."""
+        head = json.loads(stream.readline())
+        rows, features = head["shape"]
+        codes = np.frombuffer(stream.read(4 * rows * features), np.int32).reshape(rows, features)
+        labels = np.frombuffer(stream.read(4 * rows), np.int32)
+        lam, limits = Fraction(head["lam"]), Limits(**head["limits"])
+        return cls(codes.copy(), labels.copy(), lam, limits, head["options"])
 
     @property
     def whole_seconds(self) -> int | None:

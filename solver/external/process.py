@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import selectors
 import signal
 import subprocess
@@ -93,12 +92,17 @@ def run(module: str, name: str, job: Job, stop: Callable[[], bool]) -> Outcome:
     finally:
         os.close(writing)
     try:
-        return _Watch(child, reading, job).follow(pickle.dumps((module, name, job)), stop)
+        return _Watch(child, reading, job).follow(_message(module, name, job), stop)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         os.close(reading)
+
+
+def _message(module: str, name: str, job: Job) -> bytes:
+    head = {"path": sys.path, "module": module, "name": name}
+    return json.dumps(head).encode() + b"\n" + job.to_bytes()
 
 
 class _Watch:
@@ -138,7 +142,7 @@ class _Watch:
     def _feed(self, message: bytes) -> None:
         assert self.child.stdin is not None
         with suppress(BrokenPipeError), self.child.stdin as pipe:
-            pipe.write(pickle.dumps(sys.path) + message)
+            pipe.write(message)
 
     def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
         block = os.read(key.fd, 2**16)
