@@ -274,7 +274,7 @@ def test_verify_names_a_row_that_was_tampered_with(home: Path) -> None:
         (SPEC.replace("lambdas: [0.05", "lambdas: [-0.05"), ["line 4", "-0.05"]),
         (SPEC.replace("lambdas: [0.05", "lambdas: [abc"), ["line 4", "abc"]),
         (SPEC.replace("[monks-1", "[monk-1"), ["line 2", "monk-1", "monks-1"]),
-        (SPEC.replace("[categorical, onehot]", "3"), ["line 3"]),
+        (SPEC.replace("[categorical, onehot]", "one-hot"), ["line 3", "onehot"]),
         (SPEC.replace("name: small\n", ""), ["name"]),
         (SPEC.replace("solvers: [branches", "solvers: [oak"), ["line 5", "oak", "branches"]),
         (SPEC.replace("test: 0.25", "test: 2"), ["line 6", "test"]),
