@@ -95,6 +95,10 @@ class Failures:
         """A worker begins a step."""
         self._running[worker] = key
 
+    def handed_back(self, worker: str) -> None:
+        """A worker that is about to end gives a step back without beginning it."""
+        self._running[worker] = ""
+
     def ended(self, key: str) -> None:
         """A step has ended well."""
         for worker in [w for w, running in self._running.items() if running == key]:

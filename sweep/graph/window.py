@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -402,11 +402,16 @@ class Window:
         if event.get("action") == "remove-worker":
             expected = bool(event.get("expected"))
             failures.removed(event["worker"], event["stimulus_id"], expected)
+        elif event.get("action") == "retire-workers":
+            for address in self._leaving.keys() & event["could-not-retire"]:
+                self._leaving[address] = False
         elif event.get("action") == "worker-ttl-timed-out":
             for address in event["workers"]:
                 failures.end_of(address).silent = True
         elif kind == steps.BEGUN:
             failures.begun(event["worker"], event["key"])
+        elif kind == steps.HANDED_BACK:
+            failures.handed_back(event["worker"])
         elif kind == "snapshot":
             reached = Checkpoint(**event["checkpoint"])
             if self.shards.see(reached):
@@ -459,6 +464,7 @@ class Window:
 
     def _refuse(self, address: str, fingerprint: dict[str, str]) -> None:
         """Let the scheduler give no more work to a worker with other versions."""
+        self._failures.handed_back(address)
         if address in self._refused:
             return
         self._refused.add(address)
@@ -486,18 +492,21 @@ class Window:
             _start(self.client.cancel, stuck)
 
     def _release(self) -> None:
-        """Let stopped tasks go on, and retire workers of which nothing is needed any more.
+        """Let stopped tasks go on: their states may have been on their way here."""
+        if not self.courier.coming and not self._is_stopping:
+            self._give_back(self._stopped)
+            self._stopped = []
 
-        Searches that a leaving worker has stopped wait for their states, which may be on their way
-        here.
+    def _retire(self, present: Collection[str]) -> None:
+        """Retire leaving workers of which nothing is needed any more.
+
+        Dask refuses while no other worker can take their data; then they are asked again.
         """
-        if self.courier.coming or self._is_stopping:
+        if self._is_stopping or self._leaving.keys() >= {*present}:
             return
-        self._give_back(self._stopped)
-        self._stopped = []
-        at_work = self._failures.workers_of(self._keys)
-        for address, is_retired in self._leaving.items():
-            if not is_retired and address not in at_work:
+        needed = self._failures.workers_of(self._keys) | self.courier.coming
+        for address, is_asked in self._leaving.items():
+            if not is_asked and address not in needed:
                 self._leaving[address] = True
                 _start(self.client.retire_workers, [address])
 
@@ -518,6 +527,7 @@ class Window:
         workers = self.client.scheduler_info(n_workers=-1).get("workers")
         if workers is None:  # the scheduler does not answer; the engine will see to it
             return
+        self._retire(workers)
         self._refused &= workers.keys()
         for address in self._refused:
             _start(self._find_stuck, address)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client
 
 from solver.errors import one_line
 from sweep.transfer import shelf
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -63,22 +66,22 @@ class Courier:
         self._here: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
         self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._coming = 0
+        self._coming: Counter[str] = Counter()
         self._closed = False
         self._in: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
         self._out: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     @property
-    def coming(self) -> int:
-        """Files that are on their way here, and those that nobody has taken yet."""
+    def coming(self) -> set[str]:
+        """The workers whose files are on their way here, or have come and nobody took them yet."""
         with self._lock:
-            return self._coming
+            return {address for address, files in self._coming.items() if files}
 
     def fetch(self, parcel: Parcel) -> None:
         """Bring a file here."""
         with self._lock:
-            self._coming += 1
+            self._coming[parcel.address] += 1
         self._start()
         self._in.put(parcel)
 
@@ -89,7 +92,10 @@ class Courier:
 
     def arrivals(self) -> list[Parcel]:
         """Files that have come; their ``path`` is the taker's."""
-        return _drain(self._here, self._took)
+        found = _drain(self._here)
+        for parcel in found:
+            self._took(parcel)
+        return found
 
     def notes(self) -> list[str]:
         """What is worth a line."""
@@ -99,9 +105,9 @@ class Courier:
         """Carry no more."""
         self._closed = True
 
-    def _took(self) -> None:
+    def _took(self, parcel: Parcel) -> None:
         with self._lock:
-            self._coming -= 1
+            self._coming[parcel.address] -= 1
 
     def _start(self) -> None:
         # Daemons: a worker that does not answer must not keep the driver from ending.
@@ -135,7 +141,7 @@ class Courier:
             why = one_line(f"{type(error).__name__}: {error}", 160)
             self._notes.put(f"the state of a search was not kept: {why}")
         parcel.path.unlink(missing_ok=True)
-        self._took()
+        self._took(parcel)
 
     def _receive(self, parcel: Parcel) -> bool:
         try:
@@ -169,9 +175,8 @@ class Courier:
                 self._ask(parcel, shelf.refuse, parcel.token)
 
 
-def _drain(source: queue.SimpleQueue[Any], took: Callable[[], None] = lambda: None) -> list[Any]:
+def _drain(source: queue.SimpleQueue[_Item]) -> list[_Item]:
     found = []
     while not source.empty():
         found.append(source.get())
-        took()
     return found

@@ -28,6 +28,9 @@ BEGUN = "begun"
 REFUSED = "refused"
 """The kind of the event of a worker with other versions than the driver's."""
 
+HANDED_BACK = "handed-back"
+"""The kind of the event of a worker that is about to end and begins no step any more."""
+
 _SEND_SECONDS = 0.05
 _RETRY_SECONDS = 0.5
 
@@ -92,7 +95,7 @@ def _begin(run: Run, suspect: bool) -> None:
         event = {"kind": REFUSED, "worker": worker.address, "fingerprint": fingerprint()}
         _leave_to_others(worker, run, event)
     if is_leaving() and not is_over(run.name):
-        _leave_to_others(worker, run, {"kind": "rescheduled"})
+        _leave_to_others(worker, run, {"kind": HANDED_BACK, "worker": worker.address})
     begun = {"kind": BEGUN, "worker": worker.address, "key": str(worker.get_current_task())}
     worker.log_event(run.name, begun)
     if suspect:

@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
+from distributed import Client, Worker
 
 from sweep.clusters import Address
+from sweep.clusters.retirement import retire
 from sweep.events import Silent
 from tests.helpers import environment, wait_until
 
@@ -166,3 +167,8 @@ class Notes(Silent):
 def n_workers(client: Client) -> int:
     """Workers that a client sees."""
     return len(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def leave(dask_worker: Worker) -> None:
+    """What a worker's timer does shortly before its job ends; Dask calls it on the worker."""
+    dask_worker.io_loop.add_callback(retire, dask_worker)

@@ -62,6 +62,16 @@ def test_a_batch_is_suspected_if_nothing_was_heard(plan: Plan) -> None:
     assert [numbers(tasks) for tasks in found.again] == [[0], [1]]
 
 
+def test_a_worker_that_hands_steps_back_dies_of_none(plan: Plan) -> None:
+    found, task = Failures(), plan.task(0)
+    found.begun("a", "solve-1")
+    found.ended("solve-1")
+    found.handed_back("a")
+    assert found.killed([task], False, "solve-2", "a") == ([task], [])
+    assert (found.n_tasks, found.deaths(task)) == (0, 0)
+    assert found.workers_of({"solve-1", "solve-2"}) == set()
+
+
 def test_one_that_was_alone_and_not_heard_of_is_not_blamed(plan: Plan) -> None:
     found, task = Failures(), plan.task(2)
     dies(found, "a", [task], alone=False)

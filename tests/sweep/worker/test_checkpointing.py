@@ -225,11 +225,11 @@ def test_a_file_comes_in_chunks_and_goes_from_the_shelf(
     client = Client(worker)
     carrier = Courier(client, "run")  # type: ignore[arg-type]
     carrier.fetch(parcel(tmp_path / "here", len(content)))
-    assert carrier.coming == 1
+    assert len(carrier.coming) == 1
     found: list[Parcel] = []
     wait_until(lambda: bool(found.extend(carrier.arrivals()) or found))
     assert found[0].path.read_bytes() == content
-    assert carrier.coming == 0
+    assert not carrier.coming
     wait_until(lambda: not transfer_files.SHELF.path("run-1").exists())
 
 
@@ -241,7 +241,7 @@ def test_half_a_file_is_thrown_away(
     transfer_files.SHELF.path("run-1").write_bytes(content)
     carrier = Courier(Client(worker, calls), "run")  # type: ignore[arg-type]
     carrier.fetch(parcel(tmp_path / "here", size))
-    wait_until(lambda: carrier.coming == 0)
+    wait_until(lambda: not carrier.coming)
     assert carrier.arrivals() == []
     assert not (tmp_path / "here").exists()
     assert any("connection lost" in note for note in carrier.notes()) == (calls == 4)
@@ -298,7 +298,7 @@ def test_a_closed_courier_carries_nothing(worker: Any, tmp_path: Path) -> None:
     carrier = Courier(SimpleNamespace(), "run")  # type: ignore[arg-type]
     carrier.close()
     carrier.fetch(parcel(tmp_path / "here", 10))
-    wait_until(lambda: carrier.coming == 0)
+    wait_until(lambda: not carrier.coming)
     assert carrier.notes() == []
 
 

@@ -89,7 +89,7 @@ def test_a_worker_that_leaves_begins_nothing(
     else:
         with pytest.raises(Reschedule):
             load()
-        assert [told["kind"] for told in worker.told] == ["rescheduled"]
+        assert [told["kind"] for told in worker.told] == [steps.HANDED_BACK]
 
 
 def test_a_dataset_is_read_or_comes_from_the_driver(worker: Worker) -> None:
