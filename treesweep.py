@@ -31,6 +31,8 @@ __all__ = [
     "solve",
     # Trees for people
     "export_dot",
+    "export_python",
+    "export_sql",
     "export_svg",
     "export_text",
     "plot_tree",
@@ -112,6 +114,7 @@ from solver import (  # noqa: E402 - only now is it known to be ours
 )
 from solver.encodings import fit_encoder  # noqa: E402
 from solver.trees.export import export_svg  # noqa: E402
+from solver.trees.programs import export_python, export_sql  # noqa: E402
 
 if TYPE_CHECKING:
     from pipelines.report import write_report

@@ -63,13 +63,13 @@ def save_tree(tree: Tree, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write a text atomically."""
-    with _replacing(path) as part:
+    with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write predictions atomically, as Parquet for the suffix ``.parquet``, else as CSV."""
-    with _replacing(path) as part:
+    with replacing(path) as part:
         if path.suffix == ".parquet":
             table.to_parquet(part, index=False)
         else:
@@ -88,7 +88,7 @@ def check_writable(path: Path) -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A temporary file that replaces ``path`` if there is no error."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -35,6 +35,7 @@ COMMANDS = {
     "solve": ("solve monks-1 --encoding onehot --lam 0.2 --solver cart --save tree.json", 0),
     "path": ("path monks-1 --encoding onehot --lam-min 0.2", 0),
     "predict": ("predict out/tree.json table.csv", 2),
+    "show": ("show out/tree.json", 2),
     "datasets": ("datasets", 0),
     "encodings": ("encodings", 0),
     "solvers": ("solvers", 0),
