@@ -42,6 +42,7 @@ __all__ = [
     "ProperTreeClassifier",
     "QuantBnBClassifier",
     "QuantBnBRegressor",
+    "to_sklearn",
     # Sweeps
     "Best",
     "Local",
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
         ProperTreeClassifier,
         QuantBnBClassifier,
         QuantBnBRegressor,
+        to_sklearn,
     )
     from sweep.clusters import Local, load_cluster
     from sweep.datasets import load_dataset
@@ -151,7 +153,10 @@ _SLOW = {
         "run_sweep",
         "status",
     ],
-    "solver.estimators": [name for name in __all__ if name.endswith(("Classifier", "Regressor"))],
+    "solver.estimators": [
+        *(name for name in __all__ if name.endswith(("Classifier", "Regressor"))),
+        "to_sklearn",
+    ],
     "sweep.clusters": ["Local", "load_cluster"],
     "sweep.datasets": ["load_dataset"],
     "sweep.events": ["Outcome"],

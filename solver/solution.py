@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from solver.objective.exact import Errors
+from solver.rich_display import RichDisplay
 from solver.trees.tree import Tree
 
 BELOW_ONE = math.nextafter(1, 0)
@@ -54,7 +55,7 @@ def share_without(part: float | Fraction, whole: float | Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(RichDisplay):
     """The best tree found and what is proven about it.
 
     Parameters

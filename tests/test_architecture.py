@@ -15,7 +15,7 @@ from tests.helpers import ROOT
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (
-    "solver.errors",
+    "solver.errors solver.rich_display",
     "solver.features",
     "solver.objective",
     "solver.limits",
@@ -30,7 +30,7 @@ LAYERS = (
     "solver.baselines solver.external",
     "solver.branches solver.osdt solver.quantbnb solver.proper",
     "solver.theory",
-    "solver.catalogue",
+    "solver.catalogue solver.html_views",
     "solver.estimators",
     "solver",
     "sweep.filesystem sweep.datasets",

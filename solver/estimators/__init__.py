@@ -8,6 +8,7 @@ from solver.estimators.branches import BranchesClassifier
 from solver.estimators.osdt import OSDTClassifier
 from solver.estimators.proper import ProperTreeClassifier
 from solver.estimators.quantbnb import QuantBnBClassifier, QuantBnBRegressor
+from solver.estimators.to_sklearn import to_sklearn
 
 __all__ = [
     "BranchesClassifier",
@@ -15,4 +16,5 @@ __all__ = [
     "ProperTreeClassifier",
     "QuantBnBClassifier",
     "QuantBnBRegressor",
+    "to_sklearn",
 ]

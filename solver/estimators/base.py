@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from html import escape
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,12 +15,16 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import Bunch, estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
 from solver.errors import InputError
+from solver.estimators.class_weights import weigh_classes
+from solver.estimators.importances import feature_importances
+from solver.estimators.to_sklearn import to_sklearn
 from solver.features.category_values import array_of, refuse_masked
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec
@@ -30,6 +35,7 @@ from solver.objective.exact import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
+from solver.rich_display import to_html
 from solver.solution import Status
 from solver.trees.tree import TaskType
 
@@ -61,6 +67,7 @@ class SparseTree(BaseEstimator):
         memory_limit: int | None,
         node_limit: int | None,
         lam_min: float | str | Fraction | None,
+        verbose: bool,
     ) -> None:
         self.lam = lam
         self.encoding = encoding
@@ -72,6 +79,7 @@ class SparseTree(BaseEstimator):
         self.memory_limit = memory_limit
         self.node_limit = node_limit
         self.lam_min = lam_min
+        self.verbose = verbose
 
     @abstractmethod
     def _options(self) -> dict[str, Any]:
@@ -122,7 +130,12 @@ class SparseTree(BaseEstimator):
         labels, target = self._read_target(frame, y)
         lam, least = self._read_lams()
         options = self._options()
-        weights = read_weights(sample_weight, frame)
+        weights = weigh_classes(
+            getattr(self, "class_weight", None),  # classifiers have one
+            labels,
+            target,
+            read_weights(sample_weight, frame),
+        )
         counted = weights.whole > 0
         problem = self._encode(
             frame[counted], labels, target[counted], weights.positive, _target_names(y)
@@ -137,15 +150,21 @@ class SparseTree(BaseEstimator):
         )
         self.__dict__.pop("lam_path_", None)  # of an earlier fit
         if self.lam_min is None:
-            self.solution_ = solve(problem, lam, self._solver, limits, **options)
+            self.solution_ = solve(
+                problem, lam, self._solver, limits, verbose=self.verbose, **options
+            )
         else:
-            path = regularization_path(problem, least, self._solver, limits, **options)
+            path = regularization_path(
+                problem, least, self._solver, limits, verbose=self.verbose, **options
+            )
             self.lam_path_ = _as_bunch(path)
             self.solution_ = path.solution_at(lam)
         self.tree_ = self.solution_.tree
         assert self.solution_.lower_bound is not None  # these solvers prove
-        self.objective_ = self.solution_.objective
-        self.lower_bound_ = self.solution_.lower_bound
+        self.objective_exact_ = self.solution_.objective
+        self.lower_bound_exact_ = self.solution_.lower_bound
+        self.objective_ = float(self.objective_exact_)
+        self.lower_bound_ = float(self.lower_bound_exact_)
         self.status_ = self.solution_.status
 
     def _encode(
@@ -249,6 +268,24 @@ class SparseTree(BaseEstimator):
         check_is_fitted(self)
         return self.tree_.apply(self._read(X, reset=False))
 
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The share of each column of X in the decrease of impurity, as in scikit-learn; see
+        :func:`solver.estimators.importances.feature_importances`."""
+        check_is_fitted(self)
+        return feature_importances(self.tree_, self._names)
+
+    def to_sklearn(self) -> DecisionTreeClassifier | DecisionTreeRegressor:
+        """The tree as a fitted tree of scikit-learn, see :func:`treesweep.to_sklearn`."""
+        check_is_fitted(self)
+        return to_sklearn(self)
+
+    def _html_repr(self) -> str:
+        """What notebooks show: the tree, once there is one."""
+        if not hasattr(self, "solution_"):
+            return str(estimator_html_repr(self))
+        return f"<p><code>{escape(repr(self))}</code></p>{to_html(self.solution_)}"
+
     def get_depth(self) -> int:
         """Splits on the longest path."""
         check_is_fitted(self)
@@ -314,7 +351,7 @@ class SparseTree(BaseEstimator):
             gap = self.solution_.gap
             assert gap is not None
             message = (
-                f"{ended}; the objective {float(self.objective_):.6g} is at most "
+                f"{ended}; the objective {self.objective_:.6g} is at most "
                 f"{at_least(gap, 6)} above the optimum; raise the limit, λ, {self._remedy}"
             )
         else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from solver.estimators.class_weights import ClassWeight
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.column_inference import Override
 
@@ -45,6 +46,12 @@ class BranchesClassifier(SparseTreeClassifier):
     lam_min : float, str or Fraction, optional
         Also find all trees that are optimal for some λ ≥ ``lam_min``, see ``lam_path_``. The time
         limit is then that of the whole path; the other limits hold for each of its solves.
+    class_weight : dict or "balanced", optional
+        The weight of each label, 1 if it has none; the weight of a row is multiplied by that of its
+        label. ``balanced`` gives every class the same total weight: rows / (classes × rows of the
+        class), as in scikit-learn, as an exact fraction.
+    verbose : bool, default=False
+        Show each better objective on stderr, or a bar in a notebook.
 
     Attributes
     ----------
@@ -61,10 +68,14 @@ class BranchesClassifier(SparseTreeClassifier):
         weights in whole units, see :meth:`fit`.
     solution_ : Solution
         The whole result of the search.
-    objective_ : Fraction
+    objective_ : float
         Training loss + λ·splits.
-    lower_bound_ : Fraction
+    lower_bound_ : float
         Proven: no tree of these tests within the limits has a smaller objective.
+    objective_exact_, lower_bound_exact_ : Fraction
+        The same without rounding.
+    feature_importances_ : array of shape (n_features_in_,)
+        The share of each column in the decrease of the Gini impurity, or of the squared error.
     status_ : Status
         ``optimal``, or the limit that ended the search.
     lam_path_ : Bunch
@@ -110,6 +121,8 @@ class BranchesClassifier(SparseTreeClassifier):
         memory_limit: int | None = 2**30,
         node_limit: int | None = None,
         lam_min: float | str | Fraction | None = None,
+        class_weight: ClassWeight = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             lam,
@@ -122,7 +135,9 @@ class BranchesClassifier(SparseTreeClassifier):
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
+            verbose=verbose,
         )
+        self.class_weight = class_weight
         self.max_splits = max_splits
         self.mode = mode
 

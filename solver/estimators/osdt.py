@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, ClassVar
 
 from solver.errors import InputError
+from solver.estimators.class_weights import ClassWeight
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.column_inference import Override
 from solver.osdt.engine import BOUNDS
@@ -22,7 +23,7 @@ class OSDTClassifier(SparseTreeClassifier):
     Parameters
     ----------
     lam, encoding_options, columns, max_depth, max_splits, min_leaf_size, time_limit, memory_limit,
-    lam_min
+    lam_min, class_weight, verbose
         As those of :class:`treesweep.BranchesClassifier`.
     encoding : str, default="auto"
         As there, but all features must be binary: not ``categorical``.
@@ -43,7 +44,7 @@ class OSDTClassifier(SparseTreeClassifier):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, objective_, lower_bound_, status_,
-    lam_path_
+    lam_path_, objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`.
     solution_ : Solution
         The whole result. ``extra`` counts evaluated trees, what each bound pruned, and the queue,
@@ -59,7 +60,7 @@ class OSDTClassifier(SparseTreeClassifier):
     >>> from treesweep import OSDTClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = OSDTClassifier(lam=0.02).fit(X, y)
-    >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
+    >>> model.status_.value, model.get_n_leaves(), str(model.objective_exact_)
     ('optimal', 4, '17/150')
     """
 
@@ -82,6 +83,8 @@ class OSDTClassifier(SparseTreeClassifier):
         memory_limit: int | None = 2**30,
         node_limit: int | None = None,
         lam_min: float | str | Fraction | None = None,
+        class_weight: ClassWeight = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             lam,
@@ -94,7 +97,9 @@ class OSDTClassifier(SparseTreeClassifier):
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
+            verbose=verbose,
         )
+        self.class_weight = class_weight
         self.max_splits = max_splits
         self.policy = policy
         self.init = init

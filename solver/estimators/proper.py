@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from solver.errors import InputError
+from solver.estimators.class_weights import ClassWeight
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier
 from solver.features.column_inference import Override
 
@@ -22,7 +23,8 @@ class ProperTreeClassifier(SparseTreeClassifier):
 
     Parameters
     ----------
-    lam, encoding_options, columns, max_depth, min_leaf_size, time_limit, lam_min
+    lam, encoding_options, columns, max_depth, min_leaf_size, time_limit, lam_min,
+    class_weight, verbose
         As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only ``max_splits`` and
         ``max_depth`` limit the tree.
     rules : {"axis", "hyperplane", "polynomial", "mixed"}, default="axis"
@@ -48,9 +50,9 @@ class ProperTreeClassifier(SparseTreeClassifier):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, objective_, status_,
-    lam_path_
+    lam_path_, objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`.
-    lower_bound_ : Fraction
+    lower_bound_ : float
         Proven: no tree of the family within the limits has a smaller objective.
 
     See Also
@@ -65,7 +67,7 @@ class ProperTreeClassifier(SparseTreeClassifier):
     >>> X, y = X.iloc[50:, 2:], y[50:]
     >>> cuts = ProperTreeClassifier(max_splits=1).fit(X, y)
     >>> lines = ProperTreeClassifier(rules="hyperplane", max_splits=1).fit(X, y)
-    >>> str(cuts.objective_), str(lines.objective_), lines.status_.value
+    >>> str(cuts.objective_exact_), str(lines.objective_exact_), lines.status_.value
     ('7/100', '1/25', 'optimal')
     """
 
@@ -89,6 +91,8 @@ class ProperTreeClassifier(SparseTreeClassifier):
         memory_limit: int | None = 2**30,
         node_limit: int | None = None,
         lam_min: float | str | Fraction | None = None,
+        class_weight: ClassWeight = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             lam,
@@ -101,7 +105,9 @@ class ProperTreeClassifier(SparseTreeClassifier):
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
+            verbose=verbose,
         )
+        self.class_weight = class_weight
         self.rules = rules
         self.degree = degree
         self.max_splits = max_splits

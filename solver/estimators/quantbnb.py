@@ -7,42 +7,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from solver.estimators.base import SparseTree
+from solver.estimators.class_weights import ClassWeight
 from solver.estimators.classifier_and_regressor import SparseTreeClassifier, SparseTreeRegressor
 from solver.features.column_inference import Override
 
 
 class _QuantBnB(SparseTree):
-    """Parameters of the classifier, which the regressor shares."""
+    """What the classifier and the regressor share."""
 
     _solver: ClassVar[str] = "quantbnb"
     _remedy: ClassVar[str] = "or lower max_depth"
-
-    def __init__(
-        self,
-        lam: float | str | Fraction = 0.01,
-        *,
-        encoding: str = "continuous",
-        encoding_options: Mapping[str, Any] | None = None,
-        columns: Mapping[str, Override] | None = None,
-        max_depth: int = 2,
-        min_leaf_size: float | None = None,
-        time_limit: float | None = 60.0,
-        memory_limit: int | None = 2**30,
-        node_limit: int | None = None,
-        lam_min: float | str | Fraction | None = None,
-    ) -> None:
-        super().__init__(
-            lam,
-            encoding=encoding,
-            encoding_options=encoding_options,
-            columns=columns,
-            max_depth=max_depth,
-            min_leaf_size=min_leaf_size,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            node_limit=node_limit,
-            lam_min=lam_min,
-        )
 
     def _options(self) -> dict[str, Any]:
         return {}
@@ -55,7 +29,8 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
 
     Parameters
     ----------
-    lam, encoding_options, columns, min_leaf_size, time_limit, lam_min
+    lam, encoding_options, columns, min_leaf_size, time_limit, lam_min,
+    class_weight, verbose
         As those of :class:`treesweep.BranchesClassifier`. At λ = 0 only the depth limits the tree.
     encoding : str, default="continuous"
         What turns columns into tests, a name in :data:`solver.ENCODINGS` other than
@@ -73,9 +48,9 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, encoder_, tree_, solution_, objective_, status_,
-    lam_path_
+    lam_path_, objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`.
-    lower_bound_ : Fraction
+    lower_bound_ : float
         Proven: no tree within the limits has a smaller objective.
 
     See Also
@@ -89,9 +64,40 @@ class QuantBnBClassifier(SparseTreeClassifier, _QuantBnB):
     >>> from treesweep import QuantBnBClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = QuantBnBClassifier(lam=0.01).fit(X, y)
-    >>> model.status_.value, model.get_n_leaves(), str(model.objective_)
+    >>> model.status_.value, model.get_n_leaves(), str(model.objective_exact_)
     ('optimal', 3, '3/50')
     """
+
+    def __init__(
+        self,
+        lam: float | str | Fraction = 0.01,
+        *,
+        encoding: str = "continuous",
+        encoding_options: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Override] | None = None,
+        max_depth: int = 2,
+        min_leaf_size: float | None = None,
+        time_limit: float | None = 60.0,
+        memory_limit: int | None = 2**30,
+        node_limit: int | None = None,
+        lam_min: float | str | Fraction | None = None,
+        class_weight: ClassWeight = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lam,
+            encoding=encoding,
+            encoding_options=encoding_options,
+            columns=columns,
+            max_depth=max_depth,
+            min_leaf_size=min_leaf_size,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            node_limit=node_limit,
+            lam_min=lam_min,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
 
 
 class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
@@ -105,21 +111,23 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
     lam : float, str or Fraction, default=0
         λ, the price of a split, in units of the loss. A split must lower the mean squared error,
         summed over the outputs, by more than this. At 0 only the depth limits the tree.
-    encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit, lam_min
+    encoding, encoding_options, columns, max_depth, min_leaf_size, time_limit, memory_limit,
+    lam_min, verbose
         As those of :class:`treesweep.QuantBnBClassifier`.
     node_limit : int, optional
         Most batches of thresholds that the search may evaluate.
 
     Attributes
     ----------
-    n_features_in_, feature_names_in_, encoder_, tree_, solution_, lam_path_
+    n_features_in_, feature_names_in_, encoder_, tree_, solution_, lam_path_,
+    objective_exact_, lower_bound_exact_, feature_importances_
         As those of :class:`treesweep.BranchesClassifier`; ``solution_.rmse`` and ``solution_.r2``
         measure the fit to the training rows.
     n_outputs_ : int
         How many numbers it predicts for a row.
-    objective_ : Fraction
+    objective_ : float
         Mean squared error + λ·splits, exactly that of the tree.
-    lower_bound_ : Fraction
+    lower_bound_ : float
         Proven: no tree within the limits has a smaller objective.
     status_ : Status
         ``optimal``, or the limit that ended the search. The search works on floats: objectives
@@ -152,6 +160,7 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
         memory_limit: int | None = 2**30,
         node_limit: int | None = None,
         lam_min: float | str | Fraction | None = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             lam,
@@ -164,4 +173,5 @@ class QuantBnBRegressor(SparseTreeRegressor, _QuantBnB):
             memory_limit=memory_limit,
             node_limit=node_limit,
             lam_min=lam_min,
+            verbose=verbose,
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from solver.objective.exact import Errors, objective
 from solver.path.envelope import Envelope, Point
+from solver.rich_display import RichDisplay
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 
@@ -39,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Path:
+class Path(RichDisplay):
     """The λ-path of a problem, from ``lam_min`` to infinity.
 
     Parameters

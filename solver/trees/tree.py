@@ -19,6 +19,7 @@ from solver.features.columns import ColumnSpec, text_names
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.tables import as_frame
+from solver.rich_display import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 
@@ -65,7 +66,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(RichDisplay):
     """A classification or regression tree with all that it needs to predict on raw rows.
 
     Parameters

@@ -178,7 +178,7 @@ def ask_estimator(
         raise _refused(error) from error
     yield claim_of(
         model.solution_, model.tree_, features, lam, predict=model.predict, status=model.status_,
-        objective=model.objective_, lower_bound=model.lower_bound_,
+        objective=model.objective_exact_, lower_bound=model.lower_bound_exact_,
     )  # fmt: skip
     if least:
         yield from claims_of_path(model.lam_path_.path, features, lam / 3, oracle)

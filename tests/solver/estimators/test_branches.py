@@ -77,7 +77,7 @@ def test_it_is_what_solve_finds() -> None:
     problem = Problem.from_table(IRIS_X.assign(species=NAMED), "species", "quantiles", k=4)
     solution = solver.solve(problem, "0.01")
     assert model.status_ is Status.OPTIMAL
-    assert model.objective_ == model.lower_bound_ == solution.objective
+    assert model.objective_exact_ == model.lower_bound_exact_ == solution.objective
     assert model.tree_.nodes == solution.tree.nodes
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert model.feature_names_in_.tolist() == list(IRIS_X.columns)
@@ -127,7 +127,7 @@ def test_stored_tree_predicts_raw_rows_with_the_same_labels() -> None:
 
 def test_tables_with_categories_dates_and_missing_values() -> None:
     model = BranchesClassifier(lam="0.01").fit(TABLE, EDIBLE)
-    assert model.objective_ == Fraction(1, 100)
+    assert model.objective_exact_ == Fraction(1, 100)
     assert model.tree_.target == "edible"
     assert model.predict(TABLE).tolist() == EDIBLE.tolist()
     odd = pd.DataFrame(
@@ -174,7 +174,7 @@ def test_weights_are_repetitions() -> None:
     repeated = BranchesClassifier(lam="0.02").fit(IRIS_X.iloc[rows], NAMED[rows])
     assert weighted.tree_ == repeated.tree_
     halves = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, sample_weight=weights / 2)
-    assert halves.objective_ == weighted.objective_
+    assert halves.objective_exact_ == weighted.objective_exact_
 
 
 def test_weights_with_many_digits_are_rounded_finely() -> None:
@@ -201,7 +201,7 @@ def test_a_lambda_and_weights_of_many_digits_are_not_rounded_away(lam: Any, lam_
     wrong = model.predict(X[:, :4]) != y
     loss = sum(w for w, is_wrong in zip(exact, wrong, strict=True) if is_wrong) / sum(exact)
     true = loss + as_lambda(lam) * model.solution_.splits
-    assert abs(model.objective_ - true) <= model.solution_.tolerance / 2
+    assert abs(model.objective_exact_ - true) <= model.solution_.tolerance / 2
     codes = model.encoder_.transform(pd.DataFrame(X[:, :4], columns=model.encoder_.columns))
     best = least_objective_of_depth_2(codes, np.eye(2)[y] * weights[:, None], float(lam))
     assert float(true) == pytest.approx(best, abs=1e-9)
@@ -224,7 +224,7 @@ def least_objective_of_depth_2(codes: Any, counts: Any, lam: float) -> float:
 def test_whole_weights_beyond_floats_count_as_they_are() -> None:
     X, weights = pd.DataFrame({"a": ["q", "q", "r"]}), np.array([2**53 + 1, 2**53, 0])
     model = BranchesClassifier(lam="0.9").fit(X, ["b", "a", "a"], sample_weight=weights)
-    off = abs(model.objective_ - Fraction(2**53, 2**54 + 1))
+    off = abs(model.objective_exact_ - Fraction(2**53, 2**54 + 1))
     assert off <= model.solution_.tolerance / 2
     short = BranchesClassifier(lam="0.02").fit(IRIS_X, NAMED, np.full(150, 0.1, np.float16))
     assert short.solution_.tolerance == 0
@@ -259,7 +259,7 @@ def test_limits_on_the_tree() -> None:
     assert few.get_n_leaves() == 2
     heavy = BranchesClassifier(lam=0.001, min_leaf_size=40).fit(IRIS_X, NAMED)
     assert min(sum(n.counts) for n in heavy.tree_.nodes if n.is_leaf) >= 40
-    assert full.objective_ <= shallow.objective_ <= few.objective_
+    assert full.objective_exact_ <= shallow.objective_exact_ <= few.objective_exact_
 
 
 @pytest.mark.parametrize("limit", [{"time_limit": 0}, {"node_limit": 3}, {"memory_limit": 10_000}])
@@ -268,7 +268,7 @@ def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
     with pytest.warns(ConvergenceWarning, match="the search ended by its .* limit; the objective"):
         model = BranchesClassifier(lam=0.01, **limit).fit(X, y)
     assert model.status_.is_limit
-    assert model.lower_bound_ < model.objective_
+    assert model.lower_bound_exact_ < model.objective_exact_
     assert model.score(X, y) > 0.6
 
 
@@ -421,7 +421,7 @@ def test_fit_with_a_path_has_the_tree_of_its_lambda() -> None:
     assert path.status == "optimal"
     assert len(path.trees) > 3
     assert model.tree_ in path.trees
-    assert model.objective_ == model.lower_bound_ == plain.objective_
+    assert model.objective_exact_ == model.lower_bound_exact_ == plain.objective_exact_
     assert model.get_n_leaves() == plain.get_n_leaves() < path.trees[0].leaves
     # It stores well, is forgotten by a fit without it, and clones as a parameter.
     again = pickle.loads(pickle.dumps(model))
@@ -457,7 +457,7 @@ def test_warns_when_the_path_is_not_proven(limit: dict[str, Any]) -> None:
         model = BranchesClassifier(lam=0.01, lam_min=0.01, **limit).fit(X, y)
     assert model.lam_path_.status.is_limit
     assert model.status_.is_limit
-    assert model.lower_bound_ < model.objective_
+    assert model.lower_bound_exact_ < model.objective_exact_
 
 
 BIG = 2**53

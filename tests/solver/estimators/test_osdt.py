@@ -58,7 +58,7 @@ def test_it_is_what_solve_finds() -> None:
     problem = Problem.from_table(IRIS_X.assign(species=NAMED), "species", "quantiles", k=4)
     solution = solver.solve(problem, "0.02", "osdt", policy="gini")
     assert model.status_ is Status.OPTIMAL
-    assert model.objective_ == model.lower_bound_ == solution.objective
+    assert model.objective_exact_ == model.lower_bound_exact_ == solution.objective
     assert model.tree_.nodes == solution.tree.nodes
     assert model.solution_.extra["trees_evaluated"] == solution.extra["trees_evaluated"]
     assert (model.get_depth(), model.get_n_leaves()) == (solution.depth, solution.leaves)
@@ -76,14 +76,14 @@ def test_it_agrees_with_branches(options: dict[str, Any]) -> None:
     shared = {name: value for name, value in options.items() if name != "init"}
     other = BranchesClassifier(lam="0.02", **shared).fit(IRIS_X, NAMED, weights)
     assert mine.status_ is other.status_ is Status.OPTIMAL
-    assert mine.objective_ == other.objective_
+    assert mine.objective_exact_ == other.objective_exact_
     assert mine.get_n_leaves() == other.get_n_leaves()
 
 
 def test_the_objective_with_leaves_is_one_lambda_more() -> None:
     model = OSDTClassifier(lam="0.02").fit(IRIS_X, NAMED)
     leaves = Fraction(model.solution_.extra["objective_leaves"])
-    assert leaves == model.objective_ + Fraction(1, 50)
+    assert leaves == model.objective_exact_ + Fraction(1, 50)
     assert leaves == model.solution_.loss + Fraction(model.get_n_leaves(), 50)
 
 
@@ -93,7 +93,7 @@ def test_bounds_can_be_switched() -> None:
         if name != "hierarchical":  # without it every tree there is would be seen
             switched = OSDTClassifier(lam="0.02", bounds={name: name == "similar_support"})
             switched.fit(IRIS_X, NAMED)
-            assert switched.objective_ == plain.objective_, name
+            assert switched.objective_exact_ == plain.objective_exact_, name
     slow = OSDTClassifier(lam="0.02", bounds={"lookahead": False, "two_steps": False})
     slow.fit(IRIS_X, NAMED)
     evaluated = [m.solution_.extra["trees_evaluated"] for m in (plain, slow)]
@@ -120,7 +120,7 @@ def test_path_is_that_of_branches() -> None:
     model = OSDTClassifier(lam="0.1", lam_min="0.01").fit(IRIS_X, NAMED)
     assert model.tree_ in model.lam_path_.trees
     plain = OSDTClassifier(lam="0.1").fit(IRIS_X, NAMED)
-    assert model.objective_ == model.lower_bound_ == plain.objective_
+    assert model.objective_exact_ == model.lower_bound_exact_ == plain.objective_exact_
 
 
 def test_works_where_classifiers_work() -> None:
@@ -143,7 +143,7 @@ def test_tags_and_categories() -> None:
     assert get_tags(OSDTClassifier()).input_tags.categorical
     table = pd.DataFrame({"odor": ["foul", None, "none", "foul"] * 2, "cap": [1.0, np.nan] * 4})
     model = OSDTClassifier(lam="0.01").fit(table, ["no", "yes", "yes", "no"] * 2)
-    assert model.objective_ == Fraction(1, 100)
+    assert model.objective_exact_ == Fraction(1, 100)
     assert model.predict(table.head(2)).tolist() == ["no", "yes"]
 
 
@@ -154,7 +154,7 @@ def test_warns_when_nothing_is_proven(limit: dict[str, Any]) -> None:
     with pytest.warns(ConvergenceWarning, match="the search ended by its .* limit; the objective"):
         model.fit(X, y)
     assert model.status_.is_limit
-    assert model.lower_bound_ < model.objective_
+    assert model.lower_bound_exact_ < model.objective_exact_
     assert model.score(X, y) > 0.6
 
 

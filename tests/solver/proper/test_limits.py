@@ -31,16 +31,20 @@ def test_a_limit_of_splits_is_the_only_one(mode: str) -> None:
     assert (path.splits, path.losses) == ((3, 1, 0), (0, Fraction(1, 4), Fraction(1, 2)))
     assert path.status is Status.OPTIMAL
     model = ProperTreeClassifier("0.01", mode=mode, max_splits=3).fit(STAIRS[["a"]], STAIRS["y"])
-    assert (model.status_, model.objective_) == ("optimal", Fraction(3, 100))
+    assert (model.status_, model.objective_exact_) == ("optimal", Fraction(3, 100))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_splits_are_asked_for(mode: str) -> None:
     problem = Problem.from_table(STAIRS, "y", "continuous")
     for limits in (None, Limits(depth=2), Limits(min_leaf_size=2)):
-        with pytest.raises(UnsupportedError, match=r"needs the limit 'splits'; say e\.g\."):
+        with pytest.raises(
+            UnsupportedError, match=r"the limit 'splits'; write .*Limits\(splits=2\)"
+        ):
             solver.solve(problem, "0.01", "proper", limits, mode=mode)
-        with pytest.raises(UnsupportedError, match=r"needs the limit 'splits'; say e\.g\."):
+        with pytest.raises(
+            UnsupportedError, match=r"the limit 'splits'; write .*Limits\(splits=2\)"
+        ):
             solver.regularization_path(problem, "0.01", "proper", limits, mode=mode)
 
 

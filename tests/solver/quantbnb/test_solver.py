@@ -97,7 +97,7 @@ def test_depth_is_that_of_the_limits_and_is_asked_for() -> None:
     problem = Problem.from_table(table(), "loan", "continuous")
     found = [solver.solve(problem, 0, "quantbnb", Limits(depth=depth)) for depth in (1, 2, 3)]
     assert [solution.tree.depth for solution in found] == [1, 2, 3]
-    with pytest.raises(UnsupportedError, match=r"needs the limit 'depth'; say .*\{depth: 2\}"):
+    with pytest.raises(UnsupportedError, match=r"the limit 'depth'; write .*Limits\(depth=2\)"):
         solver.solve(problem, 0, "quantbnb")
     with pytest.raises(InputError, match="set the limit depth to 16 or less"):
         solver.solve(problem, 0, "quantbnb", Limits(depth=17))
