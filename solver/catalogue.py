@@ -152,6 +152,11 @@ def register(solver: type[Solver]) -> type[Solver]:
 
 def get_solver(name: str) -> type[Solver]:
     """The solver of a name; InputError if there is none."""
+    if not isinstance(name, str):
+        raise InputError(
+            f"the solver is a value of type {type(name).__name__}",
+            "give its name, e.g. solver='branches', and limits as limits=treesweep.Limits(…)",
+        )
     if name not in SOLVERS:
         close = difflib.get_close_matches(str(name), SOLVERS, 1)
         hint = f"did you mean {close[0]!r}? There" if close else "there"

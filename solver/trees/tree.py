@@ -287,6 +287,10 @@ class Tree(RichDisplay):
         """Read a tree from JSON; errors as :meth:`from_dict`."""
         try:
             data = json.loads(text)
+        except TypeError:
+            raise InputError(
+                f"a value of type {type(text).__name__} is no JSON text", "use Tree.from_dict"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"the tree is not valid JSON: {error}") from None
         if not isinstance(data, dict):

@@ -58,6 +58,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 CALLS = [
     ("solve(problem, '0.1', limits={'seconds': 3})", "limits=treesweep.Limits(seconds=3)", "solve(problem, '0.1', limits=treesweep.Limits(seconds=3))"),
+    ("solve(problem, '0.1', treesweep.Limits(depth=2))", "limits as limits=treesweep.Limits(…)", "solve(problem, '0.1', limits=treesweep.Limits(depth=2))"),
+    ("treesweep.Tree.from_json(solution.tree.to_dict())", "use Tree.from_dict", "treesweep.Tree.from_dict(solution.tree.to_dict())"),
     ("solve(problem, '0.1', limits=60)", "limits=treesweep.Limits(seconds=60)", "solve(problem, '0.1', limits=treesweep.Limits(seconds=60))"),
     ("solve(problem, '0.1', max_depth=3)", "limits=treesweep.Limits(depth=3)", "solve(problem, '0.1', limits=treesweep.Limits(depth=3))"),
     ("solve(problem, '0.1', time_limit=9, max_splits=2)", "limits=treesweep.Limits(seconds=9, splits=2)", "solve(problem, '0.1', limits=treesweep.Limits(seconds=9, splits=2))"),
