@@ -60,6 +60,9 @@ SLOW = "TREESWEEP_TEST_SLOW"
 """Seconds that BRANCHES waits after every few iterations; each wait leaves a mark."""
 
 
+_LAST_WORDS = 1.0
+"""Seconds in which what a worker has told leaves, before it kills itself."""
+
 TOGETHER = "TREESWEEP_TEST_TOGETHER"
 """So many searches of the counter begin to count together, on as many workers."""
 
@@ -313,6 +316,7 @@ class Counter(_Leaf):
         if together:
             begun = Path(os.environ[SCRATCH], "from-0")
             wait_until(lambda: begun.stat().st_size >= together)
+            told = time.perf_counter()  # a busy machine may have let it wait: no state of no step
 
         def tell(now: float) -> None:
             if monitor.snapshot:
@@ -430,6 +434,7 @@ class Divider(_Leaf):
                     if way == "wrong":
                         wait_until(lambda: len(_begun(folder, shard.number)) == shard.number)
                         raise ValueError("wrong on purpose")
+                    time.sleep(_LAST_WORDS)
                     os.kill(os.getpid(), signal.SIGKILL)
 
     def _found(
