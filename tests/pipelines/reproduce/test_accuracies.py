@@ -70,6 +70,8 @@ def test_mdlp_and_cart_stand_beside_and_folds_do_not_count(tmp_path: Path) -> No
         run(77, encoding="mdlp"),
         run(91, solver="cart", lower_bound=None),
         run(93, encoding="mdlp", solver="cart", lower_bound=None),
+        run(20, encoding="mdlp", solver="tao", lower_bound=None, status="heuristic"),
+        run(10, solver="gosdt", lower_bound=None, status="heuristic"),
     ]
     frame = as_frame(rows).astype({"validation": "category", "solver": "category"})
     (record,) = reproduce(frame, published(tmp_path, "toy,92.5,")).to_dict("records")
