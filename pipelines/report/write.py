@@ -16,6 +16,7 @@ from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families
 from pipelines.report.analysis.scaling import find_scalings, scaling_table
+from pipelines.report.analysis.solver_outcomes import compare_outcomes
 from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFolder
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
@@ -128,6 +129,7 @@ def gather(
         excess=excess,
         comparison=comparison,
         disagreements=find_disagreements(results.rows),
+        outcomes=compare_outcomes(results.rows),
         published=None if published is None else reproduce(results.rows, published),
         references=references or {},
         ablations=find_ablations(results),
@@ -153,6 +155,9 @@ def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
         "missing": csv_tables.missing_table(results),
         "impossible": results.impossible.rename(columns=LABELS),
     }
+    if report.outcomes.is_of_interest:
+        tables["outcomes"] = report.outcomes.table
+        tables["duels"] = pd.DataFrame(report.outcomes.duels)
     if report.ablations.cells:
         tables["ablations"] = ablation_table(report.ablations.cells)
     if report.scalings:

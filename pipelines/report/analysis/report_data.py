@@ -11,6 +11,7 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
+from pipelines.report.analysis.solver_outcomes import Outcomes
 from pipelines.report.data.results import Results
 from sweep.datasets.dataset_reference import DatasetRef
 
@@ -31,6 +32,7 @@ class ReportData:
     excess: pd.DataFrame
     comparison: pd.DataFrame
     disagreements: pd.DataFrame
+    outcomes: Outcomes
     published: pd.DataFrame | None
     references: dict[str, DatasetRef]
     ablations: Ablations

@@ -132,6 +132,8 @@ def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
         "planned": results.planned,
         "unplanned": results.unplanned,
         "ranking": ranking.to_dict("records"),
+        "outcomes": _outcomes(report),
+        "duels": [duel._asdict() for duel in report.outcomes.duels],
         "profile": _profile(report, figures),
         "ablations": ABLATIONS if report.ablations.cells else None,
         "families": [found.dataset for found in report.families],
@@ -144,6 +146,13 @@ def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
         "verdicts": _verdicts(report.published),
         "most_lines": MOST_LINES if len(results.rows) > MOST_LINES else 0,
     }
+
+
+def _outcomes(report: ReportData) -> list[dict[Any, Any]]:
+    """What became of each solver's runs, for each kind of features."""
+    if not report.outcomes.is_of_interest:
+        return []
+    return report.outcomes.table.to_dict("records")
 
 
 def status_words(point: dict[str, Any]) -> str:

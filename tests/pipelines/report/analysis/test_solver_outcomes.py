@@ -1,0 +1,149 @@
+"""Solvers compared on equal problems, against plain loops over the rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pipelines.report.analysis.solver_outcomes import SHIFT, compare_outcomes, shifted_mean
+from pipelines.report.data.results import label_results
+from pipelines.report.write import gather, write_report_data
+from tests.helpers.report_rows import as_frame, run_row
+
+LIMIT = 60.0
+
+
+def row(
+    solver: str, problem: int, status: str, objective: float, seconds: float, claim: Any = None
+) -> dict[str, Any]:
+    return {
+        "encoding": "onehot", "problem": problem, "lam_exact": "1/10", "solver": solver,
+        "solver_label": solver, "status": status, "objective": objective, "seconds": seconds,
+        "limits": json.dumps({"seconds": LIMIT}), "exact": False,
+        "extra": json.dumps({"claim": claim}) if claim else None,
+    }  # fmt: skip
+
+
+def table(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame([*rows])
+
+
+def test_every_end_of_a_search_has_its_column() -> None:
+    optimal = {"status": "optimal", "own_seconds": 0.5}
+    rows = table(
+        row("branches", 0, "optimal", 0.2, 1.0),
+        row("gosdt", 0, "heuristic", 0.2, 3.0, optimal),
+        row("streed", 0, "heuristic", 0.3, 3.0, optimal),
+        row("dl85", 0, "heuristic", 0.2, 3.0, {"status": "time_limit", "lower_bound": 0.1}),
+        row("contree", 0, "heuristic", 0.2, 3.0, {"status": "time_limit", "lower_bound": 0.25}),
+        row("flowoct", 0, "killed", math.nan, 5.0),
+        row("cart", 0, "heuristic", 0.4, 0.1),
+    )  # fmt: skip
+    found = compare_outcomes(rows).table.set_index("solver")
+    ends = {
+        "branches": "proven", "gosdt": "claimed", "streed": "refuted", "dl85": "open",
+        "contree": "refuted", "flowoct": "failed", "cart": "no_proof",
+    }  # fmt: skip
+    for solver, end in ends.items():
+        counts = found.loc[solver, ["proven", "claimed", "refuted", "open", "no_proof", "failed"]]
+        assert counts[counts > 0].to_dict() == {end: 1}, solver
+    # Only these two ever solve anything; gosdt's own time counts.
+    assert found.loc["gosdt", "seconds"] == pytest.approx(0.5)
+    assert found.loc["branches", "above_best"] == pytest.approx(2.0)
+    assert found["common"].to_dict() == {s: int(s in ("branches", "gosdt")) for s in ends}
+    assert found["fastest"].sum() == found.loc["gosdt", "fastest"] == 1
+
+
+def random_rows(seed: int) -> pd.DataFrame:
+    rng = random.Random(seed)
+    rows = []
+    for problem in range(12):
+        for solver in ("branches", "osdt", "quantbnb"):
+            if rng.random() < 0.85:
+                status = rng.choice(["optimal", "optimal", "time_limit", "error"])
+                objective = math.nan if status == "error" else 0.2
+                seconds = rng.choice([0.01, 0.5, 2.0, 30.0])
+                rows.append(row(solver, problem, status, objective, seconds))
+    return table(*rows)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_duels_and_means_are_those_of_plain_loops(seed: int) -> None:
+    rows = random_rows(seed)
+    outcomes = compare_outcomes(rows)
+    runs = {(r["solver"], r["problem"]): r for r in rows.to_dict("records")}
+    solvers = list(dict.fromkeys(rows["solver"]))
+
+    def solved(solver: str, problem: int) -> bool:
+        return runs[solver, problem]["status"] == "optimal"
+
+    def seconds(solver: str, problem: int) -> float:
+        run = runs[solver, problem]
+        return float(run["seconds"]) if solved(solver, problem) else max(LIMIT, run["seconds"])
+
+    common = [p for p in range(12) if all((s, p) in runs for s in solvers)]
+    found = outcomes.table.set_index("solver")
+    for solver in solvers:
+        product = math.prod(seconds(solver, p) + SHIFT for p in common)
+        expected = product ** (1 / len(common)) - SHIFT
+        assert found.loc[solver, "seconds"] == pytest.approx(expected)
+        fastest = [
+            p for p in common
+            if solved(solver, p)
+            and all(seconds(solver, p) <= seconds(s, p) for s in solvers if solved(s, p))
+        ]  # fmt: skip
+        assert found.loc[solver, "fastest"] == len(fastest)
+    duels = {(d.first, d.second): d for d in outcomes.duels}
+    for a, b in combinations(solvers, 2):
+        both = [p for p in range(12) if (a, p) in runs and (b, p) in runs]
+        won = [
+            sum(solved(x, p) and (not solved(y, p) or seconds(x, p) < seconds(y, p)) for p in both)
+            for x, y in ((a, b), (b, a))
+        ]
+        duel = duels[a, b]
+        assert (duel.problems, duel.wins, duel.losses) == (len(both), *won)
+        n, k = sum(won), min(won)
+        tail = sum(comb(n, i) for i in range(k + 1)) / 2**n
+        assert duel.p == pytest.approx(min(1.0, 2 * tail))
+
+
+def test_kinds_of_features_are_apart_and_paths_are_left_out() -> None:
+    rows = table(
+        row("branches", 0, "optimal", 0.2, 1.0),
+        row("branches", 1, "optimal", 0.2, 1.0) | {"encoding": "categorical"},
+        row("quantbnb", 2, "optimal", 0.2, 1.0) | {"encoding": "continuous"},
+        row("branches", 3, "optimal", 0.2, 1.0) | {"exact": True},
+    )
+    outcomes = compare_outcomes(rows)
+    assert sorted(outcomes.table["kind"]) == ["binary", "continuous", "multiway"]
+    assert outcomes.table["runs"].sum() == 3
+    assert outcomes.duels == []
+    assert not outcomes.is_of_interest
+
+
+def test_the_mean_of_nothing_is_not_a_number() -> None:
+    assert math.isnan(shifted_mean([]))
+    assert shifted_mean([3.0, 3.0]) == pytest.approx(3.0)
+
+
+def test_the_report_shows_claims_and_pairs(tmp_path: Any) -> None:
+    claim = json.dumps({"claim": {"status": "optimal", "own_seconds": 0.25}})
+    own = [run_row(lam="0.05"), run_row(name="osdt", lam="0.05")]
+    theirs = own[0] | {
+        "key": "other", "solver": "gosdt", "status": "heuristic", "lower_bound": None,
+        "lower_bound_exact": None, "gap": None, "gap_exact": None, "extra": claim,
+    }  # fmt: skip
+    results = label_results(as_frame([*own, theirs]), None)
+    report = write_report_data(gather(results), tmp_path / "report")
+    page = report.page.read_text(encoding="utf-8")
+    assert "Proven, claimed, open" in page
+    outcomes = pd.read_csv(report.folder / "tables" / "outcomes.csv").set_index("solver")
+    assert outcomes.loc["gosdt", "claimed"] == outcomes.loc["branches", "proven"] == 1
+    assert len(pd.read_csv(report.folder / "tables" / "duels.csv")) == 3
