@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from pipelines.cli.interrupts import stop_on_interrupt
 from pipelines.cli.output import count, print_json, print_lines, print_table
 from pipelines.cli.problem_options import (
     describe_problem,
+    held_out_options,
+    held_out_words,
     make_request,
     problem_options,
     remedies_as_options,
@@ -24,6 +27,7 @@ from pipelines.cli.problem_options import (
 )
 
 if TYPE_CHECKING:
+    from pipelines.tables.held_out import HeldOut
     from solver import Path as LamPath
     from solver import Step
 
@@ -34,12 +38,21 @@ if TYPE_CHECKING:
     "--lam-min", required=True, metavar="λ", help="Where the path begins, e.g. 0.001 or 1/958."
 )
 @problem_options
+@held_out_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--save", type=click.Path(path_type=Path), metavar="FOLDER",
     help="Write path.json and each tree here, e.g. 3-splits.json, for 'treesweep predict'.",
 )  # fmt: skip
-def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any) -> ExitCode:
+def path(
+    data: str,
+    lam_min: str,
+    as_json: bool,
+    save: Path | None,
+    holdout: float | None,
+    cv: int | None,
+    **given: Any,
+) -> ExitCode:
     """Find the trees that are optimal for some λ, from λ_min up, and prove them.
 
     The optimal objective is concave and piecewise linear in λ, so these are few trees with exact
@@ -51,40 +64,64 @@ def path(data: str, lam_min: str, as_json: bool, save: Path | None, **given: Any
     far and what is proven about them; the second one ends the command.
     """
     from pipelines.progress.display import follow_search
+    from pipelines.tables.held_out import check_validation, validate_path
     from pipelines.tables.path_files import check_folder, save_path
     from pipelines.tables.solve import find_path_request, settle
 
     with remedies_as_options():
         request = settle(make_request(data, lam_min, given))
+    validation = check_validation(holdout, cv)
     if save is not None:
         check_folder(save)
     with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
         problem, found = find_path_request(request, stopped, follow)
+        tested = None
+        if validation is not None and not stopped():
+            tested = validate_path(request, validation, found, stopped, follow)
     about = describe_problem(data, problem)
     if save is not None:
         save_path(found, save, about)
     if as_json:
-        print_json(about | found.to_dict())
+        unseen = {} if tested is None else {"held_out": [step.to_dict() for step in tested]}
+        print_json(about | found.to_dict() | unseen)
     else:
         show_problem(request, problem)
         click.echo()
-        _show_steps(found)
+        _show_steps(found, tested)
         click.echo()
-        print_lines(_lines(found, show_limits(request)))
+        print_lines(_lines(found, show_limits(request)) + _held_out(found, tested))
         if save is not None:
             click.echo(f"The path and its {count(len(found.steps), 'tree')} are in {save}.")
     return ExitCode.INTERRUPTED if stopped() else ExitCode.DONE
 
 
-def _show_steps(found: LamPath) -> None:
+def _show_steps(found: LamPath, tested: Sequence[HeldOut] | None) -> None:
     size = "splits", "leaves", "depth"
     if found.steps[-1].tree.outputs:
         # Exact breakpoints of regression are fractions of a hundred digits.
-        headers = ["λ from", "to", *size, "loss", "RMSE", "R²"]
-        print_table([*headers, "proven"], (_numbers(found, step) for step in found.steps))
-        return
-    headers = ["λ from", "exact", "to", "exact", *size, "errors", "loss"]
-    print_table([*headers, "proven"], (_row(found, step) for step in found.steps))
+        headers = ["λ from", "to", *size, "loss", "RMSE", "R²", "proven"]
+        rows = [_numbers(found, step) for step in found.steps]
+    else:
+        headers = ["λ from", "exact", "to", "exact", *size, "errors", "loss", "proven"]
+        rows = [_row(found, step) for step in found.steps]
+    if tested is not None:
+        headers.append("unseen RMSE" if found.steps[-1].tree.outputs else "unseen accuracy")
+        rows = [[*row, held_out_words(step)] for row, step in zip(rows, tested, strict=True)]
+    print_table(headers, rows)
+
+
+def _held_out(found: LamPath, tested: Sequence[HeldOut] | None) -> list[tuple[str, str]]:
+    """What the column of unseen rows means."""
+    from solver.features.number_format import significant
+
+    if tested is None:
+        return []
+    whose = "the mean" if found.steps[-1].tree.outputs else "the majority class"
+    folds = len(tested[0].quality)
+    rows = f"over {count(folds, 'fold')}" if folds > 1 else "on the rows held out"
+    base = significant(tested[0].to_dict()["baseline"])
+    told = f"by the tree that the path of the other rows has at the middle of the step, {rows}"
+    return [("unseen", f"{told}; {whose} has {base}")]
 
 
 def _row(found: LamPath, step: Step) -> list[str]:

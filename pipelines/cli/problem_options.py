@@ -15,6 +15,7 @@ import yaml
 from pipelines.cli.output import count
 
 if TYPE_CHECKING:
+    from pipelines.tables.held_out import HeldOut
     from pipelines.tables.solve import Request
     from solver import Path, Problem, Solution, Tree
 
@@ -114,6 +115,25 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def held_out_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that :func:`pipelines.tables.held_out.check_validation` checks."""
+    command = click.option(
+        "--cv", type=int, metavar="FOLDS", help="The same with each row held out once."
+    )(command)
+    return click.option(
+        "--holdout", type=float, metavar="SHARE",
+        help="Test trees that are grown on the other rows on this share of them, e.g. 0.25.",
+    )(command)  # fmt: skip
+
+
+def held_out_words(tested: HeldOut) -> str:
+    """The quality on unseen rows, with its spread over folds."""
+    from solver.features.number_format import significant
+
+    spread = "" if tested.spread is None else f" ± {significant(tested.spread)}"
+    return f"{significant(tested.mean)}{spread}"
 
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:

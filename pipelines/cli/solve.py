@@ -12,6 +12,8 @@ from pipelines.cli.interrupts import stop_on_interrupt
 from pipelines.cli.output import count, print_json, print_lines
 from pipelines.cli.problem_options import (
     describe_problem,
+    held_out_options,
+    held_out_words,
     make_request,
     problem_options,
     remedies_as_options,
@@ -31,11 +33,7 @@ if TYPE_CHECKING:
 @click.argument("data")
 @click.option("--lam", required=True, metavar="λ", help="Price of a split, e.g. 0.01 or 1/958.")
 @problem_options
-@click.option(
-    "--holdout", type=float, metavar="SHARE",
-    help="Test a tree that is grown on the other rows on this share of them, e.g. 0.25.",
-)  # fmt: skip
-@click.option("--cv", type=int, metavar="FOLDS", help="The same with each row held out once.")
+@held_out_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), metavar="TREE.json",
@@ -122,11 +120,9 @@ def _held_out(solution: Solution, tested: HeldOut) -> str:
 
     what = "RMSE" if solution.tree.outputs else "accuracy"
     whose = "the mean" if solution.tree.outputs else "the majority class"
-    folds = ""
-    if tested.spread is not None:
-        folds = f" ± {significant(tested.spread)} over {count(len(tested.quality), 'fold')}"
+    folds = f" over {count(len(tested.quality), 'fold')}" if tested.spread is not None else ""
     base = significant(tested.to_dict()["baseline"])
-    return f"{what} {significant(tested.mean)}{folds} on unseen rows; {whose} has {base}"
+    return f"{what} {held_out_words(tested)}{folds} on unseen rows; {whose} has {base}"
 
 
 def _objective(solution: Solution) -> str:

@@ -15,6 +15,8 @@ from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.weights import whole_weights
+from solver.path.path import Path
+from solver.path.path_search import find_path
 from solver.trees.tree import Tree
 from sweep.spec.folds import Fold, held_out
 
@@ -81,9 +83,7 @@ def validate(
     few rows.
     """
     loaded = load(request)
-    number = validation.get("folds", 1)
-    if len(loaded.frame) < max(number, 2):
-        raise InputError(f"{len(loaded.frame)} rows are too few for {number} folds")
+    number = _check_rows(loaded, validation)
     quality, baseline = [], []
     for test in _folds(loaded, validation, number):
         tree = _grow(loaded, request, ~test, stop, follow)
@@ -92,6 +92,43 @@ def validate(
         quality.append(_quality(tree, loaded, test))
         baseline.append(_baseline(loaded, test))
     return HeldOut(tuple(quality), tuple(baseline))
+
+
+def validate_path(
+    request: Request,
+    validation: Mapping[str, Any],
+    path: Path,
+    stop: Callable[[], bool],
+    follow: Callable[[Snapshot], None] | None,
+) -> list[HeldOut] | None:
+    """Test each step of a λ-path: find the path of each fold's training rows, and take its tree at
+    the λ in the middle of the step; the last step is the tree without a split.
+
+    The path of each fold gets the limits of the request. Otherwise as :func:`validate`.
+    """
+    loaded = load(request)
+    number = _check_rows(loaded, validation)
+    middles = [None if step.end is None else (step.start + step.end) / 2 for step in path.steps]
+    quality: list[list[float]] = [[] for _ in middles]
+    baseline = []
+    for test in _folds(loaded, validation, number):
+        own = _grow_path(loaded, request, ~test, stop, follow)
+        if stop():
+            return None
+        baseline.append(_baseline(loaded, test))
+        for found, lam in zip(quality, middles, strict=True):
+            # λ_min = k/n is a larger one in a fold.
+            step = own.steps[-1] if lam is None else own.step_at(max(lam, own.lam_min))
+            found.append(_quality(step.tree, loaded, test))
+    return [HeldOut(tuple(found), tuple(baseline)) for found in quality]
+
+
+def _check_rows(loaded: Loaded, validation: Mapping[str, Any]) -> int:
+    """The number of folds; InputError if there are too few rows for them."""
+    number: int = validation.get("folds", 1)
+    if len(loaded.frame) < max(number, 2):
+        raise InputError(f"{len(loaded.frame)} rows are too few for {number} folds")
+    return number
 
 
 def _folds(
@@ -115,6 +152,22 @@ def _grow(
     solver = get_solver(request.solver)(**request.solver_options)
     monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
     return solver.solve(problem.fitted(lam, limits.splits), lam, limits, monitor=monitor).tree
+
+
+def _grow_path(
+    loaded: Loaded,
+    request: Request,
+    rows: NDArray[np.bool_],
+    stop: Callable[[], bool],
+    follow: Callable[[Snapshot], None] | None,
+) -> Path:
+    limits = Limits(**request.limits)
+    problem = loaded.problem(rows)
+    lam_min = read_lambda(request.lam, problem.n_rows)
+    solver = get_solver(request.solver)(**request.solver_options)
+    problem = problem.fitted(lam_min, limits.splits)
+    monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
+    return find_path(problem, lam_min, solver.series(problem), limits, monitor)
 
 
 def _weights(loaded: Loaded, rows: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.tables.held_out import check_validation, validate
-from pipelines.tables.solve import Request, load, settle
-from solver import InputError, Problem, solve
+from pipelines.tables.held_out import check_validation, validate, validate_path
+from pipelines.tables.solve import Request, find_path_request, load, settle
+from solver import InputError, Problem, regularization_path, solve
 from sweep.spec.folds import Fold, held_out
 from tests.helpers.commands import refused, run
 
@@ -57,6 +58,46 @@ def test_figures_are_those_of_predictions_on_unseen_rows(
         right = (frame["y"][test] == majority).to_numpy()
         assert baseline == pytest.approx((right * mass[test]).sum() / mass[test].sum())
     assert (seen == 1).all() if folds else seen.sum() == 27
+
+
+def test_a_path_is_tested_step_by_step(table: Path) -> None:
+    request = settle(Request(str(table), "0.005", target="y", columns={"z": "drop", "w": "drop"}))
+    validation = check_validation(None, 3)
+    assert validation is not None
+    path = find_path_request(request).path
+    found = validate_path(request, validation, path, lambda: False, None)
+    assert found is not None
+    assert len(found) == len(path.steps) > 2
+    frame = pd.read_csv(table)[[*"abcd", "y"]]
+    codes = load(request).dataset.labels[1]
+    for fold in range(3):
+        test = held_out({**validation, "stratify": True}, Fold(0, fold), codes)
+        problem = Problem.from_table(frame[~test], "y", "onehot")
+        own = regularization_path(problem, "0.005")
+        for step, tested in zip(path.steps, found, strict=True):
+            lam = Fraction(9) if step.end is None else (step.start + step.end) / 2
+            tree = own.solution_at(lam).tree
+            right = (tree.predict(frame[test]) == frame["y"][test]).mean()
+            assert tested.quality[fold] == pytest.approx(right)
+    # The tree without a split is the baseline.
+    assert found[-1].quality == found[-1].baseline
+
+
+def test_the_steps_of_a_path_stand_beside_their_accuracy(table: Path) -> None:
+    given = ["path", table, "--target", "y", "--lam-min", "0.01", "--column", "z=drop"]
+    data = json.loads(run(*given, "--cv", "3", "--json").stdout)
+    assert len(data["held_out"]) == len(data["steps"])
+    shown = run(*given, "--cv", "3").stdout
+    assert "unseen accuracy" in shown
+    assert "over 3 folds; the majority class has" in shown
+    assert f"{data['held_out'][0]['mean']:.3f}"[:5] in shown
+    assert "on the rows held out; the majority" in run(*given, "--holdout", "0.25").stdout
+    assert "unseen" not in run(*given).stdout
+    assert "exclude each other" in refused(*given, "--cv", "3", "--holdout", "0.25")
+    numbers = ["path", table, "--target", "z", "--task", "regression", "--lam-min", "0.05"]
+    shown = run(*numbers, "--column", "y=drop", "--column", "w=drop", "--cv", "3").stdout
+    assert "unseen RMSE" in shown
+    assert "the mean has" in shown
 
 
 def test_regression_is_measured_by_its_error(table: Path) -> None:
