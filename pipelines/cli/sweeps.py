@@ -266,6 +266,10 @@ def _show_plan(plan: Plan, folder: str) -> None:
     click.echo(f"{plan.spec.name}: {count(plan.n_tasks, 'task')}, results in {folder}\n")
     columns = ("dataset", "encoding", "solver", "λ", "tasks")
     print_table(columns, [(*c, n) for c, n in cells.items()])
+    if plan.readings:
+        click.echo()
+    for line in plan.readings:
+        click.echo(line)
     if plan.impossible:
         click.echo(f"\n{count(plan.n_impossible, 'cell')} cannot be run:\n")
         rows = []

@@ -102,6 +102,8 @@ def run_sweep(
     with stores.create(out, sweep, listener.note) as store:
         remaining, answered = survey(plan, store)
         listener.planned(plan, len(remaining))
+        for line in plan.readings:
+            listener.note(line)
         if len(remaining):
             backlog = backlog_of(plan, remaining)
             run = Run(

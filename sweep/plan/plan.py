@@ -21,6 +21,7 @@ from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS, Encoder, fit_encoder
 from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
+from solver.features.column_inference import describe_guesses
 from solver.limits import Limits
 from solver.shards import Shard
 from solver.trees.tree import TaskType
@@ -131,12 +132,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do. Blocks are in the order of the spec's axes."""
+    """What a sweep is going to do. Blocks are in the order of the spec's axes.
+
+    ``readings`` says which columns of text are read as numbers or dates without having been asked.
+    """
 
     spec: Spec
     nodes: list[Node]
     blocks: list[Block]
     impossible: list[Impossible]
+    readings: list[str] = field(default_factory=list)
 
     @cached_property
     def n_tasks(self) -> int:
@@ -241,6 +246,7 @@ class _Table:
     digest: str
     dataset: datasets.Dataset
     encoders: dict[str, tuple[str, int] | InputError]
+    readings: list[str]
 
     @property
     def n_rows(self) -> int:
@@ -266,6 +272,7 @@ def _expand(sweep: SweepFile) -> Plan:
     impossible: list[Impossible] = []
     digests: dict[str, str] = {}
     known: dict[object, Axis] = {}
+    readings: list[str] = []
     start = 0
     for entry in spec.datasets:
         reference = parse_reference(entry).from_directory(sweep.base)
@@ -278,6 +285,7 @@ def _expand(sweep: SweepFile) -> Plan:
                 "the same way; remove one of them"
             )
         digests[table.digest] = table.name
+        readings += (f"{table.name}: {line}" for line in table.readings)
         splits = _splits(spec, table)
         axes = _axes(spec, table, splits, known)
         for encoding, wanted in pairs:
@@ -293,7 +301,7 @@ def _expand(sweep: SweepFile) -> Plan:
                     start += len(blocks[-1])
     if not blocks:
         raise InputError(f"no cell of the sweep {spec.name!r} is possible: {impossible[0].reason}")
-    return Plan(spec, nodes, blocks, impossible)
+    return Plan(spec, nodes, blocks, impossible, readings)
 
 
 def _fit(
@@ -309,6 +317,7 @@ def _fit(
         raise InputError(f"dataset {name!r}: {error}") from None
     features = dataset.features
     fitted: dict[str, tuple[str, int] | InputError] = {}
+    readings: dict[str, None] = {}
     for choice in encodings:
         try:
             encoder = fit_encoder(
@@ -319,10 +328,11 @@ def _fit(
                 columns=dataset.columns,
                 **choice.options,
             )
+            readings |= dict.fromkeys(describe_guesses(encoder.columns, dataset.columns))
             fitted[repr(choice)] = _kind(encoder), _checked_size(encoder, len(features))
         except InputError as error:
             fitted[repr(choice)] = error
-    return _Table(entry, reference, name, dataset.digest, dataset, fitted)
+    return _Table(entry, reference, name, dataset.digest, dataset, fitted, [*readings])
 
 
 def _kind(encoder: Encoder) -> str:

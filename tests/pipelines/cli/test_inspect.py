@@ -133,3 +133,14 @@ def test_without_a_target_columns_are_proposed(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line(given: list[str], words: str) -> None:
     assert words in refused("inspect", *given)
+
+
+def test_a_sweep_says_how_columns_are_read_that_nobody_described(tmp_path: Path) -> None:
+    path, spec = tmp_path / "customers.csv", tmp_path / "sweep.yaml"
+    write_messy_table(path)
+    spec.write_text(run("init", path, "--target", TARGET).stdout)
+    told = run("run", spec, "--dry-run").stdout.splitlines()
+    assert "customers: Column 'age' is read as numbers; missing: '?'." in told
+    assert "customers: Column 'since' is read as dates, format %d/%m/%Y." in told
+    # What the spec says itself is not repeated.
+    assert not [line for line in told if "'income'" in line]
