@@ -17,10 +17,12 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import psutil
+import tornado.ioloop
 from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
@@ -494,7 +496,12 @@ def _kill_on_load(name: str, spared: int) -> None:
 
 
 def _set_clock(after: float, jump: float) -> None:
-    """Let all Python code that is loaded by now see another time from some moment on."""
+    """Let Python code that is loaded by now see another time from some moment on.
+
+    Except Dask's queue of messages and tornado's timers: a message that is sent in the very
+    milliseconds in which a clock is set back waits for as long, see docs/faults.md. That is theirs,
+    and made this test hang once in some fifty runs.
+    """
     real, now, began = time.time, rows.now, time.monotonic()
 
     def offset() -> float:
@@ -503,10 +510,11 @@ def _set_clock(after: float, jump: float) -> None:
     def seen() -> float:
         return real() + offset()
 
-    for module in list(sys.modules.values()):
+    for module in [m for n, m in sys.modules.items() if n != "distributed.batched"]:
         for name, value in list(vars(module).items()):
             if value is real:
                 setattr(module, name, seen)
+    setattr(tornado.ioloop, "time", SimpleNamespace(time=real))  # noqa: B010  it is no public name
     rows.now = lambda: now() + timedelta(seconds=offset())
 
 
