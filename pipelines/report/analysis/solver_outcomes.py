@@ -102,7 +102,9 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
         proving = [
             s for s in solvers if any(_of(found, s, solved=True) for found in problems.values())
         ]
-        common = [found for found in problems.values() if all(_of(found, s) for s in proving)]
+        common = [
+            found for found in problems.values() if proving and all(_of(found, s) for s in proving)
+        ]
         best = shifted_mean(virtual_best(found, proving) for found in common)
         for name in solvers:
             own = [i for found in problems.values() for i in found if i.solver == name]
@@ -115,7 +117,9 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
                 "common": len(common) if name in proving else 0,
                 "seconds": seconds,
                 "above_best": seconds / best if best else math.nan,
-                "fastest": sum(_is_fastest(found, name, proving) for found in common),
+                "fastest": sum(_is_fastest(found, name, proving) for found in common)
+                if name in proving
+                else 0,
             }
             records.append(record)
         duels += [_duel(kind, a, b, problems.values()) for a, b in combinations(proving, 2)]
@@ -194,7 +198,7 @@ def virtual_best(found: Sequence[Instance], proving: Sequence[str]) -> float:
 
 def _is_fastest(found: Sequence[Instance], solver: str, proving: Sequence[str]) -> bool:
     own = _first(found, solver)
-    return own.is_solved and solver in proving and own.seconds <= virtual_best(found, proving)
+    return own.is_solved and own.seconds <= virtual_best(found, proving)
 
 
 def shifted_mean(seconds: Iterable[float]) -> float:

@@ -128,6 +128,22 @@ def test_kinds_of_features_are_apart_and_paths_are_left_out() -> None:
     assert not outcomes.is_of_interest
 
 
+def test_solvers_that_prove_nothing_or_are_missing_are_told_without_times() -> None:
+    heuristics = table(
+        row("cart", 0, "heuristic", 0.2, 1.0),
+        row("tao", 0, "heuristic", 0.2, 1.0),
+        row("branches", 1, "error", math.nan, 1.0),
+    )
+    found = compare_outcomes(heuristics)
+    assert found.table["common"].sum() == found.table["fastest"].sum() == 0
+    assert found.table["seconds"].isna().all()
+    assert not found.is_of_interest
+    one = table(row("branches", 0, "optimal", 0.2, 1.0), row("cart", 1, "heuristic", 0.2, 1.0))
+    found = compare_outcomes(one)
+    assert found.table.set_index("solver")["fastest"].to_dict() == {"branches": 1, "cart": 0}
+    assert not compare_outcomes(one.iloc[:0]).is_of_interest
+
+
 def test_the_mean_of_nothing_is_not_a_number() -> None:
     assert math.isnan(shifted_mean([]))
     assert shifted_mean([3.0, 3.0]) == pytest.approx(3.0)
