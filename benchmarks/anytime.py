@@ -25,7 +25,7 @@ from benchmarks.report import lambda_text, seconds_text
 from benchmarks.store import Row, Store, make_row, settings
 from benchmarks.tables import AS_IT_IS, read_table
 from solver.errors import InputError
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 
 SOLVERS = ("branches", "streed", "cart")
 Moment = tuple[str, str, float]

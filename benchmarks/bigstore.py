@@ -36,8 +36,8 @@ from solver.catalogue import SOLVERS
 from solver.errors import InputError
 from solver.solution import Status
 from sweep.plan.plan import Block, Plan, make_plan
+from sweep.plan.software_versions import git_revision, versions
 from sweep.plan.task_keys import canonical
-from sweep.plan.versions import git_revision, versions
 from sweep.rows.schema import SCHEMA
 from sweep.rows.schema import VERSION as SCHEMA_VERSION
 from sweep.spec.spec import SweepFile, parse_spec

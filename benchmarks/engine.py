@@ -29,7 +29,7 @@ from sweep.events import Silent
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
 from sweep.store.part_files import Parts
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.run_index import COLUMNS as INDEX
 from sweep.store.run_index import Index
 

@@ -28,7 +28,7 @@ from sweep.store.sweep_status import sweep_status
 
 _CLI = "from pipelines.cli import main; main()"
 _RESULTS = (
-    "import sys; from sweep.store.results import read_results;"
+    "import sys; from sweep.store.read_results import read_results;"
     "print(len(read_results(sys.argv[1], columns=['dataset', 'solver', 'lam', 'objective'])))"
 )
 

@@ -37,7 +37,7 @@ from benchmarks.store import describe_machine
 from benchmarks.tables import read_table
 from solver import Limits, Problem, get_solver, solve
 from solver.errors import InputError
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 
 COLUMNS = {
     "file": "file",

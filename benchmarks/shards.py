@@ -53,7 +53,7 @@ from solver.trees.tree import Tree
 from sweep.clusters import Local
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 
 SPEC = """
 name: shards

@@ -32,7 +32,7 @@ from benchmarks.store import Row, Store, make_row, settings
 from benchmarks.tables import AS_IT_IS, Table, read_table
 from benchmarks.verdicts import by_cell, contradictions
 from solver.errors import InputError
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 
 SOLVERS = ("branches", "paper", "gosdt", "streed", "streed-told")
 _STREED_DEEPEST = 20

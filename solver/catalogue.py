@@ -30,7 +30,7 @@ from solver.external.streed import Streed
 from solver.features.number_format import count
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from solver.options import Option
 from solver.osdt import Osdt
 from solver.path.path import Path
@@ -202,7 +202,7 @@ def solve(
     ----------
     problem : Problem
     lam : str, int, float or Fraction
-        λ, the price of a split, see :func:`solver.objective.exact.as_lambda`.
+        λ, the price of a split, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
         and for regression; its trees have depth 2 unless a limit says otherwise.
@@ -274,7 +274,7 @@ def regularization_path(
     ----------
     problem : Problem
     lam_min : str, int, float or Fraction
-        The smallest λ, see :func:`solver.objective.exact.as_lambda`.
+        The smallest λ, see :func:`solver.objective.exact_objective.as_lambda`.
     solver : str
         Name in the catalogue. ``auto`` is ``branches``, and ``quantbnb`` for numbers as they are
         and for regression; its trees have depth 2 unless a limit says otherwise.

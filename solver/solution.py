@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.rich_display import RichDisplay
 from solver.trees.tree import Tree
 

@@ -22,7 +22,7 @@ from tests.helpers.ports import free_port, listens
 settings.register_profile("treesweep", deadline=None)
 settings.load_profile("treesweep")
 
-LONGEST = ("test_slurm.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
+LONGEST = ("test_slurm_config.py", "test_dying_writes.py", "test_kills.py", "test_paths_go_on.py")
 """Files of tests of a minute: who begins with one of them last keeps all others waiting."""
 
 

@@ -52,7 +52,7 @@ MAY_IMPORT = {
 
 MAY_START = {
     "solver/external/process.py",  # this Python, with our own script
-    "sweep/plan/versions.py",  # git, with fixed words
+    "sweep/plan/software_versions.py",  # git, with fixed words
     "sweep/clusters/slurm_cluster.py",  # squeue and scancel, with numbers of jobs
     "pipelines/background/detached.py",  # this Python, with our own command
     "pipelines/background/remote.py",  # holds what the one before has started

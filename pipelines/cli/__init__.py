@@ -7,7 +7,7 @@ Not here: the work that they start (``pipelines.tables``, ``sweep.graph``, ``pip
 from pipelines.cli.app import treesweep
 from pipelines.cli.cluster import cluster
 from pipelines.cli.inspect import init, inspect
-from pipelines.cli.lists import datasets, encodings, solvers
+from pipelines.cli.list_commands import datasets, encodings, solvers
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict
 from pipelines.cli.show import show

@@ -35,8 +35,8 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
     table : DataFrame
         Text, with columns ``dataset`` and ``depth2_accuracy_percent`` (likewise of other depths).
     results : DataFrame
-        From :func:`sweep.store.results.read_results`. Only runs with this limit on depth count, on
-        all rows or on the given training rows.
+        From :func:`sweep.store.read_results.read_results`. Only runs with this limit on depth
+        count, on all rows or on the given training rows.
     """
     if "dataset" not in table.columns:
         raise InputError("the published table has no column 'dataset'")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pipelines.reproduce.accuracies import compare_accuracies, is_accuracies, verdict
 from solver.errors import InputError
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from solver.solution import Status
 
 ENCODINGS = {
@@ -66,7 +66,7 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
     Parameters
     ----------
     results : DataFrame
-        From :func:`sweep.store.results.read_results`. Runs of ``branches`` on the whole table
+        From :func:`sweep.store.read_results.read_results`. Runs of ``branches`` on the whole table
         count; of several modes the one with the best objective, and then the fastest, is taken.
     published_csv : str or Path
         Columns ``dataset``, ``encoding`` (``o``, ``full``, ``f``, ``l`` or one of our names),

@@ -20,7 +20,7 @@ from solver.trees.tree import Tree
 from sweep.events import Outcome
 from sweep.filesystem import Place
 from sweep.rows.path_columns import stored_path
-from sweep.store import results as stored
+from sweep.store import read_results as stored
 from sweep.store.store import read_manifest
 from sweep.store.sweep_status import SweepStatus, sweep_status
 
@@ -67,7 +67,7 @@ class SweepResults:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row for each task that has been run, see :func:`sweep.store.results.read_results`."""
+        """One row for each run: :func:`sweep.store.read_results.read_results`."""
         return stored.read_results(self.folder, columns=self.columns, every_run=self.every_run)
 
     @property

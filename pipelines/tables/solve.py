@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.tables.resumable import StateFile, search_identity
+from pipelines.tables.search_file import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
@@ -21,7 +21,7 @@ from solver.errors import InputError
 from solver.features.columns import ColumnSpec
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from solver.objective.weights import whole_weights
 from solver.path.path import Path as LamPath
 from solver.path.path_search import find_path

@@ -14,12 +14,12 @@ from solver.branches.kernels.state import LEFT, OPENED
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.kernels.bit_table import Table
 from solver.kernels.constants import FULL, RUNNING, Ints
 from solver.kernels.jit import kernel
+from solver.kernels.packed_rows import Table
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.verify.certificate import RULES, Certificate
 

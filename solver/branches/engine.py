@@ -42,11 +42,11 @@ from solver.engine.growable_arrays import (
 )
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
-from solver.kernels.bit_table import tabulate
 from solver.kernels.constants import FULL, Ints
 from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import INFINITE, CostScale
+from solver.kernels.packed_rows import tabulate
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from solver.branches.kernels.state import Params
 from solver.engine.tree_constraints import TreeConstraints
-from solver.objective.exact import INFINITE, CostScale
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
 

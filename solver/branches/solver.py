@@ -22,7 +22,7 @@ from solver.errors import InputError, StateError
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.solution import Solution

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.constants import Ints
-from solver.objective.exact import INFINITE, CostScale
+from solver.objective.exact_objective import INFINITE, CostScale
 
 ARCHIVED = "archive."
 """How the names of an archive's arrays begin in the state of a search."""

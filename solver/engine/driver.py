@@ -15,7 +15,7 @@ from solver.engine.tree_constraints import TreeConstraints, keeps_limits
 from solver.kernels.constants import FULL
 from solver.limits import Limits
 from solver.monitor import Monitor, News, Peers, Snapshot
-from solver.objective.exact import CostScale, SquaredCostScale, objective
+from solver.objective.exact_objective import CostScale, SquaredCostScale, objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Shape, Tree, shape_of
@@ -29,8 +29,8 @@ _LATEST = 0.04  # seconds after a limit of time
 class Engine(ABC):
     """Owns the arrays and kernels of a search.
 
-    Costs are those of :class:`solver.objective.exact.CostScale`; in regression floats, as in
-    :class:`solver.objective.exact.SquaredCostScale`.
+    Costs are those of :class:`solver.objective.exact_objective.CostScale`; in regression floats, as
+    in :class:`solver.objective.exact_objective.SquaredCostScale`.
     """
 
     compile_seconds: float = 0.0

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import TreeConstraints
-from solver.kernels.bit_table import Table, split_counts, tabulate
 from solver.kernels.constants import Ints
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale
+from solver.kernels.packed_rows import Table, split_counts, tabulate
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from solver.limits import Limits
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 

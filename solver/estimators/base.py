@@ -28,10 +28,10 @@ from solver.estimators.to_sklearn import to_sklearn
 from solver.features.category_values import array_of, refuse_masked
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec
+from solver.features.dataframes import as_frame
 from solver.features.number_format import at_least, count
-from solver.features.tables import as_frame
 from solver.limits import Limits
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem

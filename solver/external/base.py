@@ -21,7 +21,7 @@ from solver.external.job import Answer as Answer
 from solver.external.process import Outcome, PeerError, run
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Shape, TaskType, Tree

@@ -34,9 +34,9 @@ from solver.features.category_values import (
     widened,
     written,
 )
-from solver.features.moments import in_utc, seconds
+from solver.features.dates import in_utc, seconds
 from solver.features.text_formats import PLAIN, TextFormat
-from solver.features.unicode import check_storable
+from solver.features.utf8 import check_storable
 
 KINDS = ("category", "number", "date")
 VALUES = ("any", "text", "number", "boolean", "date", "mixed")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 
 TOLERANCE = Fraction(1, 2**30)
 """Up to this share of the loss of the tree without a split, losses of regression trees are taken

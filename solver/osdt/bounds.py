@@ -1,8 +1,8 @@
 """The bounds of the thesis, each a function of its own.
 
-Costs are integers, see :class:`solver.objective.exact.CostScale`: ``error`` for a unit of weight in
-error, ``split`` for a split, which is one more than λ in these units. So of two trees of equal
-objective the one of fewer splits costs less, and "no better" means "costs as much or more".
+Costs are integers, see :class:`solver.objective.exact_objective.CostScale`: ``error`` for a unit of
+weight in error, ``split`` for a split, which is one more than λ in these units. So of two trees of
+equal objective the one of fewer splits costs less, and "no better" means "costs as much or more".
 
 All bounds hold with more than two classes and with row weights: "captured" and "correctly
 classified" are then weights, and a leaf predicts the class of greatest weight. Where a proof needs
@@ -16,7 +16,7 @@ Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), chapter 3.
 from __future__ import annotations
 
 from solver.kernels.jit import helper
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.osdt.state import Params
 
 

@@ -14,7 +14,7 @@ from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.osdt.engine import OsdtEngine
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status

@@ -23,7 +23,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
-from solver.objective.exact import INFINITE, CostScale
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.osdt import counter, kernels
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.state import (

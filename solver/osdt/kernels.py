@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
 from solver.kernels.jit import helper, kernel
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.osdt import counter
 from solver.osdt.bounds import too_dear
 from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of

@@ -7,7 +7,7 @@ import numpy as np
 from solver.kernels.constants import GOLDEN
 from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper, popcount
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.osdt import counter
 from solver.osdt.bounds import (
     floor_of,

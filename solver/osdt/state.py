@@ -19,7 +19,7 @@ POPPED_BOUND = -1
 
 @by_reference
 class Params(NamedTuple):
-    """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
+    """The parameters of a search; costs as in :class:`solver.objective.exact_objective.CostScale`.
 
     Parameters
     ----------

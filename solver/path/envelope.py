@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol, TypeVar
 
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.trees.tree import Tree
 
 

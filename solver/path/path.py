@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from solver.objective.exact import Errors, objective
+from solver.objective.exact_objective import Errors, objective
 from solver.path.envelope import Envelope, Point
 from solver.rich_display import RichDisplay
 from solver.solution import Solution, Status

@@ -21,7 +21,7 @@ from solver.errors import InputError, StateError
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.exact import neighbours, objective
+from solver.objective.exact_objective import neighbours, objective
 from solver.path.envelope import Envelope, Line, Point, best_lines
 from solver.path.path import Path, Step
 from solver.path.solve_log import PathLog, read_log

@@ -18,12 +18,12 @@ from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec, text_names
+from solver.features.dataframes import as_frame
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Axis, CutTests, Scale
-from solver.features.tables import as_frame
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
 from solver.problem.deduplication import collapse, collapse_numbers, distinct_features, equal_rows

@@ -20,9 +20,18 @@ from solver.errors import InputError
 from solver.kernels.constants import Ints, Words
 from solver.kernels.jit import ensure_compiled
 from solver.kernels.masks import packed, unpacked
-from solver.proper import orientation
+from solver.proper import hyperplane_sides
+from solver.proper.hyperplane_sides import (
+    DEGENERATE,
+    DONE,
+    ENDED,
+    FRESH,
+    FULL,
+    KNOWN,
+    UNSURE,
+    put_all,
+)
 from solver.proper.mask_sets import MaskSet, new_set, rehash, set_bytes
-from solver.proper.orientation import DEGENERATE, DONE, ENDED, FRESH, FULL, KNOWN, UNSURE, put_all
 
 _KEPT = 2**26
 """Bytes of dichotomies of flats that are kept."""
@@ -146,7 +155,8 @@ class Dichotomies(Finder):
     Raises
     ------
     InputError
-        If the points span more dimensions than :data:`solver.proper.orientation.MOST_DIMENSIONS`.
+        If the points span more dimensions than
+        :data:`solver.proper.hyperplane_sides.MOST_DIMENSIONS`.
     """
 
     def __init__(
@@ -162,10 +172,10 @@ class Dichotomies(Finder):
         self.names = np.arange(self.points) if names is None else names
         self.coordinates = spanning(coordinates)
         self.dimensions = self.coordinates.shape[1]
-        if self.dimensions > orientation.MOST_DIMENSIONS:
+        if self.dimensions > hyperplane_sides.MOST_DIMENSIONS:
             raise InputError(
                 f"hyperplanes in {self.dimensions} dimensions are too many for solver 'proper'; "
-                f"choose columns or a degree that give at most {orientation.MOST_DIMENSIONS}"
+                f"choose columns or a degree that give at most {hyperplane_sides.MOST_DIMENSIONS}"
             )
         self.ended = self.dimensions == 0
         self.seen = new_set(self.words, 1 if self.dimensions < 2 else 16)
@@ -174,8 +184,8 @@ class Dichotomies(Finder):
             self._order = sorted(range(self.points), key=line.__getitem__)
             self._below = np.zeros(self.points, bool)
         elif self.dimensions > 1:
-            self.cloud = orientation.new_cloud(self.coordinates)
-            self.walk = orientation.new_walk(self.cloud, self.words)
+            self.cloud = hyperplane_sides.new_cloud(self.coordinates)
+            self.walk = hyperplane_sides.new_walk(self.cloud, self.words)
             self.compile_seconds += self._compile()
         self._pending: Words | None = None
         self._inner: Dichotomies | None = None
@@ -183,7 +193,7 @@ class Dichotomies(Finder):
 
     def _compile(self) -> float:
         arrays = self.cloud, self.walk, self.found, self.seen, self.full
-        return ensure_compiled(orientation.walk_on, *arrays, 0)
+        return ensure_compiled(hyperplane_sides.walk_on, *arrays, 0)
 
     @property
     def bytes(self) -> int:
@@ -209,12 +219,14 @@ class Dichotomies(Finder):
         if self.dimensions == 1:
             return self._cut_the_line(steps)
         walk = self.walk
-        outcome = orientation.walk_on(self.cloud, walk, self.found, self.seen, self.full, steps)
+        outcome = hyperplane_sides.walk_on(
+            self.cloud, walk, self.found, self.seen, self.full, steps
+        )
         self.done = int(walk.place[DONE])
         self.ended = outcome == ENDED or bool(walk.place[FRESH] < 0)
         # What Python does takes as long as many steps, so the slice ends with it.
         if outcome == UNSURE:
-            walk.side[:] = orientation.exact_sides(self.coordinates, walk.chosen)
+            walk.side[:] = hyperplane_sides.exact_sides(self.coordinates, walk.chosen)
             walk.place[KNOWN] = 1
         if outcome == DEGENERATE:
             self.ended = False

@@ -14,7 +14,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
 from solver.kernels.masks import packed
-from solver.objective.exact import INFINITE, CostScale
+from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder

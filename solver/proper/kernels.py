@@ -19,7 +19,7 @@ import numpy as np
 
 from solver.kernels.constants import PROVEN, RUNNING, Ints, Words
 from solver.kernels.jit import helper, kernel, popcount
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.proper.mask_sets import hash_of, insert
 from solver.proper.state import (
     ALLOWED,

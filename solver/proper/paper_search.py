@@ -24,14 +24,14 @@ import numpy as np
 from solver.engine.driver import Engine
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.proper.framework.ancestry import splits
 from solver.proper.framework.geometry import Point, members
 from solver.proper.framework.rules import Rule, Undominated, find_rules, put
 from solver.proper.points import Points
-from solver.proper.recursion import Memo
 from solver.proper.separating_tests import Partition
+from solver.proper.tree_recursion import Memo
 from solver.shards import Shard
 from solver.trees.tree import Shape
 

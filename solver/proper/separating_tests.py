@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest, SurfaceTest
 from solver.problem.problem import Problem
-from solver.proper.margin import widest_margin
 from solver.proper.points import Points
+from solver.proper.widest_margin import widest_margin
 from solver.trees.tree import Shape
 
 Partition: TypeAlias = "int | tuple[int, tuple[Partition, Partition]]"

@@ -19,7 +19,7 @@ class Params(NamedTuple):
     Parameters
     ----------
     error, split : int
-        CostScale, see :class:`solver.objective.exact.CostScale`.
+        CostScale, see :class:`solver.objective.exact_objective.CostScale`.
     min_leaf : int
         Smallest weight of a leaf.
     surplus : int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.trees.tree import Node, Shape, Tree, shape_of
 
 

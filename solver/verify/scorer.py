@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import CutTests
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 

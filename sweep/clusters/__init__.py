@@ -9,8 +9,8 @@ Not here: who is given which task (``sweep.graph``).
 
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
-from sweep.clusters.connection import check_cluster, load_cluster, open_cluster, reach_cluster
 from sweep.clusters.local import Local, cores
+from sweep.clusters.open_cluster import check_cluster, load_cluster, open_cluster, reach_cluster
 
 __all__ = [
     "Address",

@@ -12,7 +12,7 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from solver.errors import InputError, one_line
-from sweep.plan.versions import difference, fingerprint
+from sweep.plan.software_versions import difference, fingerprint
 
 ANSWER_TIMEOUT = 30.0
 """Seconds to wait for the answers of all workers that are connected at the start."""

@@ -19,7 +19,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError, one_line
-from solver.features.tables import as_frame
+from solver.features.dataframes import as_frame
 from sweep.datasets.csv_parser import parse_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}

@@ -9,7 +9,7 @@ from solver.catalogue import SOLVERS
 from sweep.graph.shards import Shards
 from sweep.plan.plan import Plan, Task
 from sweep.plan.task_keys import question_limits
-from sweep.rows.rows import Cell
+from sweep.rows.result_rows import Cell
 from sweep.store.search_states import Held
 from sweep.store.store import Store
 

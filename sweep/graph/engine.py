@@ -22,12 +22,12 @@ from sweep.filesystem import Place, is_remote, open_folder
 from sweep.graph.backlog import Backlog
 from sweep.graph.interrupt import Interrupts
 from sweep.graph.shards import backlog_of
+from sweep.graph.submission_window import Window
 from sweep.graph.time_left import TimeLeft
-from sweep.graph.window import Window
 from sweep.plan.plan import Plan, make_plan
-from sweep.plan.versions import fingerprint
+from sweep.plan.software_versions import fingerprint
 from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap_of_all
-from sweep.rows.rows import Finished, checkpoint_of
+from sweep.rows.result_rows import Finished, checkpoint_of
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
@@ -35,8 +35,8 @@ from sweep.store.store import Store
 from sweep.store.sweep_status import answered_gap
 from sweep.store.write_retries import Patience
 from sweep.worker import tasks
-from sweep.worker.process import name_run
 from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
+from sweep.worker.worker_process import name_run
 
 CHECKPOINT_SECONDS = 30.0
 

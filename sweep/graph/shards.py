@@ -19,11 +19,11 @@ from solver.shards import Shard
 from solver.solution import Status
 from sweep.graph.backlog import Backlog
 from sweep.plan.plan import Plan, Task
-from sweep.rows.rows import Checkpoint, Finished, checkpoint_of, of_part
+from sweep.rows.result_rows import Checkpoint, Finished, checkpoint_of, of_part
 from sweep.rows.shard_rows import merge_rows, of_shard
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
-from sweep.worker.news import Known
+from sweep.worker.shard_messages import Known
 
 Row = dict[str, Any]
 

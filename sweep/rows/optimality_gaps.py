@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.path.envelope import Point, best_lines
 from solver.solution import Status
 from sweep.rows.path_columns import Claimed, objective_at, stored_bounds, stored_claims
 from sweep.rows.path_progress import parse_solves
-from sweep.rows.rows import Checkpoint
+from sweep.rows.result_rows import Checkpoint
 
 
 class _Tree(NamedTuple):

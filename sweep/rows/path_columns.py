@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from solver.features.number_format import count
-from solver.objective.exact import Errors, objective
+from solver.objective.exact_objective import Errors, objective
 from solver.path.envelope import Envelope, Point
 from solver.path.path import Path, Step
 from solver.problem.problem import Problem

@@ -14,7 +14,7 @@ from solver.errors import InputError, StateError
 from solver.lambda_series import Series, Solve
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import Errors, objective
+from solver.objective.exact_objective import Errors, objective
 from solver.path.path import Path
 from solver.path.path_search import PathSearch, find_path
 from solver.problem.problem import Problem

@@ -11,7 +11,7 @@ from typing import Any
 from solver.shards import FOUND, Shard, merge
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Tree
-from sweep.rows.rows import claims_and_effort
+from sweep.rows.result_rows import claims_and_effort
 
 Row = dict[str, Any]
 

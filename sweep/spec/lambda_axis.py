@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from solver.errors import InputError
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from sweep.spec.yaml_reader import Strict, Unrounded, problem
 
 _MOST = 100_000

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from solver.errors import InputError
-from solver.features.unicode import check_storable
+from solver.features.utf8 import check_storable
 from sweep.spec.remedies import in_yaml
 
 _MOST_NODES = 1_000_000

@@ -2,8 +2,8 @@
 
 Each array is a member ``NAME.npy``. The first member, ``about.json``, is a JSON object with
 ``version`` (of this format), ``identity`` (which search may use the state), ``reached`` (its
-progress, see :class:`sweep.rows.rows.Checkpoint`) and ``arrays`` (their names, in order). The
-archive has a checksum of each member.
+progress, see :class:`sweep.rows.result_rows.Checkpoint`) and ``arrays`` (their names, in order).
+The archive has a checksum of each member.
 """
 
 from __future__ import annotations

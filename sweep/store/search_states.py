@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from solver.errors import InputError
 from sweep.filesystem import Folder, StorageError
-from sweep.rows.rows import Checkpoint
+from sweep.rows.result_rows import Checkpoint
 from sweep.store.search_state_file import check_identity, read_about
 
 FOLDER = "states"

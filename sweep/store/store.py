@@ -22,7 +22,7 @@ from solver.solution import Status
 from sweep.filesystem import Folder, Place, StorageError, open_folder
 from sweep.plan.plan import Block
 from sweep.plan.task_keys import canonical
-from sweep.rows.rows import Checkpoint, Finished
+from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import certificates as proofs

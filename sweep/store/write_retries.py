@@ -10,7 +10,7 @@ from pathlib import Path
 from solver.features.number_format import count
 from solver.shards import Shard
 from sweep.filesystem import StorageError
-from sweep.rows.rows import Checkpoint, Finished
+from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.store.store import Store
 
 PAUSE = 3.0

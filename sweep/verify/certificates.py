@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from solver.errors import InputError
 from solver.features.number_format import count
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.path.envelope import Envelope, Point
 from solver.problem.problem import Problem
 from solver.solution import Status

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.path.envelope import Envelope
 from solver.problem.problem import Problem
 from solver.solution import Status

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import InputError
-from solver.objective.exact import Errors
+from solver.objective.exact_objective import Errors
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 from solver.verify.scorer import score_rows

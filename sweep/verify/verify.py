@@ -23,7 +23,7 @@ from sweep.filesystem import Folder, Place, open_folder
 from sweep.plan.task_keys import allowed_trees, canonical, task_key
 from sweep.rows import schema
 from sweep.rows.metrics import rmse
-from sweep.rows.rows import Checkpoint
+from sweep.rows.result_rows import Checkpoint
 from sweep.spec.task_options import shown_lam
 from sweep.store.part_files import Parts
 from sweep.store.plan_file import planned_tasks

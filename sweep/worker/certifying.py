@@ -12,7 +12,7 @@ from solver.limits import Limits
 from solver.path.path import Path
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from sweep.rows.rows import Cell
+from sweep.rows.result_rows import Cell
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.task_options import asks_proof
 from sweep.store.certificates import Certifier, claims_of, relative_path, to_bytes

@@ -15,13 +15,13 @@ from solver.errors import InputError
 from solver.monitor import Monitor, Peers, Snapshot
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
-from sweep.rows.rows import Cell, Checkpoint, checkpoint_at, of_part
+from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
 from sweep.transfer.shelf import SHELF
-from sweep.worker.news import exchange
-from sweep.worker.process import TIME_GUARD, is_given_up, is_stopped
 from sweep.worker.run_settings import Run
+from sweep.worker.shard_messages import exchange
+from sweep.worker.worker_process import TIME_GUARD, is_given_up, is_stopped
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""

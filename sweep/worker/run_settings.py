@@ -33,8 +33,8 @@ class Run:
         Seconds that a search may take beyond one and a half times its limit; then its worker is
         ended.
     fingerprint : dict
-        See :func:`sweep.plan.versions.fingerprint`: workers with another one get no work. Empty to
-        accept all.
+        See :func:`sweep.plan.software_versions.fingerprint`: workers with another one get no work.
+        Empty to accept all.
     """
 
     name: str

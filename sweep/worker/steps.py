@@ -16,11 +16,11 @@ from solver.errors import InputError
 from sweep.datasets import Dataset
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node
-from sweep.plan.versions import fingerprint
-from sweep.rows.rows import Cell, Finished
+from sweep.plan.software_versions import fingerprint
+from sweep.rows.result_rows import Cell, Finished
 from sweep.worker import tasks
-from sweep.worker.process import is_leaving, is_over
 from sweep.worker.run_settings import Run
+from sweep.worker.worker_process import is_leaving, is_over
 
 BEGUN = "begun"
 """The kind of the event that tells which step a worker begins."""

@@ -32,17 +32,17 @@ from solver.trees.tree import Tree
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo
-from sweep.rows import rows
+from sweep.rows import result_rows
 from sweep.rows.metrics import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
-from sweep.rows.rows import Cell, Finished, Provenance, as_finished
+from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.task_options import asks_path, asks_proof, own_options
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
-from sweep.worker.process import GUARD, is_stopped, machine_lock
 from sweep.worker.run_settings import Run
+from sweep.worker.worker_process import GUARD, is_stopped, machine_lock
 
 Row = dict[str, Any]
 
@@ -125,7 +125,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
     """Solve one cell. Whatever goes wrong becomes a row that says so."""
     info, problem = prepared.info, prepared.problem
     worker = _worker()
-    provenance = Provenance(_host(), worker.address if worker else None, rows.now())
+    provenance = Provenance(_host(), worker.address if worker else None, result_rows.now())
     try:
         limits = Limits(**_remaining(cell))
         solver = get_solver(cell.solver)(**own_options(cell.options))
@@ -138,7 +138,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
             found = search(solver, problem, limits, cell, keeper)
             if isinstance(found, str):
-                return rows.failed(info, cell, provenance, found)
+                return result_rows.failed(info, cell, provenance, found)
             proof = prove(solver, problem, found, limits, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
         tested = [_tested(prepared, tree) for tree in trees]
@@ -146,9 +146,9 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         if proof is not None and proof.stopped:
             solution = replace(solution, status=Status.STOPPED)
         features = problem.n_features, prepared.n_features_encoded
-        row = rows.solved(info, cell, provenance, solution, *features, tested[0])
+        row = result_rows.solved(info, cell, provenance, solution, *features, tested[0])
     except (Exception, SystemExit):
-        return rows.failed(info, cell, provenance, traceback.format_exc())
+        return result_rows.failed(info, cell, provenance, traceback.format_exc())
     if found.path is not None:
         row.update(path_columns(found.path, tested))
     if proof is not None:
@@ -166,16 +166,20 @@ def _search_tree(
         known = Solved(lam, Fraction(checkpoint.lower_bound), Tree.from_json(checkpoint.tree))
         solution = known.recall(problem, cell.solver, cell.solver_version)
         if solution is not None:
-            return Found(rows.with_effort(solution, checkpoint), None)
+            return Found(result_rows.with_effort(solution, checkpoint), None)
     solution = _solve(solver, problem, lam, limits, cell, keeper)
     keeper.end(solution)
-    return Found(rows.resumed(solution, checkpoint, keeper.resumed()), None)
+    return Found(result_rows.resumed(solution, checkpoint, keeper.resumed()), None)
 
 
 def _solve(
     solver: Solver, problem: Problem, lam: Fraction, limits: Limits, cell: Cell, keeper: Keeper
 ) -> Solution:
-    tree, monitor, state = rows.initial_tree(cell.checkpoint), keeper.monitor(), keeper.received()
+    tree, monitor, state = (
+        result_rows.initial_tree(cell.checkpoint),
+        keeper.monitor(),
+        keeper.received(),
+    )
     if cell.incumbent is not None:
         tree = Tree.from_json(cell.incumbent)
     with keeper.on_time(limits.seconds), keeper.peers(problem) as peers:
@@ -207,7 +211,7 @@ def _search_path(
         solution = replace(solution, trace=first.trace, extra=first.extra)
     keeper.end(solution)
     if checkpoint is not None:
-        solution = rows.with_effort(solution, checkpoint, keeper.resumed())
+        solution = result_rows.with_effort(solution, checkpoint, keeper.resumed())
     return Found(solution, path)
 
 

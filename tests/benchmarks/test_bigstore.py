@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bigstore, readers
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 

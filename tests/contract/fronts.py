@@ -20,7 +20,7 @@ from pipelines.cli import treesweep
 from solver import InputError, Limits, Problem, Tree, estimators, get_solver
 from sweep.datasets import read_file
 from sweep.plan.plan import Plan, make_plan
-from sweep.rows.rows import Cell
+from sweep.rows.result_rows import Cell
 from sweep.spec.spec import parse_spec
 from sweep.worker import tasks
 from sweep.worker.run_settings import Run

@@ -24,7 +24,7 @@ from sweep.clusters import Local
 from sweep.datasets import read_file
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.contract import fronts, inquiry
 from tests.contract.fronts import Refused
 from tests.contract.inquiry import FRONTS, Report, inquire

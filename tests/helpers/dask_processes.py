@@ -16,7 +16,7 @@ from typing import Any
 from distributed import Client, Worker
 
 from sweep.clusters import Address
-from sweep.clusters.retirement import retire
+from sweep.clusters.worker_retirement import retire
 from sweep.events import Silent
 from tests.helpers import environment, wait_until
 

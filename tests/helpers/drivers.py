@@ -13,7 +13,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers import environment
 
 FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']"}

@@ -33,13 +33,13 @@ from solver.engine import driver
 from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
-from sweep.rows import rows
+from sweep.rows import result_rows
 from sweep.worker import tasks
 from tests.helpers import fake_peers, wait_until
 
@@ -502,7 +502,7 @@ def _set_clock(after: float, jump: float) -> None:
     milliseconds in which a clock is set back waits for as long, see docs/faults.md. That is theirs,
     and made this test hang once in some fifty runs.
     """
-    real, now, began = time.time, rows.now, time.monotonic()
+    real, now, began = time.time, result_rows.now, time.monotonic()
 
     def offset() -> float:
         return jump if time.monotonic() - began > after else 0.0
@@ -515,7 +515,7 @@ def _set_clock(after: float, jump: float) -> None:
             if value is real:
                 setattr(module, name, seen)
     setattr(tornado.ioloop, "time", SimpleNamespace(time=real))  # noqa: B010  it is no public name
-    rows.now = lambda: now() + timedelta(seconds=offset())
+    result_rows.now = lambda: now() + timedelta(seconds=offset())
 
 
 def _slow_down(seconds: float) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver.proper.framework.geometry import members
 from solver.proper.framework.rules import Axis, Rule, gen_rules
-from solver.proper.recursion import Objective
+from solver.proper.tree_recursion import Objective
 from solver.theory.proper_framework.optimum import additive
 
 Point = tuple[int, ...]

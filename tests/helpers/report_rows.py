@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 import solver
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from sweep.rows.schema import COLUMNS, SCHEMA
 from sweep.spec import folds
 
@@ -216,7 +216,7 @@ def sweep_rows(
 
 
 def as_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as :func:`sweep.store.results.read_results` gives them, types and nulls included."""
+    """Rows as :func:`sweep.store.read_results.read_results` gives them, with types and nulls."""
     plain = [{name: row.get(name) for name in NAMES} for row in rows]
     return pa.Table.from_pylist(plain, schema=SCHEMA).to_pandas()
 

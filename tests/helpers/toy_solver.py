@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from solver.base import Capabilities, Solver
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Shape, Tree

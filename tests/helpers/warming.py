@@ -19,7 +19,7 @@ from solver.base import Capabilities, Solver
 from solver.catalogue import SOLVERS
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree

@@ -7,7 +7,7 @@ from typing import Any
 
 from solver.catalogue import SOLVERS
 from sweep.plan.plan import Task, make_plan
-from sweep.rows.rows import Cell, as_finished
+from sweep.rows.result_rows import Cell, as_finished
 from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey

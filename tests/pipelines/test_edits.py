@@ -17,13 +17,13 @@ import yaml
 from pipelines.report.data.results import Results, load_results
 from pipelines.report.write import gather
 from sweep.plan.plan import Plan, Task, make_plan
-from sweep.rows import rows
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows import result_rows
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import part_files
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.store import Store
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
@@ -159,7 +159,9 @@ class Runner:
         cell = cell_of(task, store.answers.attempts(task.key) + 1)
         node = task.node
         if fails:
-            return rows.failed(node.info, cell, rows.Provenance(None, None, rows.now()), "it broke")
+            return result_rows.failed(
+                node.info, cell, result_rows.Provenance(None, None, result_rows.now()), "it broke"
+            )
         which = (*vars(node.info).values(),)
         if which not in self._prepared:
             dataset = tasks.load(node.reference, node.info.data_hash)
@@ -243,17 +245,17 @@ def edits(number: int, home: Path) -> Iterator[tuple[SweepFile, Plan, random.Ran
 def check_edits(
     numbers: range, steps: int, folder: Path, home: Path, patch: pytest.MonkeyPatch
 ) -> int:
-    runner, now, checked = Runner(), rows.now, 0
+    runner, now, checked = Runner(), result_rows.now, 0
     for number in numbers:
         out = folder / f"edited-{number}"
         for step, (sweep, plan, chance) in enumerate(itertools.islice(edits(number, home), steps)):
             skew = timedelta(hours=chance.randint(-3, 3))
-            patch.setattr(rows, "now", lambda skew=skew: now() + skew)
+            patch.setattr(result_rows, "now", lambda skew=skew: now() + skew)
             if chance.random() < 0.3:
                 runner.run(sweep, plan, out, chance)
             runner.run(sweep, plan, out)
             fresh = folder / f"fresh-{number}-{step}"
-            patch.setattr(rows, "now", now)
+            patch.setattr(result_rows, "now", now)
             runner.run(sweep, plan, fresh)
             check_same(out, fresh, answered=step % 5 == 4)
             if step % 5 == 4:

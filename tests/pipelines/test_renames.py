@@ -12,9 +12,9 @@ from pipelines.report.write import gather, write_report
 from solver.errors import InputError
 from sweep.clusters import Local
 from sweep.graph.engine import run_sweep
-from sweep.rows.rows import Checkpoint
+from sweep.rows.result_rows import Checkpoint
 from sweep.spec.spec import parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.store import create, stored_sweep
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep

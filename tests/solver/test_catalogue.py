@@ -28,7 +28,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers import ROOT, environment, toy_solver
 from tests.helpers.solutions import check_against_oracle, check_solution
 from tests.helpers.strategies import (

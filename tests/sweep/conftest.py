@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweep.rows.rows import Cell
+from sweep.rows.result_rows import Cell
 from sweep.worker import tasks
 from tests.helpers import without_dask
 from tests.helpers.dask_processes import Lab

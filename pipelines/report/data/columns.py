@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from solver.solution import BELOW_ONE
-from sweep.store.results import combine_codes, dictionary_codes
+from sweep.store.read_results import combine_codes, dictionary_codes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

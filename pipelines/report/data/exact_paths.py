@@ -21,7 +21,7 @@ from pipelines.report.data.columns import Floats, floats
 from pipelines.report.data.cross_validation import merge
 from pipelines.report.data.formats import is_number
 from pipelines.report.data.metrics import open_gap
-from solver.objective.exact import Errors, objective
+from solver.objective.exact_objective import Errors, objective
 from solver.path.envelope import Envelope, Point
 from solver.solution import Status, share_without
 from solver.trees.tree import Tree

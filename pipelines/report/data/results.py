@@ -110,7 +110,7 @@ class Results:
 
 
 def load_results(store: str | Path) -> Results:
-    """Read a sweep's folder; errors as :func:`sweep.store.results.read_results`."""
+    """Read a sweep's folder; errors as :func:`sweep.store.read_results.read_results`."""
     name = read_manifest(open_folder(store))["sweep"]
     plan = read_plan_columns(store)
     return label_results(read_rows(store), plan, name)
@@ -124,7 +124,7 @@ def label_results(
     Parameters
     ----------
     rows : DataFrame
-        As stored; without a plan from :func:`sweep.store.results.read_results`.
+        As stored; without a plan from :func:`sweep.store.read_results.read_results`.
     plan : DataFrame or None
         From :func:`sweep.store.plan_file.read_plan`. It says which rows count, and their names.
     sweep : str, optional

@@ -29,7 +29,7 @@ _READ = [name for name in SCHEMA.names if name != "trace"]
 
 def read_rows(store: Place) -> pd.DataFrame:
     """All rows of a store without their traces, in the order in which they were stored; errors as
-    :func:`sweep.store.results.read_results`. ``proof`` is null where the file is gone."""
+    :func:`sweep.store.read_results.read_results`. ``proof`` is null where the file is gone."""
     folder = open_folder(store)
     read_manifest(folder)
     table = Parts(folder).read(_READ, _short).unify_dictionaries()

@@ -18,7 +18,7 @@ from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
 from solver.engine.tree_constraints import keeps_limits
 from solver.limits import Limits
 from solver.monitor import Monitor
-from solver.objective.exact import CostScale, objective
+from solver.objective.exact_objective import CostScale, objective
 from solver.objective.squared_error import in_unit_range
 from solver.options import Option
 from solver.problem.problem import Problem

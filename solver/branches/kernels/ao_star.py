@@ -38,7 +38,7 @@ from solver.branches.kernels.state import (
 )
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper, kernel
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 
 
 @helper

@@ -12,7 +12,7 @@ from solver.branches.kernels import header
 from solver.branches.kernels.state import Scratch, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 
 
 @helper

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from solver.branches.kernels.state import LITERALS, NODES, SMALL, Space
-from solver.kernels.bit_table import Table
 from solver.kernels.constants import GOLDEN, ONE, ZERO
 from solver.kernels.jit import helper, kernel
-from solver.objective.exact import INFINITE
+from solver.kernels.packed_rows import Table
+from solver.objective.exact_objective import INFINITE
 
 
 @helper

@@ -9,10 +9,10 @@ from solver.branches.kernels.bounds import rank
 from solver.branches.kernels.pair_bounds import column_word
 from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import BLOCK, Scratch, Space
-from solver.kernels.bit_table import Table
 from solver.kernels.constants import ZERO
 from solver.kernels.jit import helper
-from solver.objective.exact import INFINITE
+from solver.kernels.packed_rows import Table
+from solver.objective.exact_objective import INFINITE
 
 
 @helper

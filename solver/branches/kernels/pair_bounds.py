@@ -24,7 +24,7 @@ from solver.kernels.simd import (
     lanes_narrow,
     lanes_sub,
 )
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 
 # Rows of ``scratch.work``, BLOCK numbers each. A constant distance between the rows lets the
 # compiler prove that they do not overlap, and so use vector instructions.

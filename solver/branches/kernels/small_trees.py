@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solver.branches.kernels.state import Space
-from solver.kernels.bit_table import count_rows
 from solver.kernels.jit import kernel
+from solver.kernels.packed_rows import count_rows
 
 
 @kernel

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.branches.kernels import header
-from solver.kernels.bit_table import Table
 from solver.kernels.constants import Ints, Words
+from solver.kernels.packed_rows import Table
 from solver.kernels.records import by_reference
 from solver.kernels.simd import LANES
 
 
 @by_reference
 class Params(NamedTuple):
-    """The parameters of a search; costs as in :class:`solver.objective.exact.CostScale`.
+    """The parameters of a search; costs as in :class:`solver.objective.exact_objective.CostScale`.
 
     Parameters
     ----------

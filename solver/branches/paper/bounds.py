@@ -11,7 +11,7 @@ from __future__ import annotations
 from solver.branches.paper.state import Params, Pool, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 
 
 @helper

@@ -25,7 +25,7 @@ from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.hashing import fill_slots
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 

@@ -19,8 +19,11 @@ NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
 
 @by_reference
 class Params(NamedTuple):
-    """The parameters of a search, see :class:`solver.objective.exact.CostScale` for ``error`` and
-    ``split`` and :class:`solver.engine.tree_constraints.TreeConstraints` for the others."""
+    """The parameters of a search.
+
+    :class:`solver.objective.exact_objective.CostScale` has ``error`` and ``split``,
+    :class:`solver.engine.tree_constraints.TreeConstraints` the others.
+    """
 
     error: int
     split: int

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 from solver.proper.framework.geometry import Points
 from solver.proper.framework.rules import Rule
-from solver.proper.recursion import Leaf, Tree
+from solver.proper.tree_recursion import Leaf, Tree
 
 R = TypeVar("R")
 Relation: TypeAlias = Callable[[R, R], int]

@@ -15,7 +15,7 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import kernels, sorted_table
 from solver.quantbnb.classification.state import (
     BOUND,

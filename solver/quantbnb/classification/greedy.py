@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import Ints
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 

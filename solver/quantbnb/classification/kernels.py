@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Ints
 from solver.kernels.jit import helper, kernel
-from solver.objective.exact import INFINITE
+from solver.objective.exact_objective import INFINITE
 from solver.quantbnb.classification.state import (
     AT,
     BOUND,

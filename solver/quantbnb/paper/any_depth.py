@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.narrowing import least_after, narrowed, pruned
+from solver.quantbnb.paper.box_narrowing import least_after, narrowed, pruned
 from solver.quantbnb.paper.shallow import Found, Report, ShallowSearch, Work, unheard
 from solver.quantbnb.paper.state import Boxes, Costs, Ints, all_boxes, joined, spaced
 

@@ -12,7 +12,7 @@ from solver.engine.driver import Engine
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import ensure_compiled
-from solver.objective.exact import CostScale, SquaredCostScale
+from solver.objective.exact_objective import CostScale, SquaredCostScale
 from solver.quantbnb.paper import kernels
 from solver.quantbnb.paper.any_depth import PaperSearch
 from solver.quantbnb.paper.shallow import Found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.narrowing import least_after, narrowed
+from solver.quantbnb.paper.box_narrowing import least_after, narrowed
 from solver.quantbnb.paper.state import (
     EFFORT,
     ITERATIONS,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solver.engine.driver import Greedy
 from solver.engine.tree_constraints import TreeConstraints
-from solver.objective.exact import SquaredCostScale
+from solver.objective.exact_objective import SquaredCostScale
 from solver.problem.problem import Problem
 from solver.quantbnb.regression.stumps import best_stump, leaf_of, nearest_middle
 from solver.quantbnb.regression.target_scaling import new_targets

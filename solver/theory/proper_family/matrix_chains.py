@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from solver.errors import InputError
-from solver.proper.recursion import Found, Leaf, Memo, Objective, Space, Split, Tree, best, trees
+from solver.proper.tree_recursion import (
+    Found,
+    Leaf,
+    Memo,
+    Objective,
+    Space,
+    Split,
+    Tree,
+    best,
+    trees,
+)
 
 Chain: TypeAlias = tuple[int, int]
 """The matrices from the first number up to, but without, the second one."""

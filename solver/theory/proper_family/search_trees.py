@@ -13,7 +13,17 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from solver.errors import InputError
-from solver.proper.recursion import Found, Leaf, Memo, Node, Objective, Space, Split, Tree, best
+from solver.proper.tree_recursion import (
+    Found,
+    Leaf,
+    Memo,
+    Node,
+    Objective,
+    Space,
+    Split,
+    Tree,
+    best,
+)
 from solver.theory.proper_family.exact_numbers import Number, exact
 
 Keys: TypeAlias = tuple[int, int]

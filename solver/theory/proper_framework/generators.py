@@ -13,7 +13,7 @@ from operator import and_
 from solver.proper.framework.ancestry import R, Relation, ancestry, splits
 from solver.proper.framework.geometry import Points
 from solver.proper.framework.rules import Rule
-from solver.proper.recursion import Leaf, Node, Tree, leaves
+from solver.proper.tree_recursion import Leaf, Node, Tree, leaves
 from solver.theory.proper_framework.trees import dacc, from_level_order, map_d
 
 

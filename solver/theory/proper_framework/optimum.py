@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from solver.proper.framework.ancestry import Relation, ancestry, splits
 from solver.proper.framework.geometry import Points
 from solver.proper.framework.rules import Rule
-from solver.proper.recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
+from solver.proper.tree_recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
 from solver.theory.proper_framework.generators import kcombs
 
 
@@ -77,8 +77,10 @@ Remaining: TypeAlias = tuple[tuple[Rule, ...], Points]
 
 
 def proper_space(relation: Relation[Rule] = ancestry) -> Space[Remaining]:
-    """Complete proper trees as a family of the general recursion (`solver.proper.recursion`): its
-    ``trees`` is then ``genDTs``, its ``best`` is ``sodt``."""
+    """Complete proper trees as a family of the general recursion, `solver.proper.tree_recursion`.
+
+    Its ``trees`` is then ``genDTs``, its ``best`` is ``sodt``.
+    """
 
     def parted(state: Remaining) -> Iterator[Split[Remaining]]:
         rules, xs = state

@@ -11,7 +11,7 @@ import pandas as pd
 
 from solver.errors import InputError
 from solver.solution import Status
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.verify.verify import verify_sweep
 from tests.helpers import drivers
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sweep.plan.plan import make_plan
-from sweep.rows.rows import as_finished
+from sweep.rows.result_rows import as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.store import store as stores
 from sweep.store.part_files import Parts

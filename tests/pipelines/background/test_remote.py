@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.background.remote import Launched, await_launched
 from sweep.clusters.tls import make_certificates
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers import wait_until
 from tests.helpers.commands import n_done, refused, run
 from tests.helpers.dask_processes import CAN_HIDE, Lab, hidden

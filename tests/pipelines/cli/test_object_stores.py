@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from sweep.filesystem import open_folder
 from sweep.store.part_files import Parts
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers.commands import refused, run
 
 SPEC = """\

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import solver
-from pipelines.tables.resumable import search_identity
+from pipelines.tables.search_file import search_identity
 from solver.limits import Limits
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 from solver.problem.problem import Problem
 from tests.helpers.commands import refused, run
 

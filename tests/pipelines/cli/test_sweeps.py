@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.plan.plan import make_plan
-from sweep.rows import rows
+from sweep.rows import result_rows
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.checksummed_parquet import to_bytes
 from sweep.store.plan_file import survey
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.verify import peer_claims
 from sweep.verify.peer_claims import Contradiction
 from tests.helpers import ROOT, without_dask
@@ -225,10 +225,12 @@ def test_verify_says_how_many_planned_tasks_have_failed(
     with stores.create(tmp_path / "out", sweep, print) as store:
         survey(plan, store)
         for task, fails, row in zip(plan.tasks(), fates, done, strict=True):
-            place = rows.Provenance(None, None, rows.now())
-            failure = rows.failed(task.node.info, without_dask.cell_of(task), place, "it broke")
+            place = result_rows.Provenance(None, None, result_rows.now())
+            failure = result_rows.failed(
+                task.node.info, without_dask.cell_of(task), place, "it broke"
+            )
             if fails is not None:
-                store.add(rows.as_finished([failure if fails else row]))
+                store.add(result_rows.as_finished([failure if fails else row]))
     result = run("verify", tmp_path / "out")
     assert result.exit_code == 1
     assert "all is well" not in result.stdout

@@ -13,7 +13,7 @@ from sweep.events import Progress, Silent
 from sweep.graph.engine import run_sweep
 from sweep.rows.optimality_gaps import row_gap
 from sweep.spec.spec import parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 
 SPEC = """\

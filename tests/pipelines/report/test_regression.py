@@ -33,7 +33,7 @@ from solver.trees.tree import Tree
 from sweep.datasets import parse_reference
 from sweep.graph.engine import run_sweep
 from sweep.spec.spec import parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from tests.helpers import without_dask
 

@@ -10,7 +10,7 @@ import pytest
 from pipelines.report import watch
 from pipelines.report.watch import LIVE, watch_report
 from sweep.plan.plan import make_plan
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from tests.helpers import without_dask

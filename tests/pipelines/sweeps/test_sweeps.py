@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import treesweep
-from sweep.store import results as stored
+from sweep.store import read_results as stored
 from tests.helpers.notebook import be_notebook
 
 SPEC: dict[str, Any] = {

@@ -12,7 +12,7 @@ from solver.branches.engine import ThresholdEngine
 from solver.branches.kernels import header
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
-from solver.kernels.bit_table import tabulate
+from solver.kernels.packed_rows import tabulate
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem

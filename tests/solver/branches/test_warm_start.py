@@ -11,7 +11,7 @@ import solver
 from solver import Limits, get_solver
 from solver.branches.warm_start import Archive
 from solver.engine.tree_constraints import INFINITE
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.verify.scorer import score
 from tests.helpers.strategies import Table, cost_scale, structural_limits, tables
 from tests.solver.branches.test_params import OTHER

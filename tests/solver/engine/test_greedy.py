@@ -8,7 +8,7 @@ import pytest
 from solver.engine.greedy import greedy_tree
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.verify.scorer import score
 

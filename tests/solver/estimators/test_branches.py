@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import solver
 from solver import InputError, Limits, Problem, Status, Tree
 from solver.estimators import BranchesClassifier
-from solver.objective.exact import as_lambda
+from solver.objective.exact_objective import as_lambda
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True, as_frame=True)
 NAMED = load_iris().target_names[IRIS_Y]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import solver
 from solver import InputError, Limits, Problem
 from solver.monitor import Monitor
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.osdt.driver import OsdtSearch
 from solver.osdt.engine import BOUNDS
 from solver.osdt.scheduling_policies import POLICIES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from solver.objective.exact import neighbours
+from solver.objective.exact_objective import neighbours
 from solver.path.envelope import Envelope, Line, Point, best_lines
 from solver.problem.problem import Problem
 

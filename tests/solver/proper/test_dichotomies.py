@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from solver.errors import InputError
 from solver.kernels.masks import packed, unpacked
-from solver.proper import orientation
+from solver.proper import hyperplane_sides
 from solver.proper.dichotomies import Cuts, Dichotomies, spanning
 from tests.naive_geometry import dichotomies
 
@@ -100,7 +100,7 @@ def test_exact_sides_agree_with_the_kernel() -> None:
     assert found.grow(None)
     assert found.step(1)
     chosen = np.arange(3)
-    own = orientation.exact_sides(found.coordinates, chosen)
+    own = hyperplane_sides.exact_sides(found.coordinates, chosen)
     assert own[:3] == [0, 0, 0]
     assert found.walk.side.tolist() in (own, [-side for side in own])
 
@@ -133,9 +133,9 @@ def test_what_defines_a_hyperplane_is_on_it_without_a_proof(
 ) -> None:
     """Of points with many digits Python is asked for none: else it took a hundred times as long."""
     asked: list[object] = []
-    exact = orientation.exact_sides
+    exact = hyperplane_sides.exact_sides
     monkeypatch.setattr(
-        orientation, "exact_sides", lambda *args: asked.append(args) or exact(*args)
+        hyperplane_sides, "exact_sides", lambda *args: asked.append(args) or exact(*args)
     )
     random = np.random.default_rng(2)
     points = [tuple(map(int, row)) for row in random.integers(0, 2**62, (20, 3))]
@@ -144,7 +144,7 @@ def test_what_defines_a_hyperplane_is_on_it_without_a_proof(
 
 
 def test_too_many_turns_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orientation, "MOST_TURNS", 5)
+    monkeypatch.setattr(hyperplane_sides, "MOST_TURNS", 5)
     random = np.random.default_rng(3)
     points = [tuple(map(int, row)) for row in random.integers(0, 100, (12, 3))]
     assert len(find(points).masks) == cover(12, 3)

@@ -19,11 +19,11 @@ from distributed import Client, Scheduler, Worker
 from solver.errors import InputError
 from sweep.clusters import Address, Cluster, Local, open_cluster, reach_cluster
 from sweep.clusters.dask_settings import NEEDED
-from sweep.clusters.slurm import Slurm
-from sweep.clusters.ssh import Ssh
+from sweep.clusters.slurm_config import Slurm
+from sweep.clusters.ssh_config import Ssh
 from sweep.graph.engine import run_sweep
 from sweep.rows.schema import SCHEMA
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers import wait_until, without_dask
 from tests.helpers.dask_processes import Lab
 from tests.helpers.drivers import alike

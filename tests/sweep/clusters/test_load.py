@@ -12,7 +12,7 @@ import pytest
 
 from solver.errors import InputError
 from sweep.clusters import Address, Local, cores, load_cluster, local, open_cluster
-from sweep.clusters.connection import KINDS
+from sweep.clusters.open_cluster import KINDS
 from sweep.clusters.tls import make_certificates
 from tests.helpers import ROOT
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/clusters/worker_admission.py and of versions in sweep/plan/versions.py."""
+"""Tests of sweep/clusters/worker_admission.py and sweep/plan/software_versions.py."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from solver.errors import InputError
 from sweep.clusters import worker_admission as module
 from sweep.clusters.worker_admission import check_workers
 from sweep.graph.engine import run_sweep
-from sweep.plan.versions import difference, fingerprint
+from sweep.plan.software_versions import difference, fingerprint
 from sweep.spec.spec import load_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from tests.helpers import ROOT
 from tests.helpers.dask_processes import Lab, Notes
 from tests.helpers.meeting import meeting

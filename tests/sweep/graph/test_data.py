@@ -20,7 +20,7 @@ from sweep.graph.data import Data, Sources
 from sweep.graph.engine import run_sweep
 from sweep.plan.plan import Plan, make_plan
 from sweep.spec.spec import load_spec, parse_spec
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.worker.run_settings import Run
 from tests.helpers import wait_until
 from tests.helpers.dask_processes import CAN_HIDE, Lab, Notes, hidden

@@ -17,7 +17,7 @@ from sweep.plan.plan import Plan
 from sweep.rows.schema import PROOF_CONTENT, SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.store.plan_file import read_plan
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 

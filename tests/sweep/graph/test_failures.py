@@ -10,7 +10,7 @@ from sweep.graph import failures as module
 from sweep.graph.failures import MOST_SPARED, Death, Failures
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.spec.spec import parse_spec
-from sweep.worker.process import TIME_EXIT
+from sweep.worker.worker_process import TIME_EXIT
 
 SPEC = """
 name: failures

@@ -19,15 +19,15 @@ from solver.shards import Shard
 from solver.solution import Status
 from sweep.graph.shards import Shards, backlog_of
 from sweep.plan.plan import Plan, Task, make_plan
-from sweep.rows.rows import Checkpoint, Finished, as_finished
+from sweep.rows.result_rows import Checkpoint, Finished, as_finished
 from sweep.rows.shard_rows import merge_rows, solution_of
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.shard_files import WORTH
 from sweep.store.store import Store
 from sweep.worker import tasks
-from sweep.worker.news import Known
 from sweep.worker.run_settings import Run
+from sweep.worker.shard_messages import Known
 
 SPEC = """
 name: shards

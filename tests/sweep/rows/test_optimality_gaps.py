@@ -14,7 +14,7 @@ from solver.path.path import Path as LambdaPath
 from sweep.plan.plan import make_plan
 from sweep.rows.optimality_gaps import checkpoint_gap, row_gap
 from sweep.rows.path_progress import Solved, dump_solves
-from sweep.rows.rows import Checkpoint
+from sweep.rows.result_rows import Checkpoint
 from sweep.spec.spec import parse_spec
 from sweep.store import store as stores
 from sweep.store.plan_file import survey

@@ -13,11 +13,11 @@ import pytest
 from solver.errors import InputError
 from sweep.filesystem import open_folder
 from sweep.plan.plan import make_plan
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import certificates
 from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.search_state_file import read_state, write_state
 from sweep.verify.verify import verify_sweep
 from tests.helpers import without_dask

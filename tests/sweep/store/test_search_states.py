@@ -12,7 +12,7 @@ import pytest
 
 from sweep.plan.plan import Task, make_plan
 from sweep.plan.task_keys import canonical, extends, question_limits
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import search_states
 from sweep.store import store as stores
 from sweep.store.plan_file import survey

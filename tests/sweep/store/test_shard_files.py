@@ -9,7 +9,7 @@ import pytest
 
 from solver.shards import Shard
 from sweep.filesystem import Folder, open_folder
-from sweep.rows.rows import Finished, as_finished
+from sweep.rows.result_rows import Finished, as_finished
 from sweep.store import store as stores
 from sweep.store.shard_files import FOLDER, KeptShards
 from tests.helpers import without_dask

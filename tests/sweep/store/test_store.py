@@ -21,14 +21,14 @@ from solver.errors import InputError
 from solver.trees.tree import Tree
 from sweep.plan.plan import make_plan
 from sweep.rows import schema
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
 from sweep.store import certificates, checksummed_parquet
 from sweep.store import part_files as parts
 from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from tests.helpers import ROOT, without_dask

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from sweep.filesystem import StorageError
-from sweep.rows.rows import Checkpoint, as_finished
+from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import store as stores
 from sweep.store import write_retries
-from sweep.store.results import read_results
+from sweep.store.read_results import read_results
 from sweep.store.write_retries import Patience
 
 Rows = list[dict[str, Any]]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.plan.plan import make_plan
-from sweep.rows.rows import as_finished
+from sweep.rows.result_rows import as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
 from sweep.store import checksummed_parquet

@@ -19,15 +19,15 @@ from solver.monitor import Snapshot
 from solver.problem.problem import Problem
 from solver.shards import Shard
 from solver.solution import Solution, Status
-from sweep.rows.rows import Cell, Checkpoint
+from sweep.rows.result_rows import Cell, Checkpoint
 from sweep.store.search_state_file import read_state, write_state
 from sweep.transfer import shelf as transfer_files
 from sweep.transfer.courier import Courier, Parcel
 from sweep.transfer.shelf import Shelf
 from sweep.worker import checkpointing
 from sweep.worker.checkpointing import Keeper, Pace
-from sweep.worker.process import give_up
 from sweep.worker.run_settings import Run
+from sweep.worker.worker_process import give_up
 
 ADDRESS = "tcp://127.0.0.1:1"
 TREE = Problem.from_codes([[0], [1]], [0, 1]).grow(-1)

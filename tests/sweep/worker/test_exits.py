@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from sweep.worker.exits import MEMORY_TOPIC, End, hear_memory
-from sweep.worker.process import MEMORY_EXIT, TIME_EXIT
+from sweep.worker.worker_process import MEMORY_EXIT, TIME_EXIT
 
 
 @pytest.mark.parametrize(

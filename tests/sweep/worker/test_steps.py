@@ -11,8 +11,8 @@ from distributed import Reschedule
 from solver.errors import InputError
 from sweep.datasets import DatasetRef, load_dataset
 from sweep.plan.plan import Plan, make_plan
-from sweep.plan.versions import fingerprint
-from sweep.rows.rows import Cell
+from sweep.plan.software_versions import fingerprint
+from sweep.rows.result_rows import Cell
 from sweep.spec.spec import parse_spec
 from sweep.worker import steps, tasks
 from sweep.worker.run_settings import Run

@@ -21,12 +21,12 @@ from solver.errors import InputError
 from solver.shards import Shard
 from solver.solution import Status
 from sweep.plan.plan import make_plan
-from sweep.rows import rows, schema
-from sweep.rows.rows import Cell, Checkpoint, Provenance
+from sweep.rows import result_rows, schema
+from sweep.rows.result_rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.store.search_state_file import write_state
 from sweep.transfer.shelf import Shelf
-from sweep.worker import checkpointing, process, tasks
+from sweep.worker import checkpointing, tasks, worker_process
 from sweep.worker.run_settings import Run
 
 SPEC = """
@@ -84,7 +84,7 @@ def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     run = Run("test-stopped")
-    process.request_stop(run.name)
+    worker_process.request_stop(run.name)
     assert len(tasks.solve_batch(prepared, cells, run)) == 0
 
 
@@ -213,16 +213,16 @@ def test_a_state_that_the_solver_refuses_is_done_without(
 def test_an_earlier_bound_still_holds(honest: solver.Solution) -> None:
     earlier = Checkpoint("k", "{}", str(honest.objective), str(honest.objective), 1.0, 1)
     ended = replace(honest, status=Status.TIME_LIMIT, lower_bound=Fraction(0))
-    found = rows.resumed(ended, earlier)
+    found = result_rows.resumed(ended, earlier)
     assert (found.status, found.gap) == (Status.OPTIMAL, 0)
     weak = replace(earlier, lower_bound="1/1000")
-    assert rows.resumed(ended, weak).lower_bound == Fraction(1, 1000)
-    assert rows.resumed(ended, None) is ended
+    assert result_rows.resumed(ended, weak).lower_bound == Fraction(1, 1000)
+    assert result_rows.resumed(ended, None) is ended
 
 
 def test_a_failed_row_has_no_results(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     provenance = Provenance("host", None, datetime.now(UTC))
-    row = rows.failed(prepared.info, cells[0], provenance, "why", Status.KILLED)
+    row = result_rows.failed(prepared.info, cells[0], provenance, "why", Status.KILLED)
     assert list(row) == schema.SCHEMA.names
     assert (row["status"], row["error"], row["host"]) == ("killed", "why", "host")
     assert row["seconds"] is row["tree"] is row["gap_exact"] is None
@@ -242,25 +242,25 @@ def test_the_memory_guard_reports_and_ends_the_process(monkeypatch: pytest.Monke
     ended: list[int] = []
     told: list[int] = []
     eater = Eater()
-    monkeypatch.setattr(process.os, "_exit", ended.append)
-    monkeypatch.setattr(process.psutil, "Process", lambda: eater)
-    guard = process.MemoryGuard()
+    monkeypatch.setattr(worker_process.os, "_exit", ended.append)
+    monkeypatch.setattr(worker_process.psutil, "Process", lambda: eater)
+    guard = worker_process.MemoryGuard()
     with guard.limit(None, told.append):
         eater.rss += 2**40
     with guard.limit(2**20, told.append):
         eater.rss += 2**20  # within the limit and its slack
         time.sleep(0.2)
         assert not told
-        eater.rss += 2**20 + process.SLACK
+        eater.rss += 2**20 + worker_process.SLACK
         deadline = time.monotonic() + 20
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert set(ended) == {process.MEMORY_EXIT}
-    assert told[0] == 2 * 2**20 + process.SLACK
+    assert set(ended) == {worker_process.MEMORY_EXIT}
+    assert told[0] == 2 * 2**20 + worker_process.SLACK
 
 
 def test_the_memory_guard_leaves_the_modest_alone() -> None:
-    guard, told = process.MemoryGuard(), []
+    guard, told = worker_process.MemoryGuard(), []
     for _ in range(3):
         with guard.limit(2**30, told.append):
             time.sleep(0.06)
@@ -293,7 +293,7 @@ def test_what_a_solver_reports_beside_is_stored_with_its_row(talk: Any) -> None:
     said = {"trees_evaluated": 3, "pruned": {"support": 1}, "a": "λ"}
     row = talk(said)
     assert row["extra"] == '{"a":"λ","pruned":{"support":1},"trees_evaluated":3}'
-    assert rows.as_finished([row]).rows["extra"].to_pylist() == [row["extra"]]
+    assert result_rows.as_finished([row]).rows["extra"].to_pylist() == [row["extra"]]
     assert talk({})["extra"] is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from solver.baselines.tao.alternation import LEAF, Alternation, Cut
 from solver.baselines.tao.losses import Losses, Misclassified, SquaredErrors
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 
 
 class Floats:

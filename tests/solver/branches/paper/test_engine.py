@@ -13,7 +13,7 @@ from solver.branches.paper.state import resize
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
-from solver.objective.exact import CostScale, objective
+from solver.objective.exact_objective import CostScale, objective
 from solver.problem.problem import Problem
 from tests.helpers.strategies import cost_scale, structural_limits, tables
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver.engine.tree_constraints import TreeConstraints
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.quantbnb.classification import engine as module
 from solver.quantbnb.classification.engine import QuantEngine
 from solver.trees.tree import Shape

@@ -11,7 +11,7 @@ import pytest
 
 from solver.engine.tree_constraints import TreeConstraints
 from solver.limits import Limits
-from solver.objective.exact import CostScale
+from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from solver.quantbnb.classification import greedy
 from solver.quantbnb.classification.greedy import greedy_tree

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.objective.exact import CostScale, SquaredCostScale
+from solver.objective.exact_objective import CostScale, SquaredCostScale
 from solver.quantbnb.paper.engine import PaperEngine
 from solver.quantbnb.paper.state import BOUNDS, EFFORT, tabulate_classes, tabulate_squares
 from tests import naive

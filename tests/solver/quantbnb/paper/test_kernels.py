@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solver.quantbnb.paper import kernels
-from solver.quantbnb.paper.narrowing import narrowed
+from solver.quantbnb.paper.box_narrowing import narrowed
 from solver.quantbnb.paper.state import (
     BOUNDS,
     Boxes,

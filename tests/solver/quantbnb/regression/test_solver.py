@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import solver
 from solver import Limits, Problem, Status
 from solver.monitor import Monitor, Snapshot
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.verify.scorer import score
 from tests.naive import least_squares_cost
 

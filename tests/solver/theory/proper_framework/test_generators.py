@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solver.proper.framework.ancestry import ancestry, splits
 from solver.proper.framework.rules import Axis, Plane, Rule, gen_rules
-from solver.proper.recursion import Node
+from solver.proper.tree_recursion import Node
 from solver.theory.proper_framework.generators import (
     enough_in_leaves,
     gen_bts,

@@ -5,9 +5,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper import recursion
+from solver.proper import tree_recursion
 from solver.proper.framework.rules import gen_rules
-from solver.proper.recursion import Memo, Objective
+from solver.proper.tree_recursion import Memo, Objective
 from solver.theory.proper_framework.generators import gen_dtks, gen_dts
 from solver.theory.proper_framework.optimum import (
     additive,
@@ -73,11 +73,11 @@ def test_a_memo_changes_no_answer(sample):
 @given(samples())
 def test_the_general_recursion_with_these_splits_is_sodt(sample):
     space, state = proper_space(), (tuple(sample.rules), sample.everything)
-    found = recursion.best(space, sample.objective(), state)
+    found = tree_recursion.best(space, sample.objective(), state)
     expected = sodt(sample.rules, sample.everything, sample.objective())
     assert (None if found is None else found.tree) == expected
-    assert [*recursion.trees(space, state)] == gen_dts(sample.rules, sample.everything)
-    assert recursion.count(space, state) == len(gen_dts(sample.rules, sample.everything))
+    assert [*tree_recursion.trees(space, state)] == gen_dts(sample.rules, sample.everything)
+    assert tree_recursion.count(space, state) == len(gen_dts(sample.rules, sample.everything))
 
 
 @settings(deadline=None, max_examples=30)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from solver.quantbnb.paper.narrowing import least_after, narrowed, pruned
+from solver.quantbnb.paper.box_narrowing import least_after, narrowed, pruned
 from solver.quantbnb.paper.state import all_boxes, joined, new_answers, spaced
 
 ALL = np.ones(2, np.bool_)

@@ -19,9 +19,9 @@ from solver.errors import InputError
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.dask_settings import nest
-from sweep.clusters.retirement import RETIRE_AT, RetireInTime
 from sweep.clusters.tls import security_in
 from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
+from sweep.clusters.worker_retirement import RETIRE_AT, RetireInTime
 from sweep.spec.yaml_reader import Strict, problem, unknown
 
 OPTIONS = (

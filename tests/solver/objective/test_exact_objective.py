@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver import InputError
-from solver.objective.exact import CostScale, as_lambda, objective
+from solver.objective.exact_objective import CostScale, as_lambda, objective
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from solver.errors import InputError
 from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
 from sweep.clusters.local import Local
-from sweep.clusters.slurm import Slurm
-from sweep.clusters.ssh import Ssh
+from sweep.clusters.slurm_config import Slurm
+from sweep.clusters.ssh_config import Ssh
 from sweep.clusters.worker_admission import cannot_run
-from sweep.plan.versions import difference, fingerprint
+from sweep.plan.software_versions import difference, fingerprint
 from sweep.spec.yaml_reader import read_yaml, validate
 
 KINDS: Mapping[str, type[Cluster]] = {

@@ -1,4 +1,4 @@
-"""Tests of sweep/store/results.py: rows by column are those that row by row would give."""
+"""Tests of sweep/store/read_results.py: rows by column are those that row by row would give."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.store.part_files import Parts
-from sweep.store.results import combine_codes, dictionary_codes, read_results
+from sweep.store.read_results import combine_codes, dictionary_codes, read_results
 from tests.helpers import without_dask
 
 

@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from sweep.rows import rows
-from sweep.worker import process as worker
-from sweep.worker.process import TimeGuard, is_stopped, name_run, take_over
+from sweep.rows import result_rows
+from sweep.worker import worker_process as worker
+from sweep.worker.worker_process import TimeGuard, is_stopped, name_run, take_over
 from tests.helpers import environment
 
 GUARDED = """
 import sys, time
-from sweep.worker.process import TIME_GUARD
+from sweep.worker.worker_process import TIME_GUARD
 limit, grace, naps, length = map(float, sys.argv[1:])
 limit = None if limit < 0 else limit
 for _ in range(int(naps)):
@@ -70,10 +70,10 @@ def test_what_a_guarded_search_raises_passes_and_its_time_is_over() -> None:
 def test_a_row_lasts_as_long_as_it_took_whatever_the_clock_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = rows.Provenance("here", None, rows.now())
+    place = result_rows.Provenance("here", None, result_rows.now())
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 86_400)
-    monkeypatch.setattr(rows, "now", lambda: pytest.fail("the clock is read again"))
+    monkeypatch.setattr(result_rows, "now", lambda: pytest.fail("the clock is read again"))
     time.sleep(0.05)
     assert 0.05 <= (place.finished - place.started).total_seconds() < 3600
 

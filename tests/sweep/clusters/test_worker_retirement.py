@@ -1,4 +1,4 @@
-"""Tests of sweep/clusters/retirement.py, with a worker that only pretends."""
+"""Tests of sweep/clusters/worker_retirement.py, with a worker that only pretends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sweep.clusters.retirement import RETIRE_AT, RetireInTime
-from sweep.worker import process as workers
+from sweep.clusters.worker_retirement import RETIRE_AT, RetireInTime
+from sweep.worker import worker_process as workers
 
 
 class Pretender:

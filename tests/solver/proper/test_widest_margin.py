@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.margin import Margin, weighted, widest_margin
+from solver.proper.widest_margin import Margin, weighted, widest_margin
 
 FLOATS, INTS = np.float64, np.dtype(object)
 

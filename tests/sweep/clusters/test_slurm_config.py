@@ -15,8 +15,8 @@ from distributed import Client
 
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster, slurm_cluster
-from sweep.clusters.slurm import Slurm, read_walltime
 from sweep.clusters.slurm_cluster import last_log_line
+from sweep.clusters.slurm_config import Slurm, read_walltime
 from tests.helpers import slurm_server
 from tests.helpers.commands import SCRIPT
 from tests.helpers.drivers import Drive, alike, wait_for_done

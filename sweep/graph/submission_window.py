@@ -32,18 +32,18 @@ from sweep.graph.data import Data, Sources
 from sweep.graph.failures import Death, Failures
 from sweep.graph.shards import Shards
 from sweep.plan.plan import Plan, Task
-from sweep.plan.versions import difference
-from sweep.rows import rows
-from sweep.rows.rows import Cell, Checkpoint, Finished, Provenance, as_finished
+from sweep.plan.software_versions import difference
+from sweep.rows import result_rows
+from sweep.rows.result_rows import Cell, Checkpoint, Finished, Provenance, as_finished
 from sweep.rows.shard_rows import of_shard
 from sweep.store.store import Store
 from sweep.transfer.courier import Courier, Parcel
 from sweep.worker import steps
 from sweep.worker.checkpointing import WANTED
 from sweep.worker.exits import ENDED, MEMORY_TOPIC, TellExits, hear_memory
-from sweep.worker.news import COSTS, LISTENS, deliver
-from sweep.worker.process import LEAVING, give_up, request_stop, take_over
 from sweep.worker.run_settings import Run
+from sweep.worker.shard_messages import COSTS, LISTENS, deliver
+from sweep.worker.worker_process import LEAVING, give_up, request_stop, take_over
 
 Row = dict[str, Any]
 
@@ -558,7 +558,9 @@ class Window:
             deaths = max(1, deaths) - 1  # the last one is that of this attempt
         cell = self._cells.plain(task, deaths)
         return [
-            rows.failed(task.node.info, cell, Provenance(None, None, rows.now()), error, status)
+            result_rows.failed(
+                task.node.info, cell, Provenance(None, None, result_rows.now()), error, status
+            )
         ]
 
 

@@ -1,4 +1,4 @@
-"""Tests of sweep/worker/news.py."""
+"""Tests of sweep/worker/shard_messages.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from solver.monitor import News
 from solver.problem.problem import Problem
 from solver.shards import Shard
-from sweep.rows.rows import Cell, Checkpoint
-from sweep.worker.news import COSTS, LISTENS, Known, deliver, exchange
+from sweep.rows.result_rows import Cell, Checkpoint
+from sweep.worker.shard_messages import COSTS, LISTENS, Known, deliver, exchange
 
 PROBLEM = Problem.from_codes([[0], [1]], [0, 1])
 TREE = PROBLEM.grow((0, (-1, -1)))

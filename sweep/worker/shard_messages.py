@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from solver.monitor import News, Peers
-from solver.objective.exact import objective
+from solver.objective.exact_objective import objective
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
-from sweep.rows.rows import Cell, Checkpoint
+from sweep.rows.result_rows import Cell, Checkpoint
 
 COSTS = "costs"
 """The kind of the event that tells what a shard has proven."""

@@ -17,7 +17,7 @@ from distributed import Client
 from solver.errors import InputError
 from sweep.clusters import load_cluster, open_cluster, reach_cluster
 from sweep.clusters.base import needs
-from sweep.clusters.ssh import Ssh
+from sweep.clusters.ssh_config import Ssh
 from sweep.clusters.tls import security_in, security_in_memory
 from tests.helpers import ssh_server
 from tests.helpers.drivers import MANY, Drive, alike, wait_for_done

@@ -16,8 +16,8 @@ from solver.shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.plan.plan import NodeInfo
+from sweep.plan.software_versions import git_revision, versions
 from sweep.plan.task_keys import canonical, strict_json
-from sweep.plan.versions import git_revision, versions
 from sweep.rows import schema
 from sweep.rows.metrics import train_quality
 from sweep.rows.path_progress import solves_of
