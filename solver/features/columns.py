@@ -199,6 +199,21 @@ class ColumnSpec:
             )
         return np.asarray(values + 0.0)  # no −0
 
+    @property
+    def marks(self) -> tuple[Category, ...]:
+        """The values that mean missing, as canonical values of the column and as they are given.
+
+        Text that writes a number, or a moment, stands for that too: ``"-999"`` for -999.
+        """
+        if self.kind == "number":
+            found = [*self.missing, *self._missing_numbers()]
+        else:
+            own = self if self.kind == "category" else ColumnSpec("category", "date")
+            found = [own._canonical(m, isinstance(m, str), "") for m in self.missing]
+            found += self.missing if self.kind == "date" else ()
+        distinct = {key_of(mark): mark for mark in found if mark is not None}
+        return tuple(distinct.values())
+
     def _missing_numbers(self) -> list[int | float]:
         """The numbers that mean missing."""
         plain = (written(value) if isinstance(value, str) else value for value in self.missing)

@@ -7,14 +7,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 
 from solver.errors import InputError
-from solver.features.category_values import Category, kind_of
+from solver.features.category_values import MOMENT, Category, kind_of
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
+from solver.features.number_format import moment_in_full
 from solver.features.oblique_tests import SurfaceTest
 from solver.trees.tree import Node, Tree
 from solver.trees.tree_layout import TreeSource, tree_of
@@ -31,14 +34,16 @@ def _number(value, *missing):
     return math.nan if value is None or _among(value, missing) else float(value)
 ''',
     "_seconds": '''
-def _seconds(value, *missing):
+def _seconds(value, *missing, moments=()):
     """A date, or its text as ISO 8601 has it, in seconds since 1970 UTC; NaN if it is missing."""
     if value is None or value != value or _among(value, missing):
         return math.nan
     moment = value if isinstance(value, dt.date) else dt.datetime.fromisoformat(value)
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime(moment.year, moment.month, moment.day)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.timezone.utc)).timestamp()
+    if not moment.tzinfo:
+        moment = moment.replace(tzinfo=dt.timezone.utc)
+    return math.nan if moment.timestamp() in moments else moment.timestamp()
 ''',
     "_category": '''
 def _category(value, *missing):
@@ -46,6 +51,8 @@ def _category(value, *missing):
     return None if value is None or value != value or _among(value, missing) else value
 ''',
 }
+_TAKEN = (*_HELPERS, "math", "dt", "any", "bool", "float", "isinstance")
+"""Names that the module uses."""
 _NEEDS = {"_number": "_among", "_seconds": "_among", "_category": "_among"}
 
 
@@ -131,7 +138,8 @@ def export_python(tree: TreeSource, *, name: str = "predict") -> str:
 
     The function takes a row as a dict from column names to values, and predicts what
     :meth:`Tree.predict` does, also for missing values (None, NaN) and categories that training has
-    not seen. Values have the types that its docstring names; text is not read as numbers.
+    not seen. Values have the types that its docstring names; text is not read as numbers. A float
+    of 32 bits must come as its shortest decimal, 0.1 and not 0.10000000149, as the tree reads it.
 
     Parameters
     ----------
@@ -159,7 +167,7 @@ def export_python(tree: TreeSource, *, name: str = "predict") -> str:
     >>> module["predict"]({"x0": 1, "x1": 1})
     1
     """
-    if not name.isidentifier() or keyword.iskeyword(name) or name in (*_HELPERS, "math", "dt"):
+    if not name.isidentifier() or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(f"{name!r} is no name of a function", "write e.g. name='predict'")
     model = tree_of(tree)
     columns = {c: model.columns[c] for test in _tests(model) for c in test.columns}
@@ -198,7 +206,10 @@ def _inside(text: str) -> str:
 def _asked(spec: ColumnSpec) -> str:
     """What a column must hold."""
     if spec.kind == "category":
-        kinds = {"text": "text", "number": "a number", "boolean": "True or False", "date": "text"}
+        kinds = {
+            "text": "text", "number": "a number", "boolean": "True or False",
+            "date": "a date as text, '2020-01-31' or '2020-01-31 12:30:00'",
+        }  # fmt: skip
         return kinds.get(spec.values, "text, a number or a boolean")
     asked = "a number" if spec.kind == "number" else "a date, or its text as ISO 8601 has it"
     return f"{asked} (the table wrote it {spec.form.describe()})" if spec.form else asked
@@ -209,7 +220,21 @@ def _read(spec: ColumnSpec) -> str:
 
 
 def _marks(spec: ColumnSpec) -> str:
-    return "".join(f", {mark!r}" for mark in spec.missing if mark is not None)
+    """What stands for a missing value, as arguments of the function that reads the column."""
+    marks = "".join(f", {mark!r}" for mark in spec.marks)
+    if spec.kind == "date" and (moments := _moments(spec)):
+        marks += f", moments={tuple(map(_in_seconds, moments))!r}"
+    return marks
+
+
+def _moments(spec: ColumnSpec) -> list[str]:
+    """The moments that stand for a missing date."""
+    return [mark for mark in spec.marks if isinstance(mark, str) and MOMENT.fullmatch(mark)]
+
+
+@cache
+def _in_seconds(moment: str) -> float:
+    return float(ColumnSpec("date").read(pd.Series([moment]))[0])
 
 
 def _tests(tree: Tree) -> list[NodeTest]:
@@ -255,6 +280,10 @@ class _Python:
     def _belongs(self, test: CategoryTest, branch: int) -> str:
         name = self.variables[test.column]
         is_in, group = _group(test, branch)
+        if self.tree.columns[test.column].kind != "category":  # a float, NaN if it is missing
+            if group == (None,):
+                return f"{name} {'!=' if is_in else '=='} {name}"
+            name = f"_category({name})"
         options = ", ".join(map(repr, group)) + ("," if len(group) == 1 else "")
         if self.tree.columns[test.column].values not in ("text", "number", "boolean", "date"):
             return f"{'' if is_in else 'not '}_among({name}, ({options}))"
@@ -297,7 +326,8 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     Raises
     ------
     InputError
-        If the tree predicts several numbers, or asks for values of several types in one column.
+        If the tree predicts several numbers, asks for values of several types in one column, or
+        calculates with dates.
 
     Examples
     --------
@@ -341,6 +371,13 @@ class _Sql:
         return f"({asked} OR {gone})"
 
     def _sum(self, test: SurfaceTest) -> str:
+        dates = [c for c in test.columns if self.tree.columns[c].kind == "date"]
+        if dates:
+            raise InputError(
+                f"the tree adds column {dates[0]!r} to others in seconds, and databases have no "
+                "common way to turn a date into a number",
+                "use the format python",
+            )
         return _sum(test, [f"CAST({self._column(c)} AS DOUBLE PRECISION)" for c in test.columns])
 
     def _belongs(self, test: CategoryTest, branch: int) -> str:
@@ -368,10 +405,11 @@ class _Sql:
     def _column(self, name: str) -> str:
         """The column, NULL where a value means missing."""
         spec, shown = self.tree.columns[name], _quoted(name)
-        is_text = spec.kind == "date" or spec.values in ("text", "date")
-        for mark in spec.missing:
-            if mark is not None and isinstance(mark, str) == is_text:
-                shown = f"NULLIF({shown}, {_literal(mark)})"
+        marks = [_literal(mark) for mark in spec.marks if kind_of(mark) == _sql_kind(spec)]
+        if spec.kind == "date":
+            marks = [_moment(_in_seconds(mark)) for mark in _moments(spec)]
+        for mark in dict.fromkeys(marks):
+            shown = f"NULLIF({shown}, {mark})"
         return shown
 
     def result(self, node: Node) -> str:
@@ -391,8 +429,19 @@ def _unused(test: NodeTest) -> list[str]:
 def _number_or_moment(test: ThresholdTest | SurfaceTest) -> str:
     if isinstance(test, SurfaceTest) or test.unit != "date":
         return repr(test.threshold)
-    text = test.shown.replace("T", " ")
+    return _moment(test.threshold)
+
+
+def _moment(seconds: float) -> str:
+    text = moment_in_full(seconds).replace("T", " ")
     return _literal(text if " " in text else f"{text} 00:00:00")
+
+
+def _sql_kind(spec: ColumnSpec) -> str:
+    """What the values of a column are in a database, as :func:`kind_of` says it."""
+    if spec.kind == "category" and spec.values in ("text", "date"):
+        return "text"
+    return "booleans" if spec.values == "boolean" else "numbers"
 
 
 def _quoted(name: str) -> str:

@@ -25,31 +25,35 @@ QUOTES = 'it\'s "quoted" \\ """ ½'
 """A name that every language must escape."""
 
 COLUMNS = {
-    "age": ColumnSpec("number", missing=(-999,)),
+    "age": ColumnSpec("number", missing=(-999, "-7", "0x1")),
     QUOTES: ColumnSpec("number"),
-    "seen": ColumnSpec("date"),
+    "seen": ColumnSpec("date", missing=("2019-05-01", "2020-01-02T13:00:01+01:00", "?", 7)),
     "odor": ColumnSpec.of_categories(["a", "b", "it's", QUOTES, "Ärger"], missing=("?",)),
     "class": ColumnSpec.of_categories([True, False, None]),
-    "size 1": ColumnSpec.of_categories([1, 2, 2.5, 30]),
+    "size 1": ColumnSpec.of_categories([1, 2, 2.5, 30], missing=("8.0",)),
+    "grade": ColumnSpec.of_categories(["1", "2.50", "x"], missing=(2.5,)),
     "mixed": ColumnSpec.of_categories([1, True, "1", "a"]),
 }
 NUMBERS = ("age", QUOTES)
 CATEGORIES = {
     "odor": ["a", "b", "it's", QUOTES, "Ärger", None],
     "class": [True, False, None],
-    "size 1": [1, 2, 2.5, 30],
+    "size 1": [1, 2, 2.5, 30, None],
+    "grade": ["1", "x", None],
     "mixed": [1, True, "1", "a"],
 }
 VALUES: dict[str, list[Any]] = {
-    "age": [None, -999, 0, 1.5, 2.5, 3, 0.1 + 0.2, 0.3, 1e300, -1e300],
+    "age": [None, -999, -7.0, 0, 1.5, 2.5, 3, 0.1 + 0.2, 0.3, 1e300, -1e300],
     QUOTES: [None, -1, 0.0, 0.5, 1, 1.5],
     "seen": [
         None,
-        *map(pd.Timestamp, ["2020-01-01", "2020-01-02T12:00:01", "1969-12-31T23:59:59"]),
+        *map(pd.Timestamp, ["2019-05-01", "2020-01-01", "2020-01-02T12:00:01"]),
+        pd.Timestamp("1969-12-31T23:59:59"),
     ],
     "odor": [None, "a", "b", "it's", QUOTES, "Ärger", "unseen", "?"],
     "class": [None, True, False],
-    "size 1": [1, 2, 2.5, 30, 7],
+    "size 1": [1, 2, 2.5, 30, 7, 8],
+    "grade": ["1", "2.50", "x", "unseen"],
     "mixed": [1, True, "a", "unseen"],
 }
 DAY = 86_400.0
@@ -57,8 +61,10 @@ DAY = 86_400.0
 
 def random_test(rng: random.Random, with_mixed: bool) -> NodeTest:
     """A test on some of the columns."""
-    kind = rng.choice(["number", "date", "category", "plane", "polynomial"])
+    kind = rng.choice(["number", "date", "category", "plane", "polynomial", "missing"])
     missing = rng.randrange(2)
+    if kind == "missing":
+        return CategoryTest(rng.choice([*NUMBERS, "seen"]), ((), (None,)), rest=0)
     if kind == "number":
         threshold = rng.choice([0.3, 0.1 + 0.2, 1.0, 2.5, -5.0, 1e299])
         return ThresholdTest(rng.choice(NUMBERS), threshold, missing)
@@ -202,8 +208,14 @@ def test_a_function_needs_the_standard_library_only(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(InputError, match="is no name of a function"):
         export_python(random_tree(1), name="two words")
+    with pytest.raises(InputError, match="'float' is no name of a function"):
+        export_python(random_tree(1), name="float")
     with pytest.raises(InputError, match="predicts several: y, z"):
         export_sql(random_tree(1, outputs=("y", "z")))
+    leaves = (Node((1, 0), 0), Node((0, 1), 1))
+    plane = HyperplaneTest(("age", "seen"), (1.0, 1.0), 0.25, ((1, 0), (0, 1)), 0)
+    with pytest.raises(InputError, match="adds column 'seen' to others"):
+        export_sql(Tree((Node((1, 1), 0, 0, (1, 2)), *leaves), {0: plane}, ("n", "y"), COLUMNS))
     nodes, test = (Node((1, 1), 0, 0, (1,)), Node((1, 1), 1)), CategoryTest("mixed", (("a", 1),))
     with pytest.raises(InputError, match="values of several types"):
         export_sql(Tree(nodes, {0: test}, ("n", "y"), COLUMNS))
