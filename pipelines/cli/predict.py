@@ -43,16 +43,18 @@ def predict(
     TREE.json is what 'treesweep solve --save' or '--json' wrote. DATA is a table as for 'solve';
     if it has the target, the accuracy goes to stderr, or R² and RMSE.
     """
+    import pandas as pd
+
     from pipelines.tables.predict import (
         check_writable,
-        keep_columns,
         load_tree,
         measure_accuracy,
         measure_fit,
+        names_to_keep,
         predict_table,
         write_table,
     )
-    from pipelines.tables.solve import read_frame
+    from pipelines.tables.solve import read_frame, read_kept
     from solver.features.number_format import share, significant
 
     model = load_tree(tree)
@@ -63,7 +65,10 @@ def predict(
         table = predict_table(model, frame, proba=proba)
         fits = measure_fit(model, frame, table)
         accuracy = None if model.outputs else measure_accuracy(model, frame, table)
-    table = keep_columns(frame, kept, table)
+    if names := names_to_keep(frame, kept, table):
+        as_text = out is None or out.suffix != ".parquet"
+        own = read_kept(data, separator, charset, names, as_text=as_text)
+        table = pd.concat([own, table], axis="columns")
     if out is not None:
         write_table(table, out)
     else:

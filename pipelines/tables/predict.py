@@ -124,19 +124,15 @@ def predict_table(tree: Tree, frame: pd.DataFrame, *, proba: bool = False) -> pd
     return table
 
 
-def keep_columns(frame: pd.DataFrame, kept: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
-    """Predictions with columns of the predicted table before them; ``*`` stands for all.
+def names_to_keep(frame: pd.DataFrame, kept: Sequence[str], table: pd.DataFrame) -> list[str]:
+    """The names of columns to be copied before the predictions; ``*`` stands for all.
 
-    Raises InputError if there is no such column, or it has the name of a prediction.
+    Raises InputError if a column has the name of a prediction.
     """
     names = [str(name) for name in frame.columns] if "*" in kept else [*dict.fromkeys(kept)]
-    if unknown := [name for name in names if name not in frame.columns]:
-        raise InputError(
-            f"the table has no column {unknown[0]!r} to keep; it has {', '.join(frame.columns)}"
-        )
     if taken := [name for name in names if name in table.columns]:
         raise InputError(f"column {taken[0]!r} has the name of a prediction; rename it")
-    return pd.concat([frame[names].reset_index(drop=True), table], axis="columns")
+    return names
 
 
 def measure_fit(tree: Tree, frame: pd.DataFrame, table: pd.DataFrame) -> list[Fit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +18,7 @@ from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
 from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
+from solver.features.category_values import GAPS
 from solver.features.columns import ColumnSpec
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
@@ -240,9 +241,39 @@ def read_frame(
     Columns of a text file are read as the tree reads them. Raises InputError if there is no such
     table, or it cannot be read.
     """
+    return _read(data, separator, charset, tree.texts)
+
+
+def read_kept(
+    data: str,
+    separator: str | None,
+    charset: str | None,
+    names: Sequence[str],
+    *,
+    as_text: bool,
+) -> pd.DataFrame:
+    """Columns of a table to be copied; those of a text file letter by letter if ``as_text``.
+
+    Raises InputError as :func:`read_frame`, or if there is no such column.
+    """
+    frame = _read(data, separator, charset, dict.fromkeys(names, GAPS) if as_text else None)
+    if unknown := [name for name in names if name not in frame.columns]:
+        raise InputError(
+            f"the table has no column {unknown[0]!r} to keep; it has {', '.join(frame.columns)}"
+        )
+    return frame[[*names]].reset_index(drop=True)
+
+
+def _read(
+    data: str,
+    separator: str | None,
+    charset: str | None,
+    texts: Mapping[str, Collection[str]] | None,
+) -> pd.DataFrame:
+    """A table; ``texts`` as in :func:`sweep.datasets.files.read_file`."""
     given = {"separator": separator, "charset": charset}
     reference = parse_reference(data, **{k: v for k, v in given.items() if v is not None})
     if reference.path is not None:
         path = reference.path.expanduser()
-        return read_file(path, reference.separator, reference.charset, texts=tree.texts)
+        return read_file(path, reference.separator, reference.charset, texts=texts)
     return load_dataset(reference).frame

@@ -186,3 +186,38 @@ def test_rows_are_predicted_alike_from_everywhere(frame: pd.DataFrame, data: st.
         assert measure_accuracy(tree, table, predictions) == Accuracy(
             int((expected[rows] == part["y"]).sum()), len(part)
         )
+
+
+def test_kept_columns_are_copied_letter_by_letter(tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    save_tree(train(pd.DataFrame({"x": ["1", "b"] * 5, "y": [0, 1] * 5})), path)
+    written = [
+        "id,x,amount,note,y",
+        "007,1,1.50,NA,0",
+        '010,b,1e3,"a,b",1',
+        "011,,12345678901234567890,,0",
+    ]
+    (tmp_path / "new.csv").write_text("\n".join(written))
+    result = run("predict", path, tmp_path / "new.csv", "--keep", "*")
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == written[0] + ",prediction"
+    assert [line.rpartition(",")[0] for line in lines[1:]] == written[1:]
+    result = run(
+        "predict",
+        path,
+        tmp_path / "new.csv",
+        "--keep",
+        "amount",
+        "--keep",
+        "id",
+        "--out",
+        tmp_path / "o.parquet",
+    )
+    assert result.exit_code == 0, result.stderr
+    copied = pd.read_parquet(tmp_path / "o.parquet")
+    assert copied.columns.tolist() == ["amount", "id", "prediction"]
+    assert copied["id"].tolist() == ["007", "010", "011"]
+    refused = run("predict", path, tmp_path / "new.csv", "--keep", "ID")
+    assert refused.exit_code == 2
+    assert "no column 'ID' to keep; it has id, x, amount, note, y" in refused.stderr
