@@ -34,6 +34,10 @@ class ClaimError(RuntimeError):
     """A solver claims what is not true of its own tree, see :mod:`solver.claims`."""
 
 
+class InputWarning(UserWarning):
+    """Something of the input is read in a way that the user should know, in one line."""
+
+
 def one_line(what: BaseException | str, length: int | None = None) -> str:
     """An error's message, or a text, on one line of limited length; else the error's type."""
     text = " ".join(str(what).split())[:length]

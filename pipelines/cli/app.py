@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
@@ -83,11 +84,31 @@ def guarded(run: Callable[[], Any]) -> int:
     """Run a command; turn errors that the user can fix into a line and an exit code."""
     _mend_streams()
     try:
-        return _explained(run)
+        with _own_warnings():
+            return _explained(run)
     except (_ReaderLeftError, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     finally:
         _drop_unread()
+
+
+@contextmanager
+def _own_warnings() -> Iterator[None]:
+    """Show what the user should know about the input as a line on stderr, like errors."""
+    with warnings.catch_warnings():
+        usual, said = warnings.showwarning, set[str]()
+
+        def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            from solver.errors import InputWarning  # now, so that --help is fast
+
+            if not issubclass(category, InputWarning):
+                usual(message, category, *where, **more)
+            elif str(message) not in said:  # a table may be read twice
+                said.add(str(message))
+                _say(f"treesweep: {message}")
+
+        warnings.showwarning = show
+        yield
 
 
 def _explained(run: Callable[[], Any]) -> int:

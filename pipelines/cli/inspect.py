@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.output import count, print_json, print_table
-from pipelines.cli.problem_options import reading_options, reference_fields
+from pipelines.cli.problem_options import (
+    reading_options,
+    reference_fields,
+    remedies_as_options,
+)
 
 if TYPE_CHECKING:
     from pipelines.tables.inspection import Inspection
@@ -26,7 +30,8 @@ def inspect(data: str, as_json: bool, **given: Any) -> None:
     """
     from pipelines.tables.inspection import inspect_table
 
-    found = inspect_table(data, **reference_fields(given))
+    with remedies_as_options():
+        found = inspect_table(data, **reference_fields(given))
     if as_json:
         columns = [vars(column) for column in found.columns]
         print_json({"data": data, "rows": found.rows, "target": found.target, "columns": columns})
@@ -72,7 +77,7 @@ def _command(data: str, found: Inspection) -> str:
     if found.reference.path is not None or "target" in fields:
         named = [targets] if isinstance(targets, str) else targets
         words += [f"--target {shlex.quote(name)}" for name in named]
-    for name in ("task", "separator", "charset"):
+    for name in ("task", "separator", "charset", "sheet"):
         words += [f"--{name} {shlex.quote(fields[name])}"] if name in fields else []
     words += [as_option(name, wish) for name, wish in fields.get("columns", {}).items()]
     return " ".join([*words, "--lam 0.01"])
@@ -89,4 +94,6 @@ def init(data: str, **given: Any) -> None:
     from pipelines.tables.inspection import inspect_table
     from pipelines.tables.sweep_template import write_sweep
 
-    click.echo(write_sweep(inspect_table(data, **reference_fields(given))), nl=False)
+    with remedies_as_options():
+        found = inspect_table(data, **reference_fields(given))
+    click.echo(write_sweep(found), nl=False)

@@ -21,7 +21,7 @@ def datasets() -> None:
     print_table(("dataset", "rows", "features", "classes", "what it is"), rows)
     click.echo(
         "\nAlso: openml:ID or openml:NAME (kept on disk once it was downloaded), and files that "
-        "end in\n.csv, .tsv, .csv.gz, .parquet, .arrow or .feather."
+        "end in\n.csv, .tsv, .csv.gz, .xlsx, .parquet, .arrow or .feather."
     )
 
 

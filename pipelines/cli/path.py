@@ -59,7 +59,7 @@ def path(
     breakpoints between them. A time limit is that of the whole path; limits of memory and nodes
     hold for each solve.
 
-    DATA is a file (CSV, Parquet, Arrow, Feather), the name of a built-in dataset (see
+    DATA is a file (CSV, Excel, Parquet, Arrow, Feather), the name of a built-in dataset (see
     'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best trees so
     far and what is proven about them; the second one ends the command.
     """

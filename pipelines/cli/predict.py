@@ -12,6 +12,7 @@ from pipelines.cli.problem_options import (
     charset_option,
     remedies_of_predict,
     separator_option,
+    sheet_option,
 )
 
 
@@ -29,14 +30,14 @@ from pipelines.cli.problem_options import (
 )  # fmt: skip
 @separator_option
 @charset_option
+@sheet_option
 def predict(
     tree: Path,
     data: str,
     out: Path | None,
     proba: bool,
     kept: tuple[str, ...],
-    separator: str | None,
-    charset: str | None,
+    **given: str | None,
 ) -> None:
     """Predict the rows of a table with a stored tree, as CSV.
 
@@ -61,13 +62,13 @@ def predict(
     if out is not None:
         check_writable(out)
     with remedies_of_predict():
-        frame = read_frame(data, separator, model, charset)
+        frame = read_frame(data, model, **given)
         table = predict_table(model, frame, proba=proba)
         fits = measure_fit(model, frame, table)
         accuracy = None if model.outputs else measure_accuracy(model, frame, table)
     if names := names_to_keep(frame, kept, table):
         as_text = out is None or out.suffix != ".parquet"
-        own = read_kept(data, separator, charset, names, as_text=as_text)
+        own = read_kept(data, names, as_text=as_text, **given)
         table = pd.concat([own, table], axis="columns")
     if out is not None:
         write_table(table, out)

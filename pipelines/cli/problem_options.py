@@ -25,6 +25,7 @@ TIME_LIMIT = 60.0
 _PAIR = "KEY=VALUE"
 _REGRESSION = "say --task regression"
 
+_SHEET = re.compile(r"(?<=e\.g\. )sheet: ")
 _ANY_REMEDY = re.compile("write columns=.*", re.DOTALL)
 
 
@@ -48,6 +49,10 @@ charset_option = click.option(
     help="The character encoding of a text file, e.g. latin-1; by default UTF-8.",
 )  # fmt: skip
 
+sheet_option = click.option(
+    "--sheet", metavar="NAME", help="The sheet of an Excel file; needed if it has several.",
+)  # fmt: skip
+
 _READING = (
     click.option(
         "--target", "targets", multiple=True, metavar="COLUMN",
@@ -64,6 +69,7 @@ _READING = (
     ),
     separator_option,
     charset_option,
+    sheet_option,
 )  # fmt: skip
 
 _OPTIONS = (
@@ -103,7 +109,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def reference_fields(given: dict[str, Any]) -> dict[str, Any]:
     """The fields of a dataset that are given as options."""
-    fields = {name: given[name] for name in ("task", "separator", "charset")}
+    fields = {name: given[name] for name in ("task", "separator", "charset", "sheet")}
     targets = given["targets"]
     fields["target"] = None if not targets else targets[0] if len(targets) == 1 else [*targets]
     fields["columns"] = read_kinds(given["columns"], "--column")
@@ -173,6 +179,7 @@ def remedies_as_options() -> Iterator[None]:
         message = as_options(str(error))
         message = re.sub(r"say that this is regression|task: regression", _REGRESSION, message)
         message = re.sub(r"charset: (\S+)", r"--charset \1", message)
+        message = _SHEET.sub("--sheet ", message)
         raise InputError(message) from None
 
 
@@ -185,6 +192,7 @@ def remedies_of_predict() -> Iterator[None]:
         yield
     except InputError as error:
         message = _ANY_REMEDY.sub("write it as in the training rows", str(error))
+        message = _SHEET.sub("--sheet ", message)
         raise InputError(message) from None
 
 

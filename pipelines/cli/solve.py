@@ -54,7 +54,7 @@ def solve(
 ) -> ExitCode:
     """Find the best tree for one table and one λ, and prove it.
 
-    DATA is a file (CSV, Parquet, Arrow, Feather), the name of a built-in dataset (see
+    DATA is a file (CSV, Excel, Parquet, Arrow, Feather), the name of a built-in dataset (see
     'treesweep datasets') or openml:ID. The first Ctrl-C ends the search with the best tree so
     far and what is proven about it; the second one ends the command.
     """

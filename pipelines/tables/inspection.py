@@ -175,6 +175,8 @@ def sources_of(inspection: Inspection) -> Iterator[tuple[str, Any]]:
         yield "separator", ref.separator
     if ref.charset != UTF8:
         yield "charset", ref.charset
+    if ref.sheet is not None:
+        yield "sheet", ref.sheet
     wishes = {**ref.overrides(), **inspection.wishes}
     if wishes:
         yield "columns", wishes

@@ -47,6 +47,7 @@ class Request:
     columns: Mapping[str, Any] = field(default_factory=dict)  # how to read columns, by name
     separator: str | None = None  # the delimiter of a text file
     charset: str | None = None  # its character encoding
+    sheet: str | None = None  # of an Excel file
     weights: str | None = None  # column of row weights
     limits: Mapping[str, Any] = field(default_factory=dict)  # as solver.limits.Limits; None: none
     state: Path | None = None
@@ -163,6 +164,7 @@ def _reference(request: Request) -> DatasetRef:
         "target": target if isinstance(target, str) or target is None else list(target),
         "separator": request.separator,
         "charset": request.charset,
+        "sheet": request.sheet,
     }
     given = {name: value for name, value in fields.items() if value is not None}
     return parse_reference(request.data, **given)
@@ -233,30 +235,34 @@ def _take_weights(dataset: Dataset, name: str | None) -> tuple[pd.DataFrame, Any
     return frame.drop(columns=[name]), weights
 
 
-def read_frame(
-    data: str, separator: str | None, tree: Tree, charset: str | None = None
-) -> pd.DataFrame:
+def read_frame(data: str, tree: Tree, **given: str | None) -> pd.DataFrame:
     """A table for a tree to predict; it needs no target.
 
-    Columns of a text file are read as the tree reads them. Raises InputError if there is no such
-    table, or it cannot be read.
+    Columns of a text or Excel file are read as the tree reads them. Raises InputError if there is
+    no such table, or it cannot be read.
+
+    Parameters
+    ----------
+    data : str
+        A file, the name of a built-in dataset, or openml:ID.
+    tree : Tree
+        The tree.
+    **given
+        ``separator``, ``charset`` and ``sheet`` of a file, see
+        :class:`sweep.datasets.dataset_reference.DatasetRef`; None if not given.
     """
-    return _read(data, separator, charset, tree.texts)
+    formatted = [name for name, spec in tree.columns.items() if spec.form]
+    return _read(data, given, tree.texts, formatted)
 
 
 def read_kept(
-    data: str,
-    separator: str | None,
-    charset: str | None,
-    names: Sequence[str],
-    *,
-    as_text: bool,
+    data: str, names: Sequence[str], *, as_text: bool, **given: str | None
 ) -> pd.DataFrame:
     """Columns of a table to be copied; those of a text file letter by letter if ``as_text``.
 
     Raises InputError as :func:`read_frame`, or if there is no such column.
     """
-    frame = _read(data, separator, charset, dict.fromkeys(names, GAPS) if as_text else None)
+    frame = _read(data, given, dict.fromkeys(names, GAPS) if as_text else None)
     if unknown := [name for name in names if name not in frame.columns]:
         raise InputError(
             f"the table has no column {unknown[0]!r} to keep; it has {', '.join(frame.columns)}"
@@ -266,14 +272,14 @@ def read_kept(
 
 def _read(
     data: str,
-    separator: str | None,
-    charset: str | None,
+    given: Mapping[str, str | None],
     texts: Mapping[str, Collection[str]] | None,
+    as_text: Collection[str] = (),
 ) -> pd.DataFrame:
-    """A table; ``texts`` as in :func:`sweep.datasets.files.read_file`."""
-    given = {"separator": separator, "charset": charset}
+    """A table; ``texts`` and ``as_text`` as in :func:`sweep.datasets.files.read_file`."""
     reference = parse_reference(data, **{k: v for k, v in given.items() if v is not None})
     if reference.path is not None:
-        path = reference.path.expanduser()
-        return read_file(path, reference.separator, reference.charset, texts=texts)
+        path, sheet = reference.path.expanduser(), reference.sheet
+        how = reference.separator, reference.charset
+        return read_file(path, *how, sheet=sheet, texts=texts, as_text=as_text)
     return load_dataset(reference).frame

@@ -64,6 +64,8 @@ class DatasetRef(BaseModel):
         The delimiter of a text file; by default the one that its first lines have.
     charset : str
         The character encoding of a text file, e.g. ``latin-1``.
+    sheet : str, optional
+        The sheet of an Excel file; needed if it has several.
     source : str, optional
         A built-in dataset or one of OpenML, if ``name`` is another name for it.
     features : list of str, optional
@@ -86,6 +88,7 @@ class DatasetRef(BaseModel):
     columns: dict[str, ColumnKind | ColumnOverride] = Field(default_factory=dict)
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     charset: str = UTF8
+    sheet: str | None = Field(default=None, min_length=1)
     source: str | None = None
     features: list[str] | None = Field(default=None, min_length=1)
     first: int | None = Field(default=None, ge=1, strict=True)
@@ -99,7 +102,7 @@ class DatasetRef(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> DatasetRef:
         if self.path is None:
-            for name in ("separator", "charset"):
+            for name in ("separator", "charset", "sheet"):
                 if name in self.model_fields_set:
                     raise ValueError(f"{name} is for a dataset with a path")
             if self.origin not in BUILTINS and not self.origin.startswith(PREFIX):

@@ -1,4 +1,4 @@
-"""Tables from files: CSV, Parquet, Arrow and Feather."""
+"""Tables from files: CSV, Excel, Parquet, Arrow and Feather."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ import pyarrow.parquet
 from solver.errors import InputError, one_line
 from solver.features.dataframes import as_frame
 from sweep.datasets.csv_parser import parse_text
+from sweep.datasets.excel import sheet_as_csv
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _SAMPLE = 20
@@ -49,6 +50,7 @@ UTF8 = "utf-8-sig"
 """UTF-8, with or without a byte order mark."""
 EXCEL_CHARSET = "cp1252"
 """What Excel writes in Western Europe and America: latin-1 with more signs."""
+EXCEL = ".xlsx"
 
 
 def _alike(path: Path) -> str:
@@ -65,6 +67,7 @@ def read_file(
     separator: str | None = None,
     charset: str = UTF8,
     *,
+    sheet: str | None = None,
     texts: Mapping[str, Collection[str]] | None = None,
     as_text: Collection[str] = (),
 ) -> pd.DataFrame:
@@ -75,17 +78,19 @@ def read_file(
     Parameters
     ----------
     path : Path
-        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.arrow`` or ``.feather``. A directory
-        of Parquet files that ends in ``.parquet`` is one table.
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.xlsx``, ``.parquet``, ``.arrow`` or ``.feather``. A
+        directory of Parquet files that ends in ``.parquet`` is one table.
     separator : str, optional
         The delimiter of a text file; by default the one that its first lines have.
     charset : str
         The character encoding of a text file.
+    sheet : str, optional
+        The sheet of an Excel file; needed if it has several.
     texts : mapping of str, optional
-        Columns of a text file to keep as text, each with its known values: ``NA`` among them is
-        not a missing field. By default the values decide: text, numbers or booleans.
+        Columns of a text or Excel file to keep as text, each with its known values: ``NA`` among
+        them is not a missing field. By default the values decide: text, numbers or booleans.
     as_text : collection of str
-        Columns of a text file to keep as text, if their values are to decide about the others.
+        Columns of such a file to keep as text, if their values are to decide about the others.
     """
     ending = ending_of(path)
     if ending not in READERS:
@@ -96,7 +101,11 @@ def read_file(
         raise InputError(f"there is no file {path}{_alike(path)}")
     if path.is_dir() and READERS[ending] is not _read_parquet:
         raise InputError(f"{path} is a directory, not a file")
+    if sheet is not None and ending != EXCEL:
+        raise InputError(f"{path} has no sheets; leave out the sheet {sheet!r}")
     try:
+        if ending == EXCEL:
+            return _parse(path, sheet_as_csv(path, sheet, as_text), ",", texts, as_text)
         if (read := READERS[ending]) is not None:
             return read(path)
         text = read_characters(path, charset)
@@ -185,9 +194,10 @@ READERS: dict[str, Callable[[Path], pd.DataFrame] | None] = {
     ".tsv": None,
     ".csv.gz": None,
     ".tsv.gz": None,
+    EXCEL: None,
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
 }
-"""How a table is read in each format; None for text, which has options."""
+"""How a table is read in each format; None for text and Excel, which have options."""

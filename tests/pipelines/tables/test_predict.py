@@ -28,7 +28,7 @@ def again(tree: Tree, content: str, folder: Path) -> tuple[list[Any], Accuracy |
     """What a tree says about a CSV file."""
     path = folder / "again.csv"
     path.write_text(content)
-    frame = read_frame(str(path), None, tree)
+    frame = read_frame(str(path), tree)
     table = predict_table(tree, frame)
     return table["prediction"].tolist(), measure_accuracy(tree, frame, table)
 
@@ -177,9 +177,9 @@ def test_rows_are_predicted_alike_from_everywhere(frame: pd.DataFrame, data: st.
         tree = load_tree(folder / "tree.json")
         part.to_csv(folder / "t.csv", index=False)
         part.infer_objects().drop(columns="mixed", errors="ignore").to_parquet(folder / "t.parquet")
-        read = [part, part.infer_objects(), read_frame(str(folder / "t.csv"), None, tree)]
+        read = [part, part.infer_objects(), read_frame(str(folder / "t.csv"), tree)]
         if "mixed" not in tree.columns:
-            read.append(read_frame(str(folder / "t.parquet"), None, tree))
+            read.append(read_frame(str(folder / "t.parquet"), tree))
     for table in read:
         predictions = predict_table(tree, table)
         np.testing.assert_array_equal(predictions["prediction"], expected[rows])

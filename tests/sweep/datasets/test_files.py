@@ -155,7 +155,7 @@ def test_arrow_dictionaries_are_categories(tmp_path):
         ("t.parquet", b"PAR1 no parquet", "cannot be read, it may be damaged"),
         ("t.feather", b"ARROW1 no arrow", "cannot be read, it may be damaged"),
         ("t.arrow", b"", "cannot be read, it may be damaged"),
-        ("t.xlsx", b"", r"unknown ending '.xlsx'; the endings are: .csv, .tsv"),
+        ("t.xls", b"", r"unknown ending '.xls'; the endings are: .csv, .tsv"),
         ("table", b"", "unknown ending ''"),
     ],
 )
