@@ -44,9 +44,12 @@ __all__ = [
     "QuantBnBRegressor",
     "to_sklearn",
     # Sweeps
+    "Address",
     "Best",
     "Local",
     "Outcome",
+    "Slurm",
+    "Ssh",
     "SweepResults",
     "SweepStatus",
     "load_cluster",
@@ -135,7 +138,7 @@ if TYPE_CHECKING:
         QuantBnBRegressor,
         to_sklearn,
     )
-    from sweep.clusters import Local, load_cluster
+    from sweep.clusters import Address, Local, Slurm, Ssh, load_cluster
     from sweep.datasets import load_dataset
     from sweep.events import Outcome
     from sweep.spec.spec import load_spec, parse_spec
@@ -157,7 +160,7 @@ _SLOW = {
         *(name for name in __all__ if name.endswith(("Classifier", "Regressor"))),
         "to_sklearn",
     ],
-    "sweep.clusters": ["Local", "load_cluster"],
+    "sweep.clusters": ["Address", "Local", "Slurm", "Ssh", "load_cluster"],
     "sweep.datasets": ["load_dataset"],
     "sweep.events": ["Outcome"],
     "sweep.spec.spec": ["load_spec", "parse_spec"],

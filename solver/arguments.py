@@ -6,20 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 
 from solver.errors import InputError
-from solver.limits import Limits
+from solver.limits import OTHER_NAMES, Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
 
-_LIMITS = {field.name: field.name for field in fields(Limits)} | {
-    "max_depth": "depth",
-    "max_splits": "splits",
-    "min_samples_leaf": "min_leaf_size",
-    "time_limit": "seconds",
-    "timeout": "seconds",
-    "memory_limit": "bytes",
-    "node_limit": "nodes",
-}
+_LIMITS = {field.name: field.name for field in fields(Limits)} | OTHER_NAMES
 """Limits, by the names that programs call them."""
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+_SHOWN = 24
+"""The names that a message lists."""
+
 
 class InputError(ValueError):
     """The user's input cannot be used.
@@ -36,6 +42,15 @@ class ClaimError(RuntimeError):
 
 class InputWarning(UserWarning):
     """Something of the input is read in a way that the user should know, in one line."""
+
+
+def unknown_name(value: object, allowed: Iterable[str], what: str, meant: str | None = None) -> str:
+    """The message on an unknown name, with ``meant`` or the name most like it, and all others."""
+    names = list(allowed)
+    close = [meant] if meant else difflib.get_close_matches(str(value), names, n=1, cutoff=0.6)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"unknown {what} {value!r}{hint}; allowed: {shown}"
 
 
 def one_line(what: BaseException | str, length: int | None = None) -> str:

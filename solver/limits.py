@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
-from solver.errors import InputError
+from solver.errors import InputError, unknown_name
 
 _LARGEST = 2**60
+OTHER_NAMES = {
+    "max_depth": "depth",
+    "max_splits": "splits",
+    "min_samples_leaf": "min_leaf_size",
+    "time": "seconds",
+    "time_limit": "seconds",
+    "timeout": "seconds",
+    "memory": "bytes",
+    "memory_limit": "bytes",
+    "node_limit": "nodes",
+}
+"""Limits, by the names that programs call them."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,18 @@ class Limits:
     splits: int | None = None
     min_leaf_size: float | None = None
 
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """Refuse what is no limit; Python's own error does not say which limits there are."""
+        known = [field.name for field in fields(cls)]
+        for name in named:
+            if name not in known:
+                raise InputError(
+                    f"Limits: {unknown_name(name, known, 'limit', OTHER_NAMES.get(name))}"
+                )
+        if len(values) > len(known) or set(known[: len(values)]) & named.keys():
+            raise InputError("Limits: each limit is given once, by its name: Limits(seconds=60)")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
@@ -55,7 +80,10 @@ class Limits:
             number = isinstance(value, Integral if whole else Real)
             if isinstance(value, bool) or not number or not 0 <= value < math.inf:
                 kind = "a whole number" if whole else "a number"
-                raise InputError(f"limit {field.name} = {value!r} must be {kind} of 0 or more")
+                raise InputError(
+                    f"limit {field.name} = {value!r} must be {kind} of 0 or more"
+                    f"{_as_number(field.name, value, whole)}"
+                )
             if field.name != "seconds" and value > _LARGEST:
                 raise InputError(
                     f"limit {field.name} = {value!r} is too large; leave it out for no limit"
@@ -68,6 +96,14 @@ class Limits:
     def to_dict(self) -> dict[str, Any]:
         """The limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def _as_number(name: str, value: object, whole: bool) -> str:
+    """What to write instead of a number in quotes."""
+    with suppress(ValueError):
+        if isinstance(value, str) and (number := (int if whole else float)(value)) >= 0:
+            return f"; write {name}={number:g}" if number < math.inf else "; leave it out"
+    return ""
 
 
 def _exact_or_float(value: Any) -> Any:

@@ -11,11 +11,15 @@ from sweep.clusters.address import Address
 from sweep.clusters.base import Cluster
 from sweep.clusters.local import Local, cores
 from sweep.clusters.open_cluster import check_cluster, load_cluster, open_cluster, reach_cluster
+from sweep.clusters.slurm_config import Slurm
+from sweep.clusters.ssh_config import Ssh
 
 __all__ = [
     "Address",
     "Cluster",
     "Local",
+    "Slurm",
+    "Ssh",
     "check_cluster",
     "cores",
     "load_cluster",

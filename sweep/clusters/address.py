@@ -14,10 +14,11 @@ from solver.errors import InputError, one_line
 from sweep.clusters.base import Cluster
 from sweep.clusters.validators import PrivateKey
 from sweep.clusters.worker_admission import check_workers
-from sweep.spec.yaml_reader import Strict, problem
+from sweep.spec.python_calls import FromPython
+from sweep.spec.yaml_reader import problem
 
 
-class Certificates(Strict):
+class Certificates(FromPython):
     """The certificate files for a ``tls://`` scheduler."""
 
     ca_file: str
@@ -44,7 +45,7 @@ class Certificates(Strict):
 class Address(Cluster):
     """A Dask scheduler that somebody else has started."""
 
-    kind: Literal["address"]
+    kind: Literal["address"] = "address"
     address: str
     security: Certificates | None = None
     insecure: bool = False

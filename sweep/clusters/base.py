@@ -13,10 +13,11 @@ from pydantic import Field, field_validator
 
 from solver.errors import InputError
 from sweep.clusters.dask_settings import ALLOWED, NEEDED, flatten, is_allowed
-from sweep.spec.yaml_reader import Strict, problem, unknown
+from sweep.spec.python_calls import FromPython
+from sweep.spec.yaml_reader import problem, unknown
 
 
-class Cluster(Strict, ABC):
+class Cluster(FromPython, ABC):
     """A place where sweeps run, as ``cluster.yaml`` describes it.
 
     The model is frozen and holds only what the file says. Whatever :meth:`open` starts belongs to

@@ -22,7 +22,8 @@ from sweep.clusters.dask_settings import nest
 from sweep.clusters.tls import security_in
 from sweep.clusters.validators import HostName, Memory, PythonPath, SafePath, Word
 from sweep.clusters.worker_retirement import RETIRE_AT, RetireInTime
-from sweep.spec.yaml_reader import Strict, problem, unknown
+from sweep.spec.python_calls import FromPython
+from sweep.spec.yaml_reader import problem, unknown
 
 OPTIONS = (
     "begin", "clusters", "comment", "constraint", "cpu-freq", "deadline", "distribution",
@@ -37,7 +38,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.,:@/=+*%&|()\[\]-]*")
 _LEAST_MARGIN, _MOST_MARGIN = 30.0, 300.0
 
 
-class Jobs(Strict):
+class Jobs(FromPython):
     """The least and the largest number of jobs. Dask decides how many there are."""
 
     minimum: int = Field(default=0, ge=0, le=10_000)
@@ -66,7 +67,7 @@ def read_walltime(text: str) -> int:
 class Slurm(Cluster):
     """Workers in jobs of a SLURM queue. The scheduler is in this process."""
 
-    kind: Literal["slurm"]
+    kind: Literal["slurm"] = "slurm"
     jobs: Jobs  # how many at a time; a job that ends is replaced while there is work
     processes: int = Field(default=1, ge=1, le=1024)  # workers of a job, one core each
     memory: Memory  # bytes of a job, for all its workers together

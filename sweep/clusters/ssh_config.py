@@ -15,10 +15,11 @@ from solver.errors import InputError, one_line
 from solver.features.number_format import count
 from sweep.clusters.base import Cluster, needs
 from sweep.clusters.validators import HostName, Memory, PrivateKey, PythonPath, SafePath, Word
-from sweep.spec.yaml_reader import Strict, problem
+from sweep.spec.python_calls import FromPython
+from sweep.spec.yaml_reader import problem
 
 
-class Host(Strict):
+class Host(FromPython):
     """A machine, with the settings that differ from those of the other machines."""
 
     host: HostName  # its name or address, or an alias in ~/.ssh/config
@@ -32,7 +33,7 @@ class Host(Strict):
 class Ssh(Cluster):
     """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run."""
 
-    kind: Literal["ssh"]
+    kind: Literal["ssh"] = "ssh"
     hosts: list[Host] = Field(min_length=1)  # a file may give a name alone
     # For all hosts that do not set them. By default this Python's path and a worker for each core.
     username: Word | None = None

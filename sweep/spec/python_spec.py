@@ -20,6 +20,8 @@ _PYTHON = {
     "'key: value' lines": "a dict",
     "true or false": "True or False",
     "got nothing": "got None",
+    "got true": "got True",
+    "got false": "got False",
 }
 """Words of messages about YAML, and those that a program uses."""
 
@@ -41,6 +43,10 @@ class PythonData(YamlFile):
             location = location[:-1]
         for words, ours in _PYTHON.items():
             message = message.replace(words, ours)
+        return self.located(location, message)
+
+    def located(self, location: Location, message: str) -> InputError:
+        """An error with the expression of its place."""
         return _error(location, message)
 
 

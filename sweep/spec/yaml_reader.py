@@ -6,7 +6,6 @@ number, ``12:30`` and dates are text, and duplicate keys are refused.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -20,12 +19,11 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from solver.errors import InputError
+from solver.errors import InputError, unknown_name
 from solver.features.utf8 import check_storable
 from sweep.spec.remedies import in_yaml
 
 _MOST_NODES = 1_000_000
-_SHOWN = 24
 
 Location = tuple[str | int, ...]
 
@@ -216,11 +214,7 @@ def unknown(
     value: object, allowed: Iterable[str], what: str, *at: str | int
 ) -> PydanticCustomError:
     """The error of an unknown name, with similar ones. ``at`` is below the model that raises it."""
-    names = list(allowed)
-    close = difflib.get_close_matches(str(value), names, n=1, cutoff=0.6)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return problem(f"unknown {what} {value!r}{hint}; allowed: {shown}", *at)
+    return problem(unknown_name(value, allowed, what), *at)
 
 
 def problem(message: str, *at: str | int | None) -> PydanticCustomError:
@@ -248,7 +242,7 @@ def validate(model: type[ModelT], file: YamlFile, exact: _Keys = ()) -> ModelT:
     try:
         return model.model_validate(file.data)
     except ValidationError as error:
-        raise _first(error, file) from None
+        raise first_error(error, file) from None
 
 
 def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: _Keys) -> None:
@@ -263,7 +257,7 @@ def _refuse_unrounded(data: Any, location: Location, file: YamlFile, exact: _Key
             _refuse_unrounded(value, (*location, key), file, exact)
 
 
-def _first(error: ValidationError, file: YamlFile) -> InputError:
+def first_error(error: ValidationError, file: YamlFile) -> InputError:
     """The first error of a validation; the others often follow from it."""
     details = error.errors(include_url=False)
     first = details[0]
