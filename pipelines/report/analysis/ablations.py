@@ -126,8 +126,8 @@ MOST_CELLS = 200
 """The largest number of cells that are computed."""
 
 _USED = [
-    *_CELL, "solver_label", "lam", "lam_text", "solver_options", "limits", "status", "ok",
-    "seconds", "iterations", "nodes", "peak_bytes", "extra",
+    *_CELL, "solver_label", "lam", "lam_text", "lam_exact", "solver_options", "limits", "status",
+    "ok", "seconds", "iterations", "nodes", "peak_bytes", "extra",
 ]  # fmt: skip
 
 

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.data.columns import Groups, Ints, firsts, floats, groups, mean_texts
+from pipelines.report.data.columns import (
+    Groups,
+    Ints,
+    firsts,
+    floats,
+    groups,
+    lam_ranks,
+    mean_texts,
+)
 from pipelines.report.data.metrics import REGRESSION, open_gap, root, scores
 from solver.solution import Status
 
@@ -31,7 +39,7 @@ _USED = (
 )  # fmt: skip
 
 _TEXTS = (
-    "dataset", "encoding", "solver", "task", "lam_key", "lam_text", "lam_start_exact",
+    "dataset", "encoding", "solver", "task", "lam_key", "lam_text", "lam_exact", "lam_start_exact",
     "lam_end_exact", "tree_limits", "status", "objective_exact", "lower_bound_exact",
 )  # fmt: skip
 
@@ -70,6 +78,7 @@ def make_points(rows: pd.DataFrame) -> Points:
         "lam": over.mean(floats(rows["lam"])),
         "lam_key": first["lam_key"].array,
         "lam_text": first["lam_text"].array,
+        "lam_exact": mean_texts(rows["lam_exact"], points, count),
         **_intervals(first),
         "tree_limits": first["tree_limits"].array,
         "runs": over.tally(ok),
@@ -95,10 +104,12 @@ def _in_order(rows: pd.DataFrame) -> tuple[pd.DataFrame, Ints, int]:
     point = groups(rows.assign(_cell=cell), ["_cell", "lam_key"])
     order = np.lexsort((floats(rows["fold"]), floats(rows["repeat"]), point))
     over = Groups(point[order], int(point.max(initial=-1)) + 1)
-    lam = over.mean(floats(rows["lam"])[order])
+    lam = pd.DataFrame(
+        {"lam_exact": mean_texts(rows["lam_exact"].iloc[order], over.numbers, over.count)}
+    )
     # So far points are in the order of the rows; now by cell, and λ from large to small.
     at = firsts(point)
-    places = np.lexsort((np.arange(len(at)), -lam, cell[at]))
+    places = np.lexsort((np.arange(len(at)), -lam_ranks(lam), cell[at]))
     number = np.empty(len(places), np.int64)
     number[places] = np.arange(len(places))
     final = number[point[order]]

@@ -15,6 +15,7 @@ from pipelines.report.analysis.comparison import above_least, encoding_facts
 from pipelines.report.analysis.lambda_paths import LambdaPath, complete
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.data import formats
+from pipelines.report.data.columns import lam_ranks
 from pipelines.report.data.metrics import (
     REGRESSION,
     at_least,
@@ -296,7 +297,7 @@ class _Candidates:
             (
                 points["seconds"].fillna(0.0),
                 np.array([_rank(path.solver) for path in paths], np.int64)[of],
-                -points["lam"],
+                -lam_ranks(points),
                 ~np.array(exact, bool)[of],
                 -points["optimal"],
                 -self.scores,
@@ -331,7 +332,7 @@ class _Candidates:
 _MOST_RIVALS = 5
 """The number of other solvers that are named."""
 
-_SHOWN = ["leaves", "test_score", "optimal", "lam", "seconds"]
+_SHOWN = ["leaves", "test_score", "optimal", "lam_exact", "seconds"]
 
 
 def recommend(

@@ -160,6 +160,11 @@ class ExactColumns:
         return np.asarray(np.append(self._ranks, -1)[self._codes[column]])
 
 
+def lam_ranks(frame: pd.DataFrame) -> Ints:
+    """Numbers in the order of the exact λ of some rows; floats would be equal for close ones."""
+    return ExactColumns(frame["lam_exact"]).ranks()
+
+
 def as_texts(column: pd.Series[Any]) -> pa.Array:
     """A column of texts as Arrow has it, without categories."""
     found = pa.array(column, from_pandas=True)

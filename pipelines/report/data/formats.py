@@ -73,7 +73,9 @@ def factor(value: Any) -> str:
     """A factor, rounded down: ``2.3``, ``26``, ``1 040``."""
     if not is_number(value):
         return NONE
-    return at_most(value, 2) if value < 10 else whole(float(at_most(math.floor(value), 3)))
+    if value < 10:
+        return at_most(value, 2)
+    return whole(Fraction(at_most(Fraction(math.floor(value)), 3)))
 
 
 def ratio(value: Any) -> str:
@@ -82,7 +84,7 @@ def ratio(value: Any) -> str:
         return NONE
     if 0.1 <= value < 10:
         return f"{value:.2f}"
-    return f"{value:.2g}" if value < 1 else whole(float(f"{value:.3g}"))
+    return f"{value:.2g}" if value < 1 else whole(Fraction(f"{value:.3g}"))
 
 
 def size(value: Any) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipelines.report.data import exact_paths, metrics
-from pipelines.report.data.columns import firsts, floats, groups
+from pipelines.report.data.columns import firsts, floats, groups, lam_ranks
 from pipelines.report.data.labels import at_each_name, label_encodings, label_rows, label_solvers
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from solver.catalogue import SOLVERS
@@ -103,7 +103,7 @@ class Results:
         by += [c for c in ("repeat", "fold") if c in frame]
         keys = [
             floats(frame[name].astype(object).map(ranks[name])) if name in ranks
-            else floats(frame[name]) * (-1 if name == "lam" else 1)
+            else -lam_ranks(frame) if name == "lam" else floats(frame[name])
             for name in by
         ]  # fmt: skip
         return np.lexsort(keys[::-1])

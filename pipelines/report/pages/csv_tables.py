@@ -60,7 +60,7 @@ def run_tables(
 
 def path_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
     """All points of all paths."""
-    tables = [path.table.drop(columns="lam_key") for path in paths]
+    tables = [path.table.drop(columns=["lam_key", "lam_exact"]) for path in paths]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"dataset": []})
 
 

@@ -133,7 +133,7 @@ def _thin(table: pd.DataFrame, most: int = MOST_ROWS) -> tuple[pd.DataFrame, int
     """The rows of at most ``most`` λ, evenly spread, and the number of all λ."""
     if table.empty:
         return table, 0
-    keys = list(dict.fromkeys(table.sort_values("lam", ascending=False)["lam_key"]))
+    keys = list(dict.fromkeys(table.sort_values("lam", ascending=False, kind="stable")["lam_key"]))
     if len(keys) > most:
         chosen = set(table.loc[table["chosen"] != "", "lam_key"]) if "chosen" in table else set()
         steps = {keys[round(i * (len(keys) - 1) / (most - 1))] for i in range(most)}

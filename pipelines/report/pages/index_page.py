@@ -18,7 +18,7 @@ from pipelines.report.charts.report_files import MOST_LINES, Figures
 from pipelines.report.charts.scaling import scaling_chart
 from pipelines.report.charts.style import solver_colours
 from pipelines.report.data import formats, metrics
-from pipelines.report.data.columns import firsts, groups
+from pipelines.report.data.columns import firsts, groups, lam_ranks
 from pipelines.report.data.metrics import REGRESSION, is_regression
 from pipelines.report.data.results import Results, failure_groups
 from pipelines.report.pages.ablations import PAGE as ABLATIONS
@@ -279,17 +279,20 @@ def _dataset_words(results: Results) -> str:
 
 def _lambda_words(results: Results) -> str:
     both = pd.concat([results.by_lambda, results.missing_by_lambda], ignore_index=True)
+    both = both.assign(rank=lam_ranks(both))
     exact = both["exact"].astype(bool)
     words = []
     if exact.any():
-        ends = list(dict.fromkeys(both[exact].sort_values("lam")["lam_text"]))
+        ends = list(dict.fromkeys(both[exact].sort_values("rank")["lam_text"]))
         start = ends[0].removeprefix("path from ")
         words.append(f"every λ from {start}{' or more' if len(ends) > 1 else ''} up")
         both = both[~exact]
     if both.empty:
         return words[0]
-    lams = both.groupby("lam_key").agg(lam=("lam", "mean"), text=("lam_text", "first"))
-    texts = lams.sort_values("lam", ascending=False)["text"].tolist()
+    lams = both.groupby("lam_key").agg(
+        lam=("lam", "mean"), rank=("rank", "mean"), text=("lam_text", "first")
+    )
+    texts = lams.sort_values(["lam", "rank"], ascending=False)["text"].tolist()
     single = ", ".join(texts)
     if len(texts) > 8:
         single = f"{len(texts)} values from {texts[0]} down to {texts[-1]}"

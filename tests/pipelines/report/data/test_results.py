@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
+from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import (
     as_frame,
@@ -88,3 +90,14 @@ def test_nothing_at_all() -> None:
     assert len(results.rows) == 0
     assert results.datasets == ()
     assert not results.planned
+
+
+def test_lambdas_beyond_the_digits_of_floats_are_in_order() -> None:
+    lams = [f"0.0{'3' * 30}{digit}" for digit in "5274"]
+    rows = [run_row(lam=lam, fold=fold) for fold in (0, 1) for lam in lams]
+    results = label_results(as_frame(rows), as_plan(rows))
+    assert len(set(results.rows["lam"])) == 1
+    order = [Fraction(text) for text in results.sort(results.rows)["lam_exact"]]
+    assert order == sorted(order, reverse=True)
+    (path,) = make_paths(results)
+    assert [*path.table["lam_key"]] == [str(lam) for lam in order[::2]]
