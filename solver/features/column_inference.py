@@ -28,7 +28,7 @@ from solver.features.columns import (
     raw_kinds,
     text_names,
 )
-from solver.features.text_formats import Reading, TextFormat, odd_texts, readings_of
+from solver.features.text_formats import Reading, TextFormat, doubt, odd_texts, readings_of
 
 FEW_VALUES = 10
 """A column of whole numbers with at most this many distinct values is a category."""
@@ -212,6 +212,11 @@ def _read_text(column: pd.Series[Any], missing: tuple[Category, ...]) -> ColumnS
     found = readings[0]
     if not found.form and not found.missing:
         return None
+    if why := doubt(found, texts):
+        what, first = why
+        raise InputError(
+            f"column {name!r} has {what}", f"{first}, or {remedy(name, found.override())}"
+        )
     spec = ColumnSpec(found.kind, missing=(*missing, *found.missing), form=found.form)
     try:
         spec.read(column)

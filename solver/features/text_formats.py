@@ -7,7 +7,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from solver.errors import InputError
@@ -168,6 +170,40 @@ def readings_of(texts: Sequence[str]) -> list[Reading]:
         if not form:
             break  # as Python writes numbers: nobody asks whether 1.234 is a thousand
     return found
+
+
+def doubt(reading: Reading, texts: Iterable[str]) -> tuple[str, str] | None:
+    """What makes the only reading of distinct texts uncertain, and what to do; None if nothing
+    does.
+
+    If only some numbers have a percent sign, 0.5 may be a half. Of years of two digits, Python
+    takes those up to 68 for 20xx. Where the longest gap between them is elsewhere, as in
+    ``31/12/45`` and ``31/12/99``, the first is most likely earlier.
+    """
+    rest = [text for text in texts if text not in reading.missing]
+    if reading.form.unit in ("%", "‰"):
+        with_sign = [text for text in rest if reading.form.unit in text]
+        bare = [
+            text
+            for text in rest
+            if reading.form.unit not in text and Decimal(reading.form.plain_number(text) or 0)
+        ]
+        if not bare:
+            return None
+        return f"{bare[0]!r} and {with_sign[0]!r}: one may be a share", "write them alike"
+    if "%y" not in reading.form.format:
+        return None
+    years = {int((reading.form.plain_date(text) or text)[:4]): text for text in rest}
+    known = sorted(years)
+    gap, before = max(((b - a, a) for a, b in pairwise(known)), default=(0, known[0]))
+    if gap <= known[0] + 100 - known[-1]:
+        return None
+    after = known[known.index(before) + 1]
+    return (
+        f"years of two digits: {years[before]!r} would be in {before} and {years[after]!r} in "
+        f"{after}",
+        "write four digits",
+    )
 
 
 def odd_texts(texts: Sequence[str]) -> list[str]:

@@ -79,6 +79,14 @@ def test_dates_are_stored_with_their_format():
             [*map(str, range(50)), "abc"],
             ["50 different numbers", "'abc'", "'missing': ['abc']", "columns={'x': 'category'}"],
         ),
+        (
+            ["0", "0%", "0.5", *(f"{i}%" for i in range(1, 30))],
+            ["has '0.5' and '0%': one may be a share; write them alike, or write", "'unit': '%'"],
+        ),
+        (
+            [f"31/12/{year}" for year in (*range(45, 99), "03")],
+            ["'31/12/03' would be in 2003", "'31/12/45' in 2045", "'format': '%d/%m/%y'"],
+        ),
     ],
 )
 def test_what_is_not_certain_is_refused(texts, words):
@@ -86,6 +94,14 @@ def test_what_is_not_certain_is_refused(texts, words):
         infer(texts)
     assert all(word in str(caught.value) for word in words), caught.value
     assert infer(texts, "category").kind == "category"
+
+
+def test_what_only_looks_uncertain_is_read():
+    assert infer(["0", "0.5", *(f"{i}%" for i in range(30))], {"unit": "%"}).form.unit == "%"
+    assert infer(["0", *(f"{i}%" for i in range(30))]).form.unit == "%"
+    assert infer(["5", *(f"${i}" for i in range(30))]).form.unit == "$"
+    for years in (range(60), [*range(72, 100), *range(20)], range(69, 100)):
+        assert infer([f"31/12/{year:02d}" for year in years]).form.format == "%d/%m/%y"
 
 
 @pytest.mark.parametrize(
