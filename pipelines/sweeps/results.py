@@ -10,15 +10,18 @@ from typing import Any
 
 import pandas as pd
 
+from pipelines.report.analysis.final_answers import Answer, find_answer
+from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, read_known
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.write import gather_report
+from pipelines.report.data.metrics import number
+from pipelines.report.write import gather_report, report_folder
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.path.path import Path
 from solver.trees.tree import Tree
 from sweep.events import Outcome
-from sweep.filesystem import Place
+from sweep.filesystem import Place, is_remote
 from sweep.rows.path_columns import stored_path
 from sweep.store import read_results as stored
 from sweep.store.store import read_manifest
@@ -30,25 +33,39 @@ class Best:
     """What a sweep's report recommends for a dataset."""
 
     dataset: str
-    headline: str  # one sentence
+    headline: str  # one sentence: what to take
+    verdict: str  # one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
     encoding: str | None = None  # with the options that tell it from others; None: no choice
     solver: str | None = None
     lam: str | None = None  # a λ or an interval; None if training results alone cannot choose it
-    tree: Tree | None = None  # of the first fold that has it, or of the whole table
+    test_accuracy: float | None = None  # on unseen rows, the mean over folds; None without any
+    test_rmse: float | None = None  # the same of regression
+    tree: Tree | None = None  # the final tree, grown on all rows
+    status: str | None = None  # of the search for this tree
+    command: str | None = None  # that grows the tree again; None if no command does
+    why: str = ""  # why there is no tree
 
     @classmethod
-    def of(cls, found: Recommendation) -> Best:
-        """The report's recommendation."""
-        point, path, tree = found.point, found.path, found.tree
+    def of(cls, found: Answer) -> Best:
+        """The report's answer."""
+        own, final = found.own, found.final
+        point, path = own.point, own.path
+        grown = final if isinstance(final, FinalTree) else None
         return cls(
-            found.dataset,
-            found.headline,
-            found.reasons,
+            own.dataset,
+            own.headline,
+            found.verdict.sentence,
+            own.reasons,
             None if path is None else path.encoding,
             None if path is None else path.solver,
             None if point is None else str(point["lam_text"]),
-            None if tree is None else tree.tree,
+            None if point is None else number(point["test_accuracy"]),
+            None if point is None else number(point["test_rmse"]),
+            None if grown is None else grown.tree,
+            None if grown is None else grown.status,
+            found.command,
+            final if isinstance(final, str) else "",
         )
 
 
@@ -80,11 +97,18 @@ class SweepResults:
         return gather_report(self.folder)
 
     @cached_property
-    def _answers(self) -> list[Best]:
-        return [Best.of(one) for one in self._report.recommendations]
+    def _answers(self) -> dict[str, Best]:
+        """The answers found so far, by dataset: growing a final tree may take a while."""
+        return {}
+
+    def _recommendations(self) -> dict[str, Recommendation]:
+        return {one.dataset: one for one in self._report.recommendations}
 
     def best(self, dataset: str | None = None) -> Best:
         """What to take for a dataset: encoding, solver, λ and tree, as the report says.
+
+        The tree is the final one, grown on all rows at the chosen λ. Unless a run of the sweep or
+        its report has grown it, it is grown now, in at most 30 seconds.
 
         Parameters
         ----------
@@ -96,14 +120,18 @@ class SweepResults:
         InputError
             If there is no such dataset, or several and none is named.
         """
-        found = {one.dataset: one for one in self._answers}
+        found = self._recommendations()
         if dataset is None and len(found) == 1:
-            return next(iter(found.values()))
+            dataset = next(iter(found))
         if dataset not in found:
             wanted = "there are several datasets" if dataset is None else f"no dataset {dataset!r}"
             calls = ", ".join(f"best({name!r})" for name in found)
             raise InputError(f"{wanted}; write one of: {calls}")
-        return found[dataset]
+        if dataset not in self._answers:
+            known = {} if is_remote(self.folder) else read_known(report_folder(self.folder))
+            answer = find_answer(found[dataset], self._report, FinalTrees(known))
+            self._answers[dataset] = Best.of(answer)
+        return self._answers[dataset]
 
     def tree(self, key: str) -> Tree:
         """The tree of a task; of a λ-path that of its smallest λ.
@@ -171,10 +199,7 @@ class SweepResults:
 
     def _repr_html_(self) -> str:
         found = self.status
-        cells = [
-            (one.dataset, one.encoding or "", one.solver or "", one.lam or "", one.headline)
-            for one in self._answers[:_SHOWN]
-        ]
+        cells = [_cells(one) for one in self._report.recommendations[:_SHOWN]]
         head = ("dataset", "encoding", "solver", "λ", "answer")
         return (
             f"<p><b>{escape(found.sweep)}</b>: {found.done} of {count(found.total, 'task')} done, "
@@ -188,6 +213,12 @@ _NAMES = ("dataset", "encoding_label", "solver_label", "fold")
 
 _SHOWN = 10
 """Rows of a table and calls of a message."""
+
+
+def _cells(own: Recommendation) -> tuple[str, ...]:
+    path, lam = own.path, "" if own.point is None else str(own.point["lam_text"])
+    cells = ("", "") if path is None else (path.encoding, path.solver)
+    return own.dataset, *cells, lam, own.headline
 
 
 def _line(tag: str, cells: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -30,6 +31,8 @@ from sweep.spec.folds import Fold
 from sweep.spec.task_options import own_options
 from sweep.worker.encode import encode
 
+KNOWN = ".final-trees.json"
+"""The file of a report with the final trees that it has grown."""
 SECONDS, ALL_SECONDS = 30.0, 120.0
 """Limits on the search of a final tree, and on those of a report together."""
 
@@ -62,22 +65,20 @@ class FinalTree:
         return f"not proven optimal at λ = {self.lam}{gap}"
 
 
-def load_tables(results: Results, references: Mapping[str, DatasetRef]) -> dict[str, Dataset | str]:
-    """Each dataset as the sweep had it, or why it cannot be read any more. No run, no dataset."""
-    found: dict[str, Dataset | str] = {}
-    digests = results.rows.drop_duplicates("dataset").set_index("dataset")["data_hash"]
-    for name, digest in digests.items():
-        reference = references.get(str(name))
-        if reference is None:
-            found[str(name)] = "the sweep's file does not say where the data are"
-            continue
-        try:
-            dataset = load_dataset(reference)
-            changed = "the data have changed since"
-            found[str(name)] = dataset if dataset.digest == digest else changed
-        except InputError as error:
-            found[str(name)] = str(error)
-    return found
+def load_table_of(
+    name: str, results: Results, references: Mapping[str, DatasetRef]
+) -> Dataset | str | None:
+    """A dataset as the sweep had it, or why it cannot be read any more. No run, no dataset."""
+    digests = results.rows.loc[results.rows["dataset"] == name, "data_hash"]
+    if digests.empty:
+        return None
+    if name not in references:
+        return "the sweep's file does not say where the data are"
+    try:
+        dataset = load_dataset(references[name])
+    except InputError as error:
+        return str(error)
+    return dataset if dataset.digest == digests.iloc[0] else "the data have changed since"
 
 
 def lam_to_train_at(point: pd.Series[Any]) -> str:
@@ -102,6 +103,15 @@ def fold_rows(results: Results, path: LambdaPath, key: str) -> list[dict[str, An
     rows = path.rows_in(results.by_lambda)
     found = rows[rows["ok"] & (rows["lam_key"] == key)].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in found]
+
+
+def read_known(report: Path) -> dict[str, Any]:
+    """The final trees that an earlier report in a folder has grown, by their keys."""
+    try:
+        found = json.loads((report / KNOWN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class FinalTrees:

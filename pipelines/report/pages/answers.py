@@ -6,55 +6,40 @@ import json
 import shlex
 from typing import Any
 
+from pipelines.report.analysis.final_answers import Answer, find_answer
 from pipelines.report.analysis.final_trees import (
+    KNOWN,
     FinalTree,
     FinalTrees,
     Leaf,
-    fold_rows,
     leaves_of,
-    load_tables,
+    read_known,
 )
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.analysis.verdicts import Confusion, Verdict, judge
-from pipelines.report.charts.report_files import Figures, ReportFolder
+from pipelines.report.analysis.verdicts import Confusion
+from pipelines.report.charts.report_files import Figures
 from pipelines.report.data import formats
-from pipelines.report.pages.dataset_section import train_command
 from pipelines.report.pages.tree_cards import tree_card, tree_size
 from solver.solution import Status
 from solver.trees.export import export_text
 
-_KNOWN = ".final-trees.json"
 _MOST_LEAVES, _MOST_CLASSES, _MOST_COLUMNS = 40, 20, 20
 """The largest numbers of leaves, classes and columns in the page's tables."""
 
 
 def answer_cards(report: ReportData, figures: Figures) -> dict[str, dict[str, Any]]:
     """The card of each dataset's recommendation, but for its pictures, see :func:`draw_card`."""
-    tables = load_tables(report.results, report.references)
-    growing = FinalTrees(_read_known(figures.folder))
-    cards = {}
-    for own in report.recommendations:
-        table = tables.get(own.dataset)
-        final = growing.find(own, report.results, table)
-        cards[own.dataset] = _card(own, report, final, judge(own, report.results, table, final))
-    figures.folder.write(_KNOWN, json.dumps(growing.used))
+    growing = FinalTrees(read_known(figures.folder.root))
+    found = (find_answer(own, report, growing) for own in report.recommendations)
+    cards = {answer.own.dataset: _card(answer) for answer in found}
+    figures.folder.write(KNOWN, json.dumps(growing.used))
     return cards
 
 
-def _read_known(folder: ReportFolder) -> dict[str, Any]:
-    """The final trees that an earlier report in this folder has grown, by their keys."""
-    try:
-        found = json.loads((folder.root / _KNOWN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _card(
-    own: Recommendation, report: ReportData, final: FinalTree | str, verdict: Verdict
-) -> dict[str, Any]:
+def _card(answer: Answer) -> dict[str, Any]:
+    own, final, verdict = answer.own, answer.final, answer.verdict
     path, point = own.path, own.point
     shown: dict[str, Any] = {
         "dataset": own.dataset,
@@ -84,10 +69,7 @@ def _card(
         shown["why"] = final
         return shown
     shown["final"] = final
-    row = fold_rows(report.results, path, own.key)[0]
-    # As a decimal or a fraction, so that the command gives this tree.
-    command = train_command(row, report.references.get(own.dataset), final.lam)
-    shown["commands"] = [] if command is None else [command]
+    shown["commands"] = [] if answer.command is None else [answer.command]
     # A path may end ties otherwise than a search at one λ, and a limit is met elsewhere each time.
     alone = final.limit is not None or not path.exact_paths
     shown["repeats"] = alone and final.status in (Status.OPTIMAL.value, Status.HEURISTIC.value)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,7 +10,6 @@ from markupsafe import Markup
 
 from pipelines.report.analysis.ablations import execution_of, extra_of
 from pipelines.report.analysis.comparison import encoding_facts
-from pipelines.report.analysis.final_trees import exact_lam
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
@@ -28,16 +25,13 @@ from pipelines.report.charts.small_charts import (
 )
 from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formats
-from pipelines.report.data.metrics import REGRESSION, is_regression
+from pipelines.report.data.metrics import is_regression
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
 from pipelines.report.pages.rule_families import family_sections
 from pipelines.report.pages.tree_cards import tree_card
-from solver.catalogue import SOLVERS
 from solver.features.number_format import nouns
 from solver.solution import Status
-from sweep.datasets.dataset_reference import DatasetRef
-from sweep.spec.task_options import own_options
 
 MOST_ROWS = 30
 """The largest number of λ of a path in the page's table; the files have all."""
@@ -224,55 +218,3 @@ def execution_section(
             "pruned": pruned_table({path.solver: found}),
         }
     return None
-
-
-def train_command(
-    row: Mapping[str, Any], reference: DatasetRef | None, lam_text: str
-) -> str | None:
-    """The command that trains a tree on the whole table as a run did on a fold.
-
-    ``lam_text`` is λ as the sweep's file has it; ``2/n`` becomes 2 divided by the rows of the
-    table. The result is None if the command line has no option for how the table is read.
-    """
-    if reference is None or reference.is_part:
-        return None
-    kinds = {}
-    for column, wish in reference.overrides().items():
-        if isinstance(wish, dict):
-            if wish.get("missing") or not wish.get("kind"):
-                return None
-            wish = wish["kind"]
-        kinds[column] = wish
-    if reference.separator is not None:
-        return None
-    lam = lam_text
-    if lam_text.endswith("/n"):
-        lam = str(exact_lam(lam_text, int(row["n_rows"])))
-    parts = ["treesweep", "solve", str(reference.path or reference.origin)]
-    for target in reference.targets:
-        parts += ["--target", target]
-    if reference.task == REGRESSION:
-        parts += ["--task", REGRESSION]
-    if reference.test is not None:
-        parts += ["--column", f"{next(iter(reference.test))}=drop"]
-    for column, kind in kinds.items():
-        parts += ["--column", f"{column}={kind}"]
-    parts += ["--encoding", row["encoding"]]
-    for name, value in json.loads(row["encoding_options"]).items():
-        parts += ["--encoding-option", f"{name}={_plain(value)}"]
-    parts += ["--solver", row["solver"]]
-    usual = SOLVERS[row["solver"]].options if row["solver"] in SOLVERS else {}
-    for name, value in own_options(json.loads(row["solver_options"])).items():
-        if name not in usual or usual[name].default != value:
-            parts += ["--option", f"{name}={_plain(value)}"]
-    names = {"depth": "--max-depth", "splits": "--max-splits", "min_leaf_size": "--min-leaf-size"}
-    for name, value in json.loads(row["limits"]).items():
-        if name in names and value is not None:
-            parts += [names[name], str(value)]
-    parts += ["--lam", lam, "--save", "tree.json"]
-    return shlex.join(parts)
-
-
-def _plain(value: Any) -> str:
-    """An option's value on the command line: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -59,7 +60,17 @@ def test_the_best_is_what_the_report_recommends(results: treesweep.SweepResults)
     assert (best.dataset, best.encoding, best.solver) == ("iris", "quantiles (k=4)", "branches")
     assert best.headline == f"Take {best.encoding} with branches at any λ from {best.lam}."
     assert best.tree is not None
-    assert best.tree.splits == 3
+    assert best.tree.splits == 4
+    assert sum(best.tree.nodes[0].counts) == 150  # grown on all rows, not on those of a fold
+    assert (best.status, best.why) == ("optimal", "")
+    assert best.verdict.endswith("5 leaves, proven optimal at λ = 0.04.")
+    page = treesweep.write_report(results.folder).page
+    assert best.verdict in page.read_text(encoding="utf-8")
+    (file,) = (page.parent / "final-trees").glob("*iris*.json")
+    assert best.tree.to_dict() == json.loads(file.read_text(encoding="utf-8"))
+    assert best.command is not None
+    assert best.test_accuracy is not None
+    assert best.verdict.startswith(f"{100 * best.test_accuracy:.1f} % ")
     html = results._repr_html_()
     assert "<b>small</b>: 30 of 30 tasks done, 0 failed" in html
     assert f"<td>{best.headline}</td>" in html

@@ -20,7 +20,7 @@ from pipelines.report.analysis.final_trees import (
     fold_rows,
     lam_to_train_at,
     leaves_of,
-    load_tables,
+    load_table_of,
 )
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.verdicts import judge
@@ -159,12 +159,12 @@ def test_without_the_data_the_tree_is_said_to_be_of_a_fold(tmp_path: Path) -> No
 def test_errors_that_the_data_do_not_confirm_give_no_confusion_matrix(tmp_path: Path) -> None:
     report = swept(tmp_path, "[branches]")
     (own,) = report.recommendations
-    tables = load_tables(report.results, report.references)
-    assert isinstance(tables["t"], Dataset)
+    table = load_table_of("t", report.results, report.references)
+    assert isinstance(table, Dataset)
     rows = report.results.rows
     changed = replace(report.results, rows=rows.assign(test_errors=rows["test_errors"] + 1))
-    assert judge(own, report.results, tables["t"], "no").confusion is not None
-    assert judge(own, changed, tables["t"], "no").confusion is None
+    assert judge(own, report.results, table, "no").confusion is not None
+    assert judge(own, changed, table, "no").confusion is None
 
 
 def test_the_lambda_of_an_interval_lies_in_it(tmp_path: Path) -> None:
