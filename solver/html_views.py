@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 
-from solver.features.number_format import at_least, count, share, significant
+from solver.features.number_format import at_least, count, ends_within, share, significant
 from solver.path.path import Path, Step
 from solver.rich_display import to_html
 from solver.solution import Solution, Status
@@ -48,7 +48,7 @@ def _figures(solution: Solution) -> list[list[str]]:
         rows.append(["R²", "not defined" if r2 is None else share(r2)])
         rows.append(["RMSE", significant(solution.rmse)])
     else:
-        rows.append(["training accuracy", share(float(solution.accuracy))])
+        rows.append(["training accuracy", share(solution.accuracy)])
     rows.append(["tree", f"{count(solution.splits, 'split')}, depth {solution.depth}"])
     rows.append(["search", f"{solution.solver}, {solution.seconds:.3g} s"])
     return rows
@@ -74,8 +74,7 @@ def _show_path(path: Path) -> str:
     names = ["λ from", "to", "splits", "training loss", "proven"]
     rows = [
         [
-            significant(float(step.start)),
-            "∞" if step.end is None else significant(float(step.end)),
+            *_ends(step),
             str(step.splits),
             significant(float(Fraction(step.errors) / path.total_weight)),
             "yes" if step.proven else "no",
@@ -83,6 +82,13 @@ def _show_path(path: Path) -> str:
         for step in path.steps
     ]
     return _staircase(path) + _table(names, rows)
+
+
+def _ends(step: Step) -> tuple[str, str]:
+    """The first and last λ of a step, rounded into its interval."""
+    if step.end is None:
+        return at_least(step.start, 4), "∞"
+    return ends_within(step.start, step.end, 4)
 
 
 def _staircase(path: Path) -> str:

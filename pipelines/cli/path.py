@@ -106,20 +106,19 @@ def _show_steps(found: LamPath, tested: Sequence[HeldOut] | None) -> None:
         rows = [_row(found, step) for step in found.steps]
     if tested is not None:
         headers.append("unseen RMSE" if found.steps[-1].tree.outputs else "unseen accuracy")
-        rows = [[*row, held_out_words(step)] for row, step in zip(rows, tested, strict=True)]
+        words = [held_out_words(one, found.steps[-1].tree)[0] for one in tested]
+        rows = [[*row, word] for row, word in zip(rows, words, strict=True)]
     print_table(headers, rows)
 
 
 def _held_out(found: LamPath, tested: Sequence[HeldOut] | None) -> list[tuple[str, str]]:
     """What the column of unseen rows means."""
-    from solver.features.number_format import significant
-
     if tested is None:
         return []
     whose = "the mean" if found.steps[-1].tree.outputs else "the majority class"
     folds = len(tested[0].quality)
     rows = f"over {count(folds, 'fold')}" if folds > 1 else "on the rows held out"
-    base = significant(tested[0].to_dict()["baseline"])
+    _, base = held_out_words(tested[0], found.steps[-1].tree)
     told = f"by the tree that the path of the other rows has at the middle of the step, {rows}"
     return [("unseen", f"{told}; {whose} has {base}")]
 

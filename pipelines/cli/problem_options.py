@@ -134,12 +134,13 @@ def held_out_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
-def held_out_words(tested: HeldOut) -> str:
-    """The quality on unseen rows, with its spread over folds."""
-    from solver.features.number_format import significant
+def held_out_words(tested: HeldOut, tree: Tree) -> tuple[str, str]:
+    """The quality of such trees on unseen rows, with its spread over folds, and the baseline's."""
+    from solver.features.number_format import share, significant
 
+    show = significant if tree.outputs else share
     spread = "" if tested.spread is None else f" ± {significant(tested.spread)}"
-    return f"{significant(tested.mean)}{spread}"
+    return f"{show(tested.mean)}{spread}", show(tested.to_dict()["baseline"])
 
 
 def make_request(data: str, lam: str, given: dict[str, Any], **more: Any) -> Request:

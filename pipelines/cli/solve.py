@@ -116,13 +116,11 @@ def _lines(solution: Solution, within: str) -> list[tuple[str, str]]:
 
 
 def _held_out(solution: Solution, tested: HeldOut) -> str:
-    from solver.features.number_format import significant
-
     what = "RMSE" if solution.tree.outputs else "accuracy"
     whose = "the mean" if solution.tree.outputs else "the majority class"
     folds = f" over {count(len(tested.quality), 'fold')}" if tested.spread is not None else ""
-    base = significant(tested.to_dict()["baseline"])
-    return f"{what} {held_out_words(tested)}{folds} on unseen rows; {whose} has {base}"
+    words, base = held_out_words(tested, solution.tree)
+    return f"{what} {words}{folds} on unseen rows; {whose} has {base}"
 
 
 def _objective(solution: Solution) -> str:

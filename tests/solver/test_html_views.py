@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,9 @@ def test_a_path_shows_its_steps(problem: Problem) -> None:
     rows = found.findall("table/tr")
     assert len(rows) == len(path.steps) + 1
     assert [row[2].text for row in rows[1:]] == [str(n) for n in path.splits]
+    for step, row in zip(path.steps, rows[1:], strict=True):
+        assert step.start <= Fraction(row[0].text or "")
+        assert step.end is None or Fraction(row[0].text or "") < Fraction(row[1].text) <= step.end
     (picture,) = found.findall("{http://www.w3.org/2000/svg}svg")
     assert len(picture.findall("{http://www.w3.org/2000/svg}g")) == len(path.steps)
     numbers = [float(v) for v in re.findall(r'[xy][12]?="(-?[\d.]+)"', path._repr_html_() or "")]

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.tables.held_out import check_validation, validate, validate_path
+from pipelines.cli.problem_options import held_out_words
+from pipelines.tables.held_out import HeldOut, check_validation, validate, validate_path
 from pipelines.tables.solve import Request, find_path_request, load, settle
-from solver import InputError, Problem, regularization_path, solve
+from solver import InputError, Problem, Tree, regularization_path, solve
+from solver.trees.tree import Node
 from sweep.spec.folds import Fold, held_out
 from tests.helpers.commands import refused, run
 
@@ -109,6 +111,14 @@ def test_regression_is_measured_by_its_error(table: Path) -> None:
     shown = run(*given).stdout
     assert f"RMSE {data['mean']:.3g}"[:8] in shown
     assert "over 3 folds on unseen rows; the mean has" in shown
+
+
+def test_no_share_below_one_is_shown_as_one() -> None:
+    leaf = Tree((Node((1, 0), 0),), {}, ("a", "b"))
+    assert held_out_words(HeldOut((0.99999, 1.0), (0.99999, 0.99999)), leaf) == (
+        "0.9999 ± 7.071e-06",
+        "0.9999",
+    )
 
 
 def test_the_accuracy_stands_beside_that_of_the_majority(table: Path) -> None:
