@@ -197,8 +197,17 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
     "--every", type=click.FloatRange(1), default=30.0, show_default=True, metavar="SECONDS",
     help="Shortest time between two reports of --watch.",
 )  # fmt: skip
+@click.option(
+    "--single-file", is_flag=True,
+    help="Write also report.html, one page with all pictures, which can be mailed.",
+)  # fmt: skip
 def report(
-    folder: str, out: Path | None, published: Path | None, watch: bool, every: float
+    folder: str,
+    out: Path | None,
+    published: Path | None,
+    watch: bool,
+    every: float,
+    single_file: bool,
 ) -> None:
     """Write the λ-path report and the comparison of a sweep, finished or not."""
     from pipelines.report.summary import print_summary
@@ -210,12 +219,16 @@ def report(
 
         if published is not None:
             raise click.UsageError("--published is for a finished sweep; leave out --watch")
+        if single_file:
+            raise click.UsageError("--single-file is for a report that stays; leave out --watch")
         found, paths = watch_report(folder, place, every, lambda text: click.echo(text, err=True))
     else:
         found = gather_report(folder, published)
-        paths = write_report_data(found, place)
+        paths = write_report_data(found, place, single_file=single_file)
     print_summary(found, make_console())
     click.echo(f"Report: {paths.page}")
+    if paths.single is not None:
+        click.echo(f"In one file: {paths.single}")
 
 
 @click.command()

@@ -28,6 +28,8 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.filesystem import Place, is_remote
 from sweep.store.store import stored_sweep
 
+SINGLE = "report.html"
+"""The page that needs no other file."""
 RUNS = "runs"
 """The name of the table of all runs."""
 
@@ -38,6 +40,7 @@ class ReportPaths:
 
     folder: Path  # with tables (CSV and Parquet), charts and trees (SVG and PNG)
     page: Path  # HTML
+    single: Path | None = None  # the page that needs no other file, if it was asked for
 
     def __str__(self) -> str:
         return str(self.page)
@@ -48,6 +51,7 @@ def write_report(
     out_dir: str | Path | None = None,
     *,
     published: str | Path | None = None,
+    single_file: bool = False,
 ) -> ReportPaths:
     """Write the report of a sweep, finished or not.
 
@@ -60,6 +64,8 @@ def write_report(
     published : str or Path, optional
         A CSV of published results to compare with, see
         :func:`pipelines.reproduce.published.reproduce`.
+    single_file : bool
+        Whether to write also one page that needs no other file, to be mailed.
 
     Raises
     ------
@@ -67,7 +73,7 @@ def write_report(
         If the folder is not a sweep's, a file in it is damaged, or the report cannot be written.
     """
     folder = report_folder(store_dir, out_dir)
-    return write_report_data(gather_report(store_dir, published), folder)
+    return write_report_data(gather_report(store_dir, published), folder, single_file=single_file)
 
 
 def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
@@ -82,18 +88,23 @@ def gather_report(store_dir: Place, published: str | Path | None = None) -> Repo
     return gather(load_results(store_dir), stored_references(store_dir), published)
 
 
-def write_report_data(report: ReportData, out_dir: Path) -> ReportPaths:
+def write_report_data(
+    report: ReportData, out_dir: Path, *, single_file: bool = False
+) -> ReportPaths:
     """Write what :func:`gather` computed; errors as :func:`write_report`."""
+    single = SINGLE if single_file else None
     folder, tables = ReportFolder(out_dir), _tables(report)
     with style():
         figures = Figures(folder, pngs=not report.is_large)
         now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-        write_pages(report, figures, now, [RUNS, *tables])
+        write_pages(report, figures, now, [RUNS, *tables], single)
     for name, table in tables.items():
         folder.write_table(name, [table])
     folder.write_table(RUNS, csv_tables.run_tables(report.results, report.excess, MOST_LINES))
     folder.finish()
-    return ReportPaths(folder.root, folder.root / INDEX)
+    return ReportPaths(
+        folder.root, folder.root / INDEX, None if single is None else folder.root / single
+    )
 
 
 def stored_references(root: Place) -> dict[str, DatasetRef]:

@@ -25,16 +25,32 @@ from pipelines.report.pages.ablations import PAGE as ABLATIONS
 from pipelines.report.pages.ablations import ablation_sections
 from pipelines.report.pages.answers import answer_cards, draw_card
 from pipelines.report.pages.dataset_section import dataset_section
+from pipelines.report.pages.single_file import embed_files
 
 INDEX = "index.html"
 
 
 def write_pages(
-    report: ReportData, figures: Figures, generated: str, tables: Sequence[str]
+    report: ReportData,
+    figures: Figures,
+    generated: str,
+    tables: Sequence[str],
+    single: str | None = None,
 ) -> None:
     """Write the page, in a large report also one for each dataset, and the page of ablations.
 
-    ``generated`` is when, ``tables`` the names of the tables in the report's folder.
+    Parameters
+    ----------
+    report : ReportData
+        What they show.
+    figures : Figures
+        Draws the pictures.
+    generated : str
+        When.
+    tables : sequence of str
+        The names of the tables in the report's folder.
+    single : str, optional
+        The name of one more page that holds all datasets and pictures and needs no other file.
     """
     results = report.results
     environment = _environment()
@@ -45,6 +61,7 @@ def write_pages(
     recommendations: list[dict[str, Any]] = []
     shown = []
     contents: list[dict[str, Any]] = []
+    whole: list[dict[str, Any]] = []
     for i, name in enumerate(results.datasets):
         page = f"datasets/{figures.folder.name_for('dataset', name)}.html"
         link = page if report.is_large else f"#dataset-{i + 1}"
@@ -54,6 +71,7 @@ def write_pages(
         section = dataset_section(name, recommendations[i], report, by_dataset, figures)
         section |= {"id": f"dataset-{i + 1}", "link": link}
         contents.append({"name": name, "link": link})
+        whole.append(_on_one_page(section))
         if report.is_large:
             html = environment.get_template("dataset_page.html.j2").render(
                 shared,
@@ -67,14 +85,24 @@ def write_pages(
         else:
             shown.append(section)
     figures.turn_page("")
-    html = environment.get_template("index_page.html.j2").render(
-        shared | _page(report, figures),
+    template, page_data = environment.get_template("index_page.html.j2"), _page(report, figures)
+    html = template.render(
+        shared | page_data,
         recommendations=recommendations,
         datasets=shown,
         contents=contents,
         tables=tables,
     )
     figures.folder.write(INDEX, html)
+    if single is not None:
+        html = template.render(
+            shared | page_data | {"single": True, "is_large": False, "ablations": None},
+            recommendations=[section["recommendation"] for section in whole],
+            datasets=whole,
+            contents=[{"name": one["name"], "link": one["link"]} for one in whole],
+            tables=tables,
+        )
+        figures.folder.write(single, embed_files(html, figures.folder.root))
     if report.ablations.cells:
         html = environment.get_template("ablations.html.j2").render(
             shared,
@@ -83,6 +111,18 @@ def write_pages(
             worked_out=len(report.ablations.cells),
         )
         figures.folder.write(ABLATIONS, html)
+
+
+def _on_one_page(section: dict[str, Any]) -> dict[str, Any]:
+    """The section of a dataset for the page that needs no other file."""
+    link = f"#{section['id']}"
+    answer = section["recommendation"] | {"link": link, "base": ""}
+    if answer["final"]:
+        file = answer["final"]["file"]
+        name = file.rpartition("/")[2]
+        *others, predict = answer["commands"]
+        answer["commands"] = [*others, predict.replace(file, name)]
+    return section | {"link": link, "recommendation": answer}
 
 
 def _environment() -> jinja2.Environment:
@@ -116,6 +156,8 @@ def _shared(report: ReportData) -> dict[str, Any]:
         "labels": not bool((report.results.rows["task"] == REGRESSION).all()),
         "has_paths": any(path.exact_paths for path in report.paths),
         "is_large": report.is_large,
+        "single": False,
+        "report_has_ablations": bool(report.ablations.cells),
         "colours": solver_colours(report.results.solvers),
         "style": Markup(style),
         "script": Markup(script),

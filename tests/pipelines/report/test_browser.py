@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.report.analysis import report_data
 from pipelines.report.data.results import label_results
-from pipelines.report.write import gather, write_report_data
-from tests.helpers import browser
+from pipelines.report.write import gather, write_report, write_report_data
+from solver.trees.tree import Tree
+from sweep.spec.spec import parse_spec
+from tests.helpers import browser, without_dask
 from tests.helpers.report_rows import as_frame, as_plan, path_row, refused, run_row, sweep_rows
 
 DESK, PHONE = 1400, 400
+LINES = [f"{i % 3},{i % 5},{'yn'[i % 3 == 0 or i % 5 > 2]}" for i in range(60)]
 pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium is installed")
 
 
@@ -103,3 +107,54 @@ def test_a_picture_can_be_taken(page: Path, width: int, tmp_path: Path) -> None:
     png = browser.picture(page, width, tmp_path / f"{width}.png")
     assert png.startswith(b"\x89PNG")
     assert int.from_bytes(png[16:20], "big") == width
+
+
+def test_a_click_copies_the_command(page: Path) -> None:
+    before, after, selected, command = browser.run(
+        page, DESK, """
+        const button = document.querySelector(".command button");
+        const before = [button.hidden, button.textContent];
+        button.click();
+        const text = button.previousElementSibling.textContent;
+        return [before, button.textContent, getSelection().toString(), text];
+        """,
+    )  # fmt: skip
+    assert before == [False, "Copy"]
+    assert after in ("Copied", "Press Ctrl-C")
+    assert selected == command
+    assert command.startswith("treesweep ")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_one_file_is_the_whole_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr(report_data, "MOST_CHARTS", 0)
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,class", *LINES, ""]))
+    text = "name: own\ndatasets: [{path: t.csv, target: class}]\nencodings: [thresholds]\n"
+    text += "lambdas: [0.1, 0.02]\nsolvers: [cart, branches]\nvalidation: {kind: kfold, folds: 2}\n"
+    without_dask.finish(tmp_path / "out", parse_spec(text, tmp_path))
+    paths = write_report(tmp_path / "out", single_file=True)
+    assert paths.single is not None
+    mailed = tmp_path / "mailed" / "report.html"
+    mailed.parent.mkdir()
+    paths.single.rename(mailed)
+    html = mailed.read_text(encoding="utf-8")
+    places = re.findall(r'(?:href|src)="([^"]*)"', html)
+    assert [place for place in places if not place.startswith(("#", "data:"))] == []
+    ids = re.findall(r' id="([^"]*)"', html)
+    assert {place[1:] for place in places if place.startswith("#")} <= {*ids}
+    assert len({*ids}) == len(ids)
+    found = browser.measure(mailed, PHONE)
+    assert (found["broken"], found["wider"]) == ([], [])
+    images, name, saved = browser.run(
+        mailed, DESK, """
+        const link = document.querySelector("a[download]");
+        const json = atob(link.href.split(",")[1]);
+        return [document.images.length, link.download, JSON.parse(json)];
+        """,
+    )  # fmt: skip
+    assert images > 0
+    assert Tree.from_dict(saved).target == "class"
+    assert f"treesweep predict {name} NEW.csv" in html
