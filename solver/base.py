@@ -213,9 +213,9 @@ class Solver(ABC):
             least = least_weight(limits.min_leaf_size, problem.weight_scale, problem.weight_error)
             limits = replace(limits, min_leaf_size=least)
         if state is not None and not self.resumes:
+            options = " with these options" if self.capabilities.resumes else ""
             raise InputError(
-                f"solver {self.name!r} with these options cannot go on from a state; "
-                "start it without one"
+                f"solver {self.name!r}{options} cannot go on from a state; start it without one"
             )
         found = self._solve(problem, lam, limits, initial_tree, monitor or Monitor(), state)
         found = replace(found, solver=self.name, version=self.version)

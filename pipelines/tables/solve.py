@@ -93,9 +93,9 @@ def solve_request(
     """
     limits, solver = _check(request)
     if request.state is not None and not solver.resumes:
+        options = " with these options" if solver.capabilities.resumes else ""
         raise InputError(
-            f"solver {request.solver!r} with these options cannot go on from a state; leave out "
-            "--state"
+            f"solver {request.solver!r}{options} cannot go on from a state; leave out --state"
         )
     problem = make_problem(request)
     lam = read_lambda(request.lam, problem.n_rows)

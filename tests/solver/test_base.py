@@ -92,7 +92,7 @@ def test_what_a_solver_cannot_do_is_refused() -> None:
 
 
 def test_a_state_is_refused_by_a_solver_that_cannot_go_on_from_one() -> None:
-    with pytest.raises(InputError, match="'lazy' with these options cannot go on from a state"):
+    with pytest.raises(InputError, match="'lazy' cannot go on from a state"):
         Lazy().solve(BINARY, Fraction(1, 2), state={"done": np.zeros(1)})
     with pytest.raises(InputError, match="cannot go on from a state"):
         solver.solve(BINARY, "0.5", "cart", state={})

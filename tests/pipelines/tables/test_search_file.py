@@ -141,9 +141,9 @@ def test_a_solver_without_states_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "search.state"
     refused = run(path, "--solver", "cart")
     assert refused.exit_code == 2
-    assert "'cart' with these options cannot go on from a state; leave out --state" in (
-        refused.stderr
-    )
+    assert "'cart' cannot go on from a state; leave out --state" in refused.stderr
+    refused = run(path, "--solver", "branches", "--option", "mode=paper")
+    assert "'branches' with these options cannot go on from a state" in refused.stderr
 
 
 def test_what_cannot_be_kept_is_told_and_the_answer_is_given(tmp_path: Path) -> None:
