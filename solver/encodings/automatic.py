@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from solver.features.column_inference import Override, infer_columns
+from solver.features.column_inference import FEW_VALUES, Override, infer_columns
 
 AUTO = "auto"
 """The name of an encoding or a solver that is to be chosen."""
@@ -18,14 +18,35 @@ BINS = 8
 
 
 def choose_encoding(
-    features: pd.DataFrame, columns: Mapping[str, Override] | None, *, cuts_numbers: bool
+    features: pd.DataFrame,
+    columns: Mapping[str, Override] | None,
+    *,
+    cuts_numbers: bool,
+    few_values: int = FEW_VALUES,
 ) -> tuple[str, dict[str, Any]]:
     """The name and options of an encoding that loses least of what the solver can take.
 
-    Numbers stay as they are if the solver ``cuts_numbers`` itself. Else every cut is a feature, or
-    the cuts between quantiles where these are more than :data:`MOST_CUTS`.
+    ``auto`` is this choice everywhere: in tables, sweeps and estimators. It is
+
+    * ``onehot`` without numbers and dates;
+    * ``continuous``, which loses nothing, for a solver that cuts numbers itself;
+    * ``thresholds``, which loses no cut of the training rows, if there are at most
+      :data:`MOST_CUTS` of them: a search takes longer with each feature;
+    * ``quantiles`` with k = :data:`BINS` otherwise: few features, and cuts where the rows are.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        The table without its target.
+    columns : mapping, optional
+        Overrides of how columns are read.
+    cuts_numbers : bool
+        Whether the solver takes numbers as they are.
+    few_values : int
+        Whole numbers with at most this many distinct values are categories; 0 for an estimator,
+        as arrays hold numbers only.
     """
-    specs = infer_columns(features, columns)
+    specs = infer_columns(features, columns, few_values=few_values)
     numbers = [column for column, spec in specs.items() if spec.kind != "category"]
     if not numbers:
         return "onehot", {}

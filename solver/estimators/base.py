@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
+from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.estimators.class_weights import weigh_classes
 from solver.estimators.importances import feature_importances
@@ -39,8 +40,6 @@ from solver.rich_display import to_html
 from solver.solution import Status
 from solver.trees.tree import TaskType
 
-_AUTO = ("quantiles", {"k": 8})
-
 
 class SparseTree(BaseEstimator):
     """The tree of least training loss + λ·splits, by some solver.
@@ -51,7 +50,7 @@ class SparseTree(BaseEstimator):
 
     _solver: ClassVar[str]
     _task: ClassVar[TaskType] = "classification"
-    _remedy: ClassVar[str] = "or use fewer bins (encoding_options={'k': …})"
+    _remedy: ClassVar[str] = "or use fewer bins (encoding='quantiles', encoding_options={'k': …})"
     """What else helps where a limit has ended the search."""
 
     def __init__(
@@ -179,8 +178,11 @@ class SparseTree(BaseEstimator):
         encoding, how = self.encoding, self.encoding_options or {}
         if not isinstance(how, Mapping):
             raise InputError(f"encoding_options = {how!r} must be a mapping, e.g. {{'k': 8}}")
-        if encoding == "auto":
-            encoding, how = _AUTO[0], {**_AUTO[1], **how}
+        if encoding == AUTO:
+            encoding, chosen = choose_encoding(
+                frame, self.columns, cuts_numbers=False, few_values=0
+            )
+            how = {**chosen, **how}
         self.encoder_ = fit_encoder(
             encoding,
             frame,

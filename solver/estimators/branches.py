@@ -20,9 +20,11 @@ class BranchesClassifier(SparseTreeClassifier):
         λ, the price of a split. A split must correct more than this share of the training weight.
         λ is an exact fraction; a float stands for its shortest decimal.
     encoding : str, default="auto"
-        What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` cuts numbers
-        and dates into eight bins of about equal weight (``quantiles`` with k=8) and tests one
-        category at a time. ``categorical`` splits on all values of a column at once.
+        What turns columns into tests, a name in :data:`solver.ENCODINGS`. ``auto`` tests
+        one category at a time. It cuts numbers and dates everywhere (``thresholds``) if that are
+        at most 150 cuts, which loses none; else into eight bins of about equal weight
+        (``quantiles`` with k=8), as a search takes longer with each cut. ``categorical``
+        splits on all values of a column at once.
     encoding_options : dict, optional
         Options of the encoding, e.g. ``{"k": 4}``.
     columns : dict, optional

@@ -141,7 +141,8 @@ class Problem:
         encoding : str
             Name of an encoding, see :data:`solver.encodings.ENCODINGS`. ``auto`` cuts numbers
             everywhere, or at their quantiles where that would be too many features; it leaves them
-            as they are for regression, which ``quantbnb`` solves.
+            as they are for regression, which ``quantbnb`` solves. See
+            :func:`solver.encodings.automatic.choose_encoding`.
         weights : array-like, optional
             Weight of every row. Rows of weight 0 are left out.
         columns : mapping, optional

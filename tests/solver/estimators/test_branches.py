@@ -379,7 +379,8 @@ def test_bad_weights_of_a_score(weights: Any, message: str) -> None:
 
 
 def test_limits_of_solve_and_of_the_estimator_agree() -> None:
-    problem = Problem.from_table(IRIS_X.assign(y=IRIS_Y), "y", "quantiles", k=8)
+    problem = Problem.from_table(IRIS_X.assign(y=IRIS_Y), "y", "auto")
+    assert problem.encoding == "thresholds"
     solution = solver.solve(problem, 0.001, limits=Limits(depth=2))
     model = BranchesClassifier(lam=0.001, max_depth=2).fit(IRIS_X, IRIS_Y)
     assert model.tree_.nodes == solution.tree.nodes
