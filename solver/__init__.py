@@ -12,6 +12,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.path.path import Path, Step
 from solver.problem.problem import Problem
+from solver.rashomon import RashomonSet, rashomon_set
 from solver.solution import Solution, Status
 from solver.trees.export import export_dot, export_text, plot_tree
 from solver.trees.tree import Node, Tree
@@ -25,6 +26,7 @@ __all__ = [
     "Node",
     "Path",
     "Problem",
+    "RashomonSet",
     "Snapshot",
     "Solution",
     "Status",
@@ -36,6 +38,7 @@ __all__ = [
     "export_text",
     "get_solver",
     "plot_tree",
+    "rashomon_set",
     "register",
     "regularization_path",
     "solve",

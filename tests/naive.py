@@ -396,3 +396,65 @@ def least_squares_cost(
         return best
 
     return least(tuple(range(len(y))), depth)
+
+
+class GoodTree(NamedTuple):
+    """A tree and what it costs: weight in error, and splits."""
+
+    errors: int
+    splits: int
+    shape: Shape
+
+
+def trees_within(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    price: Fraction,
+    budget: Fraction,
+    *,
+    depth: int | None = None,
+    min_leaf_size: int = 1,
+) -> list[GoodTree]:
+    """All trees with ``errors + price·splits ≤ budget``.
+
+    A split has at least two children with weight, and none of them weighs less than
+    ``min_leaf_size``. A leaf counts once, however its classes tie; children without rows are
+    leaves.
+    """
+
+    def weight(rows: Rows) -> int:
+        return sum(sum(counts[row]) for row in rows)
+
+    def grow(rows: Rows, left: Fraction, levels: int | None) -> Iterator[GoodTree]:
+        totals = [sum(counts[row][k] for row in rows) for k in range(len(counts[0]))]
+        errors = sum(totals) - max(totals)
+        if errors <= left:
+            yield GoodTree(errors, 0, -1)
+        if levels == 0 or left < price:
+            return
+        for feature, arity in enumerate(arities):
+            parts = [tuple(r for r in rows if codes[r][feature] == c) for c in range(arity)]
+            sizes = [size for size in map(weight, parts) if size]
+            if len(sizes) < 2 or min(sizes) < min_leaf_size:
+                continue
+            below = None if levels is None else levels - 1
+            for trees in together(parts, left - price, below):
+                yield GoodTree(
+                    sum(tree.errors for tree in trees),
+                    1 + sum(tree.splits for tree in trees),
+                    (feature, tuple(tree.shape for tree in trees)),
+                )
+
+    def together(
+        parts: Sequence[Rows], left: Fraction, levels: int | None
+    ) -> Iterator[tuple[GoodTree, ...]]:
+        if not parts:
+            yield ()
+            return
+        children = grow(parts[0], left, levels) if weight(parts[0]) else [GoodTree(0, 0, -1)]
+        for tree in children:
+            for others in together(parts[1:], left - tree.errors - price * tree.splits, levels):
+                yield (tree, *others)
+
+    return list(grow(tuple(range(len(codes))), budget, depth))

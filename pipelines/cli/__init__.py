@@ -10,6 +10,7 @@ from pipelines.cli.inspect import init, inspect
 from pipelines.cli.list_commands import datasets, encodings, solvers
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict
+from pipelines.cli.rashomon import rashomon
 from pipelines.cli.show import show
 from pipelines.cli.solve import solve
 from pipelines.cli.submit import stop, submit
@@ -19,8 +20,8 @@ from pipelines.cli.warmup import warmup
 __all__ = ["main", "treesweep"]
 
 for command in (
-    inspect, init, solve, path, predict, show, run, resume, submit, stop, status, report, compare,
-    verify, datasets, encodings, solvers, warmup, cluster,
+    inspect, init, solve, path, rashomon, predict, show, run, resume, submit, stop, status, report,
+    compare, verify, datasets, encodings, solvers, warmup, cluster,
 ):  # fmt: skip
     treesweep.add_command(command)
 

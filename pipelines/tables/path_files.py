@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path as Folder
 from typing import Any
 
+from pipelines.tables.output_folder import check_output_folder, remove_others
 from pipelines.tables.predict import save_tree, write_text
-from solver.errors import InputError
 from solver.features.number_format import nouns
 from solver.path.path import Path, Step
 
@@ -23,20 +22,7 @@ def check_folder(folder: Folder) -> None:
 
     Raises InputError if it cannot be made or written to, or holds anything but an earlier path.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"cannot write the path to {folder}: it is a file; name a folder")
-    if folder.is_dir():
-        others = sorted(p.name for p in folder.iterdir() if not _OURS.fullmatch(p.name))
-        if others:
-            raise InputError(
-                f"cannot write the path to {folder}: it holds other files ({others[0]}); "
-                "name a new folder"
-            )
-    elif not folder.parent.is_dir():
-        raise InputError(f"cannot write the path to {folder}: there is no folder {folder.parent}")
-    writable = folder if folder.is_dir() else folder.parent
-    if not os.access(writable, os.W_OK):
-        raise InputError(f"cannot write the path to {folder}: the folder {writable} is read-only")
+    check_output_folder(folder, _OURS, "the path")
 
 
 def name_tree(step: Step) -> str:
@@ -52,6 +38,4 @@ def save_path(path: Path, folder: Folder, about: Mapping[str, Any]) -> None:
         save_tree(step.tree, folder / name_tree(step))
     text = json.dumps({**about, **path.to_dict()}, ensure_ascii=False, indent=1)
     write_text(text + "\n", folder / PATH_FILE)
-    for file in folder.iterdir():
-        if _OURS.fullmatch(file.name) and file.name not in {PATH_FILE, *names}:
-            file.unlink()
+    remove_others(folder, _OURS, {PATH_FILE, *names})

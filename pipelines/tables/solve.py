@@ -27,6 +27,7 @@ from solver.objective.weights import whole_weights
 from solver.path.path import Path as LamPath
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
+from solver.rashomon import RashomonSet, rashomon_set
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
 from sweep.datasets import Dataset, DatasetRef, load_dataset, parse_reference, read_file
@@ -130,6 +131,18 @@ def find_path_request(
     problem = problem.fitted(lam_min, limits.splits)
     monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
     return TablePath(problem, find_path(problem, lam_min, solver.series(problem), limits, monitor))
+
+
+def find_good_trees(
+    request: Request, within: str, unit: str, stop: Callable[[], bool] = lambda: False
+) -> tuple[Problem, RashomonSet]:
+    """Load and encode the table of a settled request, and count its good trees, see
+    :func:`solver.rashomon.rashomon_set`."""
+    limits = Limits(**request.limits)
+    problem = make_problem(request)
+    lam = read_lambda(request.lam, problem.n_rows)
+    monitor = Monitor(stop=stop)
+    return problem, rashomon_set(problem, lam, within, unit, limits=limits, monitor=monitor)
 
 
 def _check(request: Request) -> tuple[Limits, Solver]:

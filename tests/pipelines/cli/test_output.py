@@ -34,6 +34,7 @@ COMMANDS = {
     "compare": ("compare out out", 0),
     "solve": ("solve monks-1 --encoding onehot --lam 0.2 --solver cart --save tree.json", 0),
     "path": ("path monks-1 --encoding onehot --lam-min 0.2", 0),
+    "rashomon": ("rashomon monks-1 --lam 0.2", 0),
     "predict": ("predict out/tree.json table.csv", 2),
     "show": ("show out/tree.json", 2),
     "datasets": ("datasets", 0),

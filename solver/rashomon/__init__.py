@@ -1,0 +1,11 @@
+"""Rashomon sets: all trees whose objective is close to the optimum, counted exactly.
+
+Here: the search for the set, its graph, counts, samples and trees.
+Not here: one optimal tree (``solver.branches``), the command ``treesweep rashomon``.
+"""
+
+from solver.rashomon.rashomon_set import Cell, RashomonSet, rashomon_set
+
+__all__ = ["Cell", "RashomonSet", "rashomon_set"]
+
+COMPILE_SECONDS = 15

@@ -1,0 +1,102 @@
+"""Numbers of trees as Python integers, whatever their size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN, Ints, Words
+from solver.kernels.jit import ensure_compiled
+from solver.rashomon.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
+from solver.rashomon.graph import EXPANDED_NODES, Graph
+from solver.rashomon.space import Space
+
+_WORD_BITS = 64
+_PRIME_BITS = 31
+_SLICE = 1024
+
+
+class ExactCounts:
+    """The trees of all nodes of a graph.
+
+    Parameters
+    ----------
+    space, graph
+        From the search.
+    allowed : array of int, shape (features,)
+        How many features of the table a feature stands for; 0 to leave it out.
+    """
+
+    def __init__(self, space: Space, graph: Graph, allowed: Ints) -> None:
+        self._space, self._graph = space, graph
+        cells = make_cells(graph, 4096, 4096, allowed)
+        ensure_compiled(count_trees, space, graph, cells, np.uint64(0), _SLICE)
+        self.cells = self._count(cells, 0)
+        first, end = self.cells_of(0)
+        estimate = float(self.cells.estimate[first:end].sum())
+        if not math.isfinite(estimate):
+            raise InputError("there are more than 10^308 good trees; take a smaller tolerance")
+        self._residues: list[tuple[int, Words]] = [(2**_WORD_BITS, self.cells.number)]
+        # A sum of floats is off by far less than a factor of two.
+        bits = math.log2(max(estimate, 1.0)) + 1 - _WORD_BITS
+        for _, prime in zip(range(math.ceil(bits / (_PRIME_BITS - 1))), _primes(), strict=False):
+            again = self.cells._replace(
+                number=np.zeros_like(self.cells.number), used=np.zeros_like(self.cells.used)
+            )
+            again.used[LEFT] = graph.used[EXPANDED_NODES]
+            self._residues.append((prime, self._count(again, prime).number))
+
+    def _count(self, cells: Cells, modulus: int) -> Cells:
+        """Run the kernel to its end; arrays that are full are doubled."""
+        status = FULL + 1
+        while status != PROVEN:
+            status = count_trees(self._space, self._graph, cells, np.uint64(modulus), _SLICE)
+            if status == FULL:
+                cells = _grown(cells)
+        return cells
+
+    @cached_property
+    def total(self) -> int:
+        """The trees of the root."""
+        first, end = self.cells_of(0)
+        return sum(self.number(cell) for cell in range(first, end))
+
+    def cells_of(self, node: int) -> tuple[int, int]:
+        """The first cell of a node, and the end."""
+        return int(self.cells.first[node]), int(self.cells.end[node])
+
+    def number(self, cell: int) -> int:
+        """The trees of a cell, by the Chinese remainder theorem."""
+        value, product = 0, 1
+        for modulus, residues in self._residues:
+            missing = (int(residues[cell]) - value) * pow(product, -1, modulus) % modulus
+            value += product * missing
+            product *= modulus
+        return value
+
+
+def _grown(cells: Cells) -> Cells:
+    wanted = int(cells.used[WANTED])
+    cells.used[WANTED] = 0
+    if wanted:
+        size = max(wanted, 2 * len(cells.grid_number))
+        return cells._replace(grid_number=np.zeros(size, np.uint64), grid_estimate=np.zeros(size))
+    size, filled = 2 * len(cells.cost), int(cells.used[CELLS])
+    names = ("cost", "splits", "number", "estimate")
+    longer = {}
+    for name in names:
+        array = getattr(cells, name)
+        longer[name] = np.zeros(size, array.dtype)
+        longer[name][:filled] = array[:filled]
+    return cells._replace(**longer)
+
+
+def _primes() -> Iterator[int]:
+    """Primes below 2^31, the largest first."""
+    for number in range(2**_PRIME_BITS - 1, 2, -2):
+        if all(number % factor for factor in range(3, math.isqrt(number) + 1, 2)):
+            yield number

@@ -1,0 +1,318 @@
+"""All trees whose objective is close to the optimum: how many, which, and with which features."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from solver.branches.solver import Branches
+from solver.errors import ClaimError, InputError, UnsupportedError
+from solver.kernels.constants import Ints
+from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.objective.exact_objective import as_lambda, objective
+from solver.problem.problem import Problem
+from solver.rashomon.exact_counts import ExactCounts
+from solver.rashomon.good_trees import GoodTrees
+from solver.rashomon.search import Prices, Search
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
+
+UNITS = ("relative", "objective", "lam")
+
+
+class Cell(NamedTuple):
+    """The good trees of equal errors and splits."""
+
+    errors: int
+    splits: int
+    trees: int
+
+
+@dataclass(frozen=True)
+class GoodAt:
+    """The good trees at one λ.
+
+    Parameters
+    ----------
+    lam, optimum, most : Fraction
+        The price of a split, the least objective, and the largest one of a good tree.
+    histogram : tuple of Cell
+        The best cell first.
+    """
+
+    lam: Fraction
+    optimum: Fraction
+    most: Fraction
+    histogram: tuple[Cell, ...]
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees are good."""
+        return sum(cell.trees for cell in self.histogram)
+
+
+class RashomonSet:
+    """All trees whose objective at a λ is within a tolerance of the optimum.
+
+    Trees are counted by their tests. No split of them leaves all its rows in one child. A leaf
+    predicts a majority class and counts once, however its classes tie. Features that separate the
+    rows alike count as different ones.
+
+    Attributes
+    ----------
+    problem : Problem
+    lam : Fraction
+        The price of a split.
+    optimum : Fraction
+        The least objective.
+    most : Fraction
+        The largest objective that a good tree may have.
+    subproblems, splits : int
+        Size of the graph that holds all good trees.
+    seconds : float
+        Of the search, without compilation.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        within: Fraction,
+        unit: str,
+        limits: Limits,
+        monitor: Monitor,
+    ) -> None:
+        self.problem, self.lam, self.within, self.unit = problem, lam, within, unit
+        self._prices = Prices.of(lam, problem.total_weight)
+        best = _optimum(problem, lam, limits, monitor)
+        minimum = self._prices.error * int(best.errors) + self._prices.split * best.splits
+        self.optimum = best.objective
+        self.most = self._threshold(self.optimum, lam)
+        budget = int(self.most * self._prices.error * problem.total_weight)
+        search = Search(problem, self._prices, limits, monitor)
+        search.expand(minimum, budget)
+        self._space, self._graph = search.space, search.graph
+        self._allowed = _copies(problem)
+        self._counts = ExactCounts(self._space, self._graph, self._allowed)
+        self._trees = GoodTrees(problem, self._space, self._graph, self._counts, self._allowed)
+        self.subproblems, self.splits = int(search.graph.used[0]), search.n_edges
+        self.seconds = best.seconds + search.seconds
+        if self._counts.cells.cost[self._counts.cells.first[0]] != minimum:
+            raise ClaimError("two searches disagree on the optimum; please report this problem")
+
+    def _threshold(self, optimum: Fraction, lam: Fraction) -> Fraction:
+        """The largest objective of a good tree."""
+        slack = {"relative": optimum, "objective": Fraction(1), "lam": lam}[self.unit]
+        return optimum + self.within * slack
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees are good."""
+        return self._counts.total
+
+    def __len__(self) -> int:
+        return self.n_trees
+
+    @cached_property
+    def histogram(self) -> tuple[Cell, ...]:
+        """How many good trees have which errors and splits, the best first."""
+        first, end = self._counts.cells_of(0)
+        cells, prices = self._counts.cells, self._prices
+        return tuple(
+            Cell(
+                int((cells.cost[i] - cells.splits[i] * prices.split) // prices.error),
+                int(cells.splits[i]),
+                self._counts.number(i),
+            )
+            for i in range(first, end)
+        )
+
+    def at(self, lam: Any) -> GoodAt:
+        """The good trees at a larger λ, without another search.
+
+        Raises
+        ------
+        InputError
+            If λ is smaller, or some good tree at that λ is not among those that were counted.
+        """
+        price = as_lambda(lam)
+        if price < self.lam:
+            raise InputError(f"λ = {price} is below {self.lam}, where the set begins")
+        weight, leaf_errors = self.problem.total_weight, int(self.problem.leaf_errors)
+        known = {(cell.errors, cell.splits): cell.trees for cell in self.histogram}
+        known[leaf_errors, 0] = 1
+        costs = {pair: objective(*pair, weight, price) for pair in known}
+        optimum = min(costs.values())
+        most = self._threshold(optimum, price)
+        # A tree that was not counted has a split, so it costs more than this.
+        if most > self.most + (price - self.lam):
+            raise InputError(
+                f"not all good trees at λ = {price} were counted at {self.lam}; begin there, or "
+                "take a larger tolerance"
+            )
+        good = sorted((costs[pair], pair) for pair in known if costs[pair] <= most)
+        cells = tuple(Cell(*pair, known[pair]) for _, pair in good)
+        return GoodAt(price, optimum, most, cells)
+
+    def trees(self) -> Iterator[Tree]:
+        """The good trees one after the other, the best first.
+
+        Of features that separate all rows alike, trees use the first.
+        """
+        return map(self.problem.grow, self._trees.shapes())
+
+    def sample(self, n: int, seed: int = 0) -> list[Tree]:
+        """Good trees drawn at random, each equally likely, with replacement."""
+        chance = random.Random(seed)
+        return [self.problem.grow(self._trees.draw(chance)) for _ in range(n)]
+
+    def feature_shares(self) -> pd.DataFrame:
+        """How many good trees use each feature, and have it at the root.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``feature``, ``trees``, ``share``, ``root_trees`` and ``root_share``, by falling
+            share. A feature of share 1 is in every good tree; one of share 0 is in none.
+        """
+        roots = self._trees.root_features()
+        rows = []
+        for feature, copies in enumerate(self._allowed.tolist()):
+            users = self.n_trees - self._without(feature, copies - 1)
+            at_root = roots.get(feature, 0) // copies
+            for name in self._names(feature):
+                rows.append((name, users, users / self.n_trees, at_root, at_root / self.n_trees))
+        columns = ["feature", "trees", "share", "root_trees", "root_share"]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The set as plain data, without its trees."""
+        return {
+            "lam": str(self.lam),
+            "within": str(self.within),
+            "unit": self.unit,
+            "optimum": float(self.optimum),
+            "optimum_exact": str(self.optimum),
+            "most": float(self.most),
+            "most_exact": str(self.most),
+            "n_trees": self.n_trees,
+            "subproblems": self.subproblems,
+            "splits": self.splits,
+            "seconds": self.seconds,
+            "histogram": [cell._asdict() for cell in self.histogram],
+            "features": self.feature_shares().to_dict("records"),
+        }
+
+    def _without(self, feature: int, copies: int) -> int:
+        """The good trees if a feature of the problem stood for fewer features of the table."""
+        if feature not in self._trees.features:
+            return self.n_trees
+        allowed = self._allowed.copy()
+        allowed[feature] = copies
+        return ExactCounts(self._space, self._graph, allowed).total
+
+    def _names(self, feature: int) -> list[str]:
+        """The features of the table that a feature of the problem stands for."""
+        name = self.problem.tests[feature].name
+        others = self.problem.preparation.duplicate.items()
+        return [name, *(copy for copy, first in others if first == name)]
+
+    def __repr__(self) -> str:
+        return (
+            f"<RashomonSet: {self.n_trees} trees with an objective of at most "
+            f"{float(self.most):.6g} at λ = {self.lam}; the optimum is {float(self.optimum):.6g}>"
+        )
+
+
+def rashomon_set(
+    problem: Problem,
+    lam_min: Any,
+    within: Any = "0.05",
+    unit: str = "relative",
+    *,
+    limits: Limits | None = None,
+    monitor: Monitor | None = None,
+) -> RashomonSet:
+    """Find all trees that are nearly as good as the best one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of classification, with binary or categorical features.
+    lam_min : str, int, float or Fraction
+        λ, the price of a split.
+    within : str, int, float or Fraction
+        How much worse than the optimum a good tree may be.
+    unit : {"relative", "objective", "lam"}
+        What ``within`` is: a share of the optimal objective, a difference of objectives, or so many
+        λ.
+    limits : Limits, optional
+        Of seconds, bytes, nodes (subproblems), depth and the size of leaves.
+    monitor : Monitor, optional
+        Asked between slices whether to stop.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or a limit is reached before all good trees are found.
+    UnsupportedError
+        For regression, ordered features, and a limit on splits.
+    """
+    lam = as_lambda(lam_min)
+    if unit not in UNITS:
+        raise InputError(f"unit = {unit!r} is none of {', '.join(UNITS)}")
+    try:
+        tolerance = as_lambda(within)
+    except InputError:
+        raise InputError(f"within = {within!r} must be a number of 0 or more, e.g. 0.05") from None
+    limits = limits or Limits()
+    if problem.task == "regression":
+        raise UnsupportedError("good trees are counted for classification, not for regression")
+    if problem.ordered:
+        raise UnsupportedError(
+            "good trees are counted for binary and categorical features; encode numbers with "
+            "'thresholds', 'quantiles' or 'mdlp'"
+        )
+    if limits.splits is not None:
+        raise UnsupportedError(
+            "good trees are not counted under a limit on splits; limit the depth"
+        )
+    if problem.weight_error:
+        raise InputError(
+            "the weights have too many digits to count good trees exactly; write them with fewer"
+        )
+    if lam == 0 and limits.depth is None:
+        raise InputError("at λ = 0 good trees may have any size; give a limit on depth")
+    return RashomonSet(problem, lam, tolerance, unit, limits, monitor or Monitor())
+
+
+def _optimum(problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> Solution:
+    """One optimal tree.
+
+    Raises
+    ------
+    InputError
+        If a limit is reached before it is proven.
+    """
+    found = Branches().solve(problem, lam, limits, monitor=Monitor(stop=monitor.stop))
+    if found.status is not Status.OPTIMAL:
+        raise InputError(
+            f"the optimum is not proven: the search ended with {found.status}; raise the limit, or "
+            "take a larger λ or a limit on depth"
+        )
+    return found
+
+
+def _copies(problem: Problem) -> Ints:
+    """How many features of the table each feature of the problem stands for."""
+    merged = list(problem.preparation.duplicate.values())
+    return np.array([1 + merged.count(test.name) for test in problem.tests], np.int64)

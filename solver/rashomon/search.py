@@ -1,0 +1,183 @@
+"""Builds the graph of a Rashomon set: slices, limits, and memory that grows."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.engine.growable_arrays import within_memory
+from solver.errors import InputError
+from solver.kernels.constants import FULL, PROVEN
+from solver.kernels.hashing import fill_slots, slots_for
+from solver.kernels.jit import ensure_compiled
+from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.objective.weights import least_weight
+from solver.problem.problem import Problem
+from solver.rashomon.graph import EDGES, Graph, enter_root, expand_graph, make_graph
+from solver.rashomon.space import (
+    EXPANDED,
+    NO_LIMIT,
+    NODES,
+    SLICE_END,
+    Memo,
+    make_frames,
+    make_space,
+)
+
+_SLICE = 256
+
+
+class Prices(NamedTuple):
+    """The integer costs of a unit of weight in error, and of a split."""
+
+    error: int
+    split: int
+    total_weight: int
+
+    @classmethod
+    def of(cls, lam: Fraction, total_weight: int) -> Prices:
+        """The smallest ones at a λ.
+
+        Raises
+        ------
+        InputError
+            If sums of them do not fit into 64-bit integers.
+        """
+        price = lam * total_weight
+        prices = cls(price.denominator, price.numerator, total_weight)
+        if prices.error * total_weight + 2 * prices.split >= 2**60:
+            raise InputError(
+                f"λ = {lam} with a total weight of {total_weight} needs integers beyond 64 bits; "
+                "write λ with fewer digits or use smaller weights"
+            )
+        return prices
+
+
+class Search:
+    """The search for all good trees of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    prices : Prices
+    limits : Limits
+        Of seconds, bytes, nodes, depth and the size of leaves.
+    monitor : Monitor
+        Asked between slices whether to stop.
+    """
+
+    def __init__(self, problem: Problem, prices: Prices, limits: Limits, monitor: Monitor) -> None:
+        self.problem, self.prices, self.monitor = problem, prices, monitor
+        self.limits = within_memory(limits)
+        min_leaf = max(
+            1, least_weight(limits.min_leaf_size or 0, problem.weight_scale, problem.weight_error)
+        )
+        most = prices.error * problem.total_weight
+        self.space = make_space(problem, *prices[:2], min_leaf, self._levels(most))
+        everything = np.full(-(-len(problem.codes) // 64) * 64, False)
+        everything[: len(problem.codes)] = True
+        self.space.memo.sets[0] = np.packbits(everything, bitorder="little").view(np.uint64)
+        self.graph = self._new_graph()
+        left = NO_LIMIT if limits.depth is None else limits.depth
+        self._root = left
+        self._compile()
+        self._began = time.perf_counter()
+
+    def _levels(self, most: int) -> int:
+        """Splits that a path of a tree within a cost may have, and two more."""
+        levels = len(self.problem.codes)
+        if self.prices.split:
+            levels = min(levels, most // self.prices.split)
+        return levels + 2
+
+    def _new_graph(self) -> Graph:
+        room, arity = len(self.space.memo.hashes), self.problem.max_arity
+        return make_graph(room, len(self.problem.codes), arity)
+
+    def _compile(self) -> None:
+        ensure_compiled(enter_root, self.space, self.graph, self._root, 0, 0)
+        ensure_compiled(expand_graph, self.space, self.graph)
+        ensure_compiled(fill_slots, self.space.slots, self.space.memo.hashes, 0)
+
+    def expand(self, minimum: int, budget: int) -> None:
+        """Build the graph of all trees that cost the budget or less.
+
+        Parameters
+        ----------
+        minimum : int
+            What the best tree costs, as a search has proven.
+        budget : int
+        """
+        self.space = self.space._replace(frames=make_frames(self._levels(budget), self.problem))
+        enter_root(self.space, self.graph, self._root, minimum, budget)
+        status = FULL + 1
+        while status != PROVEN:
+            self._check_limits()
+            self.space.used[SLICE_END] = self.space.used[EXPANDED] + _SLICE
+            status = expand_graph(self.space, self.graph)
+            if status == FULL:
+                self._grow()
+
+    @property
+    def seconds(self) -> float:
+        """Since the search began, without compilation."""
+        return time.perf_counter() - self._began
+
+    def _check_limits(self) -> None:
+        limits, nodes = self.limits, int(self.space.used[NODES])
+        if self.monitor.stop():
+            raise InputError("the search for good trees was stopped before its end")
+        over = {
+            f"{limits.seconds} s": limits.seconds is not None and self.seconds > limits.seconds,
+            f"{limits.nodes} nodes": limits.nodes is not None and nodes > limits.nodes,
+            f"{limits.bytes} bytes": self.bytes > (limits.bytes or 0),
+        }
+        for limit in (name for name, reached in over.items() if reached):
+            raise InputError(
+                f"not all good trees are found within the limit of {limit} ({nodes} subproblems so "
+                "far); raise the limit, take a larger λ, a smaller tolerance or a limit on depth"
+            )
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the memo and the graph."""
+        arrays = [*self.space.memo, *self.graph, self.space.slots, self.space.points.masks]
+        return sum(array.nbytes for array in arrays)
+
+    def _grow(self) -> None:
+        """Double what is full."""
+        memo, graph = self.space.memo, self.graph
+        if self.space.used[NODES] + 2 >= len(memo.hashes):
+            room = 2 * len(memo.hashes)
+            slots = np.full(slots_for(room), -1, np.int64)
+            memo = Memo(*(_longer(array, room) for array in memo))
+            fill_slots(slots, memo.hashes, int(self.space.used[NODES]))
+            self.space = self.space._replace(memo=memo, slots=slots)
+            self.graph = graph._replace(
+                budget=_longer(graph.budget, room, -1),
+                following=_longer(graph.following, room),
+                order=_longer(graph.order, room),
+                ends=_longer(graph.ends, room),
+            )
+            return
+        self.graph = graph._replace(
+            feature=_longer(graph.feature, 2 * len(graph.feature)),
+            first_child=_longer(graph.first_child, 2 * len(graph.feature)),
+            children=_longer(graph.children, 2 * len(graph.children)),
+        )
+
+    @property
+    def n_edges(self) -> int:
+        """Splits of the graph."""
+        return int(self.graph.used[EDGES])
+
+
+def _longer(array: NDArray[Any], length: int, fill: int = 0) -> NDArray[Any]:
+    longer = np.full((length, *array.shape[1:]), fill, array.dtype)
+    longer[: len(array)] = array
+    return longer
