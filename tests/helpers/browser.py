@@ -80,7 +80,7 @@ def run(page: Path, width: int, script: str, *options: str) -> Any:
     return json.loads(unescape(found[1]))
 
 
-def picture(page: Path, width: int, to: Path) -> bytes:
+def picture(page: Path, width: int, to: Path, height: int = 2400) -> bytes:
     """A PNG of the first screens of a page."""
-    _chromium(width, 2400, page, f"--screenshot={to}")
+    _chromium(width, height, page, f"--screenshot={to}")
     return to.read_bytes()
