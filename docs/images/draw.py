@@ -24,7 +24,7 @@ _PATH_ALONE = """
   document.body.style.padding = "0";
 """
 _END = """
-  const after = document.querySelector(".path .scroll, .path .tree");
+  const after = document.querySelector(".path h4, .path h5, .path .scroll, .path .tree");
   return after.getBoundingClientRect().top;
 """
 
