@@ -140,6 +140,7 @@ def export_python(tree: TreeSource, *, name: str = "predict") -> str:
     :meth:`Tree.predict` does, also for missing values (None, NaN) and categories that training has
     not seen. Values have the types that its docstring names; text is not read as numbers. A float
     of 32 bits must come as its shortest decimal, 0.1 and not 0.10000000149, as the tree reads it.
+    Dates are read to the microsecond.
 
     Parameters
     ----------
