@@ -241,7 +241,7 @@ class SparseTree(BaseEstimator):
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> path = BranchesClassifier().regularization_path(X, y, lam_min=0.02)
         >>> [str(lam) for lam in path.lams], path.splits.tolist(), path.status.value
-        (['1/50', '1/30', '37/150', '1/3'], [3, 2, 1, 0], 'optimal')
+        (['1/50', '22/75', '1/3'], [2, 1, 0], 'optimal')
         """
         if lam_min is None:
             lam_min = self.lam if self.lam_min is None else self.lam_min

@@ -103,7 +103,7 @@ class BranchesClassifier(SparseTreeClassifier):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = BranchesClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves()
-    ('optimal', 4)
+    ('optimal', 3)
     """
 
     _solver: ClassVar[str] = "branches"

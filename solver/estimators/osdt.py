@@ -61,7 +61,7 @@ class OSDTClassifier(SparseTreeClassifier):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = OSDTClassifier(lam=0.02).fit(X, y)
     >>> model.status_.value, model.get_n_leaves(), str(model.objective_exact_)
-    ('optimal', 4, '17/150')
+    ('optimal', 3, '2/25')
     """
 
     _solver: ClassVar[str] = "osdt"
