@@ -59,7 +59,7 @@ def ours(problem: solver.Problem, whole: int, limits: solver.Limits) -> tuple[st
     lam, began = Fraction(whole, n), time.process_time()
     try:
         best = solver.rashomon_set(problem, lam, 0, limits=limits).optimum + lam
-        most = Fraction(round(best * n * _SHARE), n)
+        most = Fraction(int(best * n * _SHARE + Fraction(1, 2)), n)  # as tree-praxis rounds
         began = time.process_time()
         found = solver.rashomon_set(problem, lam, most - best, "objective", limits=limits)
     except solver.InputError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from solver.rashomon.space import Space
 
 _WORD_BITS = 64
 _PRIME_BITS = 31
-_SLICE = 1024
+_SLICE = 64
 
 
 class ExactCounts:
@@ -29,10 +29,14 @@ class ExactCounts:
         From the search.
     allowed : array of int, shape (features,)
         How many features of the table a feature stands for; 0 to leave it out.
+    check : callable
+        Called between slices; raises what ends the count.
     """
 
-    def __init__(self, space: Space, graph: Graph, allowed: Ints) -> None:
-        self._space, self._graph = space, graph
+    def __init__(
+        self, space: Space, graph: Graph, allowed: Ints, check: Callable[[], None]
+    ) -> None:
+        self._space, self._graph, self._check = space, graph, check
         cells = make_cells(graph, 4096, 4096, allowed)
         ensure_compiled(count_trees, space, graph, cells, np.uint64(0), _SLICE)
         self.cells = self._count(cells, 0)
@@ -54,6 +58,7 @@ class ExactCounts:
         """Run the kernel to its end; arrays that are full are doubled."""
         status = FULL + 1
         while status != PROVEN:
+            self._check()
             status = count_trees(self._space, self._graph, cells, np.uint64(modulus), _SLICE)
             if status == FULL:
                 cells = _grown(cells)

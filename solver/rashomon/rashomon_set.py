@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -97,11 +97,14 @@ class RashomonSet:
         self.optimum = best.objective
         self.most = self._threshold(self.optimum, lam)
         budget = int(self.most * self._prices.error * problem.total_weight)
+        if limits.seconds is not None:
+            limits = replace(limits, seconds=max(0.0, limits.seconds - best.seconds))
         search = Search(problem, self._prices, limits, monitor)
         search.expand(minimum, budget)
         self._space, self._graph = search.space, search.graph
         self._allowed = _copies(problem)
-        self._counts = ExactCounts(self._space, self._graph, self._allowed)
+        self._monitor = monitor
+        self._counts = ExactCounts(self._space, self._graph, self._allowed, search.check_limits)
         self._trees = GoodTrees(problem, self._space, self._graph, self._counts, self._allowed)
         self.subproblems, self.splits = int(search.graph.used[0]), search.n_edges
         self.seconds = best.seconds + search.seconds
@@ -218,7 +221,11 @@ class RashomonSet:
             return self.n_trees
         allowed = self._allowed.copy()
         allowed[feature] = copies
-        return ExactCounts(self._space, self._graph, allowed).total
+        return ExactCounts(self._space, self._graph, allowed, self._check_stop).total
+
+    def _check_stop(self) -> None:
+        if self._monitor.stop():
+            raise InputError("the count of good trees was stopped before its end")
 
     def _names(self, feature: int) -> list[str]:
         """The features of the table that a feature of the problem stands for."""

@@ -117,10 +117,11 @@ class Search:
         enter_root(self.space, self.graph, self._root, minimum, budget)
         status = FULL + 1
         while status != PROVEN:
-            self._check_limits()
+            self.check_limits()
             self.space.used[SLICE_END] = self.space.used[EXPANDED] + _SLICE
             status = expand_graph(self.space, self.graph)
             if status == FULL:
+                self.check_limits()
                 self._grow()
 
     @property
@@ -128,14 +129,15 @@ class Search:
         """Since the search began, without compilation."""
         return time.perf_counter() - self._began
 
-    def _check_limits(self) -> None:
+    def check_limits(self) -> None:
+        """Raise InputError if a limit is reached, or the search is to be stopped."""
         limits, nodes = self.limits, int(self.space.used[NODES])
         if self.monitor.stop():
             raise InputError("the search for good trees was stopped before its end")
         over = {
             f"{limits.seconds} s": limits.seconds is not None and self.seconds > limits.seconds,
             f"{limits.nodes} nodes": limits.nodes is not None and nodes > limits.nodes,
-            f"{limits.bytes} bytes": self.bytes > (limits.bytes or 0),
+            f"{limits.bytes} bytes": self.bytes + self._added() > (limits.bytes or 0),
         }
         for limit in (name for name, reached in over.items() if reached):
             raise InputError(
@@ -149,10 +151,18 @@ class Search:
         arrays = [*self.space.memo, *self.graph, self.space.slots, self.space.points.masks]
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def _memo_is_full(self) -> bool:
+        return int(self.space.used[NODES]) + 2 >= len(self.space.memo.hashes)
+
+    def _added(self) -> int:
+        """The memory that the next step adds."""
+        return sum(array.nbytes for array in self.space.memo) if self._memo_is_full else 0
+
     def _grow(self) -> None:
         """Double what is full."""
         memo, graph = self.space.memo, self.graph
-        if self.space.used[NODES] + 2 >= len(memo.hashes):
+        if self._memo_is_full:
             room = 2 * len(memo.hashes)
             slots = np.full(slots_for(room), -1, np.int64)
             memo = Memo(*(_longer(array, room) for array in memo))

@@ -27,6 +27,9 @@ NODES, EXPANDED, SLICE_END = range(3)
 _MOST_PAIRED = 1024
 """Columns beyond which their pairs are not counted: that would take too much memory."""
 
+_FIRST_WORDS = 2**20
+"""Words of sets that a memo has room for at first."""
+
 
 @by_reference
 class Points(NamedTuple):
@@ -178,7 +181,8 @@ def make_space(problem: Problem, error: int, split: int, min_leaf: int, levels: 
     """An empty memo for a problem and prices."""
     columns = int((problem.arities - 1).sum())
     paired = columns if columns <= _MOST_PAIRED else 0
-    n_classes, room, width = problem.counts.shape[1], 1024, -(-len(problem.codes) // 64)
+    n_classes, width = problem.counts.shape[1], -(-len(problem.codes) // 64)
+    room = max(16, min(1024, _FIRST_WORDS // width))
     return Space(
         points=make_points(problem),
         memo=make_memo(room, width),

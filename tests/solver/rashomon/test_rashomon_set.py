@@ -220,5 +220,30 @@ def test_limits_end_the_search_with_a_remedy() -> None:
     problem = cube(7)
     with pytest.raises(InputError, match="raise the limit, take a larger λ"):
         rashomon_set(problem, "0.01", "1", limits=Limits(nodes=1200))
-    with pytest.raises(InputError, match=r"stopped before|not proven"):
-        rashomon_set(problem, "0.004", "0.5", monitor=Monitor(stop=lambda: True))
+    with pytest.raises(InputError, match="raise the limit"):
+        rashomon_set(problem, "0.01", "1", limits=Limits(bytes=300_000))
+
+
+def test_it_can_be_stopped_at_any_time() -> None:
+    def stopped_after(calls: int) -> bool:
+        left = iter([False] * calls)
+        try:
+            rashomon_set(cube(6), "0.01", "1", monitor=Monitor(stop=lambda: next(left, True)))
+        except InputError as error:
+            assert "stopped" in str(error)  # noqa: PT017
+            return True
+        return False
+
+    ends = [stopped_after(calls) for calls in (0, 1, 2, 3, 5, 8, 13, 10_000)]
+    assert ends == sorted(ends, reverse=True)
+    assert (ends[0], ends[3], ends[-1]) == (True, True, False)
+
+
+@pytest.mark.parametrize("codes", [[()], [(), ()], [(0,), (0,)], [(0,), (1,)]])
+def test_tables_with_next_to_nothing(codes: list[tuple[int, ...]]) -> None:
+    labels = list(range(len(codes)))
+    problem = Problem.from_codes(codes, labels, classes=range(2))
+    found = rashomon_set(problem, "1.5", "0.5")
+    assert (found.n_trees, found.histogram[0].splits) == (1, 0)
+    assert [tree.splits for tree in found.trees()] == [0]
+    assert set(found.feature_shares()["trees"]) <= {0}
