@@ -23,7 +23,7 @@ def test_pictures_and_trees_become_data(tmp_path: Path) -> None:
     link = Markup('<a href="../final-trees/one.json">one</a>, <a href="#top">top</a>')
     html = embed_files(linked + drawn + link, tmp_path)
     svg = base64.b64encode((tmp_path / "trees" / "tree-one.svg").read_bytes()).decode()
-    assert f'<img src="data:image/svg+xml;base64,{svg}" alt="a &#34;leaf&#34;">' in html
+    assert f'<img src="data:image/svg+xml;base64,{svg}" alt="a &quot;leaf&quot;">' in html
     assert '<a class="full"><svg' in html
     saved = base64.b64encode(b"{}").decode()
     assert f'<a download="one.json" href="data:application/json;base64,{saved}">one</a>' in html
