@@ -458,3 +458,52 @@ def trees_within(
                 yield (tree, *others)
 
     return list(grow(tuple(range(len(codes))), budget, depth))
+
+
+def count_within(
+    codes: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[int]],
+    arities: Sequence[int],
+    price: Fraction,
+    budget: Fraction,
+    *,
+    depth: int | None = None,
+    min_leaf_size: int = 1,
+) -> dict[tuple[int, int], int]:
+    """How many trees :func:`trees_within` finds with which errors and splits, for larger tables."""
+
+    @cache
+    def grow(rows: Rows, levels: int | None) -> dict[tuple[int, int], int]:
+        totals = [sum(counts[row][k] for row in rows) for k in range(len(counts[0]))]
+        found = {(sum(totals) - max(totals), 0): 1}
+        below = None if levels is None else levels - 1
+        for feature, arity in enumerate(arities) if levels != 0 else ():
+            parts = [tuple(r for r in rows if codes[r][feature] == c) for c in range(arity)]
+            sizes = [sum(sum(counts[row]) for row in part) for part in parts]
+            if len([s for s in sizes if s]) < 2 or min(s for s in sizes if s) < min_leaf_size:
+                continue
+            trees = {(0, 1): 1}
+            for part, size in zip(parts, sizes, strict=True):
+                some = grow(part, below) if size else {(0, 0): 1}
+                trees = _pairs_within(trees, some, price, budget)
+            for pair, number in trees.items():
+                found[pair] = found.get(pair, 0) + number
+        return {(e, s): n for (e, s), n in found.items() if e + price * s <= budget}
+
+    return grow(tuple(range(len(codes))), depth)
+
+
+def _pairs_within(
+    some: dict[tuple[int, int], int],
+    others: dict[tuple[int, int], int],
+    price: Fraction,
+    budget: Fraction,
+) -> dict[tuple[int, int], int]:
+    """Trees side by side that cost the budget or less."""
+    found: dict[tuple[int, int], int] = {}
+    for (errors, splits), number in some.items():
+        for (more_errors, more_splits), times in others.items():
+            pair = errors + more_errors, splits + more_splits
+            if pair[0] + price * pair[1] <= budget:
+                found[pair] = found.get(pair, 0) + number * times
+    return found

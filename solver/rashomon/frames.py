@@ -159,7 +159,8 @@ def learn_from(s: Space, level: int, feature: int) -> None:
 
     Two branches that differ in rows of weight ``w`` differ in their least costs by ``error·w`` at
     most: the first one's tree misclassifies no more rows of the other than that (OSDT's bound on
-    similar support).
+    similar support). That needs leaves of any size: where they have a smallest weight, the tree may
+    be forbidden on fewer rows.
     """
     arity = s.points.first[feature + 1] - s.points.first[feature]
     for code in range(arity):

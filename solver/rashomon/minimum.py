@@ -91,7 +91,8 @@ def find_minimum(s: Space, node: int, most: int, base: int) -> int:
             s.frames.best[level] = total
         else:
             s.frames.failed[level] = min(s.frames.failed[level], total)
-            learn_from(s, level, feature)
+            if s.min_leaf == 1:
+                learn_from(s, level, feature)
         s.frames.place[level] += 1
         s.frames.entered[level] = 0
     return PROVEN

@@ -108,6 +108,41 @@ def test_equals_the_enumeration_of_all_trees(seed: int) -> None:
     assert len({tree.to_json() for tree in trees}) == len(trees)
 
 
+def make_larger_table(seed: int) -> Table:
+    """A table whose best trees are deep, so that all bounds of the search come to use."""
+    chance = random.Random(seed)
+    n_features, n_classes = chance.randint(5, 7), chance.choice((2, 2, 3))
+    arities = tuple(chance.choice((2, 2, 2, 3)) for _ in range(n_features))
+    n = chance.randint(16, 40)
+    codes = [tuple(chance.randrange(a) for a in arities) for _ in range(n)]
+    target = [chance.randrange(n_classes) for _ in range(n)]
+    target[:2] = 0, 1
+    return codes, target, [chance.choice((1, 1, 1, 2)) for _ in range(n)], arities, n_classes
+
+
+# In the last three a tree for one branch has leaves that are too small in a similar branch.
+@pytest.mark.parametrize("seed", [*range(24), 29, 472, 1279])
+def test_counts_of_larger_tables(seed: int) -> None:
+    table, chance = make_larger_table(seed), random.Random(seed)
+    codes, target, weights, arities, n_classes = table
+    lam = Fraction(chance.choice(("0.005", "0.01", "0.02")))
+    limits = Limits(
+        min_leaf_size=None if seed % 3 == 0 else chance.choice((2, 3, 4)),
+        depth=chance.choice((3, 4, 5)),
+    )
+    found = rashomon_set(as_problem(table), lam, "0.1", limits=limits)
+    counts = [
+        [w if k == y else 0 for k in range(n_classes)] for y, w in zip(target, weights, strict=True)
+    ]
+    total = sum(weights)
+    expected = naive.count_within(
+        codes, counts, arities, lam * total, found.most * total,
+        depth=limits.depth, min_leaf_size=int(limits.min_leaf_size or 1),
+    )  # fmt: skip
+    assert {(c.errors, c.splits): c.trees for c in found.histogram} == expected
+    assert min(e + lam * total * s for e, s in expected) == found.optimum * total
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_set_holds_those_of_larger_lambdas(seed: int) -> None:
     table, lam = make_table(seed), Fraction("0.03")
