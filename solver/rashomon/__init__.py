@@ -8,4 +8,4 @@ from solver.rashomon.rashomon_set import Cell, RashomonSet, rashomon_set
 
 __all__ = ["Cell", "RashomonSet", "rashomon_set"]
 
-COMPILE_SECONDS = 15
+COMPILE_SECONDS = 7
