@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -97,9 +97,7 @@ class RashomonSet:
         self.optimum = best.objective
         self.most = self._threshold(self.optimum, lam)
         budget = int(self.most * self._prices.error * problem.total_weight)
-        if limits.seconds is not None:
-            limits = replace(limits, seconds=max(0.0, limits.seconds - best.seconds))
-        search = Search(problem, self._prices, limits, monitor)
+        search = Search(problem, self._prices, limits, monitor, best.seconds)
         search.expand(minimum, budget)
         self._space, self._graph = search.space, search.graph
         self._allowed = _copies(problem)
@@ -107,7 +105,7 @@ class RashomonSet:
         self._counts = ExactCounts(self._space, self._graph, self._allowed, search.check_limits)
         self._trees = GoodTrees(problem, self._space, self._graph, self._counts, self._allowed)
         self.subproblems, self.splits = int(search.graph.used[0]), search.n_edges
-        self.seconds = best.seconds + search.seconds
+        self.seconds = search.seconds
         if self._counts.cells.cost[self._counts.cells.first[0]] != minimum:
             raise ClaimError("two searches disagree on the optimum; please report this problem")
 

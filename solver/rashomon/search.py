@@ -69,9 +69,13 @@ class Search:
         Of seconds, bytes, nodes, depth and the size of leaves.
     monitor : Monitor
         Asked between slices whether to stop.
+    spent : float
+        Seconds that the search for the optimum took; the limit holds for both.
     """
 
-    def __init__(self, problem: Problem, prices: Prices, limits: Limits, monitor: Monitor) -> None:
+    def __init__(
+        self, problem: Problem, prices: Prices, limits: Limits, monitor: Monitor, spent: float
+    ) -> None:
         self.problem, self.prices, self.monitor = problem, prices, monitor
         self.limits = within_memory(limits)
         min_leaf = max(
@@ -86,7 +90,7 @@ class Search:
         left = NO_LIMIT if limits.depth is None else limits.depth
         self._root = left
         self._compile()
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() - spent
 
     def _levels(self, most: int) -> int:
         """Splits that a path of a tree within a cost may have, and two more."""
@@ -126,7 +130,7 @@ class Search:
 
     @property
     def seconds(self) -> float:
-        """Since the search began, without compilation."""
+        """Of both searches, without compilation."""
         return time.perf_counter() - self._began
 
     def check_limits(self) -> None:
