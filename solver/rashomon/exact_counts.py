@@ -10,7 +10,6 @@ import numpy as np
 
 from solver.errors import InputError
 from solver.kernels.constants import FULL, PROVEN, Ints, Words
-from solver.kernels.jit import ensure_compiled
 from solver.rashomon.counting import CELLS, LEFT, WANTED, Cells, count_trees, make_cells
 from solver.rashomon.graph import EXPANDED_NODES, Graph
 from solver.rashomon.space import Space
@@ -38,7 +37,6 @@ class ExactCounts:
     ) -> None:
         self._space, self._graph, self._check = space, graph, check
         cells = make_cells(graph, 4096, 4096, allowed)
-        ensure_compiled(count_trees, space, graph, cells, np.uint64(0), _SLICE)
         self.cells = self._count(cells, 0)
         first, end = self.cells_of(0)
         estimate = float(self.cells.estimate[first:end].sum())

@@ -18,6 +18,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.weights import least_weight
 from solver.problem.problem import Problem
+from solver.rashomon.counting import count_trees, make_cells
 from solver.rashomon.graph import EDGES, Graph, enter_root, expand_graph, make_graph
 from solver.rashomon.space import (
     EXPANDED,
@@ -107,6 +108,8 @@ class Search:
         ensure_compiled(enter_root, self.space, self.graph, self._root, 0, 0)
         ensure_compiled(expand_graph, self.space, self.graph)
         ensure_compiled(fill_slots, self.space.slots, self.space.memo.hashes, 0)
+        cells = make_cells(self.graph, 1, 1, np.zeros(1, np.int64))
+        ensure_compiled(count_trees, self.space, self.graph, cells, np.uint64(0), 1)
 
     def expand(self, minimum: int, budget: int) -> None:
         """Build the graph of all trees that cost the budget or less.
