@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sweep.graph.failures import MOST_SPARED
 from sweep.verify.peer_claims import refuted_claims
 from tests.helpers.commands import SCRIPT
 from tests.helpers.drivers import Drive
@@ -189,7 +190,9 @@ def test_a_solver_that_holds_the_interpreter_is_ended_by_dask(tmp_path: Path) ->
     assert rows.loc["holder", "status"] == "killed"
     assert "it sent no heartbeat" in rows.loc["holder", "error"]
     assert rows.loc["cart", "status"] == "heuristic"
-    assert len((tmp_path / "held").read_text()) == 2
+    # On a busy machine the word that a worker was silent, or what it was at, may come late: then
+    # its end counts as that of a worker that was well, and the task is tried once more.
+    assert 2 <= len((tmp_path / "held").read_text()) <= 2 + MOST_SPARED
 
 
 def hanging(solver: str) -> str:
