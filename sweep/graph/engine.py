@@ -181,8 +181,7 @@ class _Session:
         """Work until nothing is left or Ctrl-C was pressed."""
         with ExitStack() as stack:
             interrupts = stack.enter_context(Interrupts(self.listener.aborted))
-            solvers = sorted({block.solver.name for block in self.plan.blocks})
-            for solver in solvers:
+            for solver in self.plan.solvers:
                 tasks.warm_up(solver)
             client = stack.enter_context(open_cluster(cluster))
             if not cluster.is_here:

@@ -43,6 +43,7 @@ from sweep.worker.checkpointing import WANTED
 from sweep.worker.exits import ENDED, MEMORY_TOPIC, TellExits, hear_memory
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import COSTS, LISTENS, deliver
+from sweep.worker.tasks import warm_up_aside
 from sweep.worker.worker_process import LEAVING, give_up, request_stop, take_over
 
 Row = dict[str, Any]
@@ -146,6 +147,7 @@ class Window:
         client.subscribe_topic(MEMORY_TOPIC, lambda event: self._news.put(hear_memory(event[1])))
         _start(client.register_plugin, TellExits())
         self._tell_workers(take_over)
+        self._tell_workers(warm_up_aside, plan.solvers)
 
     def _follow(self) -> None:
         """Pass finished batches on, in a thread of its own."""

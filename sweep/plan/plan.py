@@ -153,6 +153,11 @@ class Plan:
         """Number of cells that cannot be run."""
         return sum(entry.tasks for entry in self.impossible)
 
+    @property
+    def solvers(self) -> list[str]:
+        """The names of the solvers."""
+        return sorted({block.solver.name for block in self.blocks})
+
     @cached_property
     def _starts(self) -> list[int]:
         return [block.start for block in self.blocks]

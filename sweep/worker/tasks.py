@@ -5,10 +5,14 @@ They are plain functions of their arguments; Dask is only asked where they run a
 
 from __future__ import annotations
 
+import os
+import pathlib
 import socket
+import threading
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -19,10 +23,12 @@ import pandas as pd
 from distributed import Worker, get_worker
 from numpy.typing import NDArray
 
+from solver import catalogue
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.claims import beyond_limits
 from solver.errors import InputError, StateError
+from solver.kernels.cache import stamp_of
 from solver.limits import Limits
 from solver.path.path import Path
 from solver.path.path_search import find_path
@@ -42,11 +48,12 @@ from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
 from sweep.worker.run_settings import Run
-from sweep.worker.worker_process import GUARD, is_stopped, machine_lock
+from sweep.worker.worker_process import GUARD, first_on_machine, is_stopped
 
 Row = dict[str, Any]
 
 _RECALL = 0.05
+_WARMING_UP = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -60,14 +67,34 @@ class Prepared:
     truth: NDArray[Any]
 
 
-@cache
 def warm_up(solver: str) -> None:
-    """Compile what a solver needs. On each machine one process compiles, and others wait for it.
+    """Load the kernels of a solver. On each machine one process compiles what is not compiled."""
+    with _WARMING_UP:
+        _load_kernels(solver)
 
-    Afterwards they load what it has compiled.
-    """
-    with machine_lock(solver):
+
+@cache
+def _load_kernels(solver: str) -> None:
+    stamp = stamp_of(pathlib.Path(catalogue.__file__))
+    version = f"{stamp} {os.environ.get('NUMBA_CACHE_DIR', '')}"
+    with first_on_machine(solver, version):
         get_solver(solver).warm_up()
+
+
+def warm_up_aside(run: str, solvers: Sequence[str]) -> None:
+    """Load the kernels of a run's solvers beside load and encode; called by the driver.
+
+    A solve waits for the end of it: what compiling needs is none of its memory. What fails here
+    fails again, and is told, when a task needs it.
+    """
+
+    def load_all() -> None:
+        with _WARMING_UP:
+            for solver in solvers:
+                with suppress(Exception):
+                    _load_kernels(solver)
+
+    threading.Thread(target=load_all, name="warm-up", daemon=True).start()
 
 
 def load(reference: DatasetRef, digest: str) -> datasets.Dataset:

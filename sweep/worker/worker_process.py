@@ -94,13 +94,25 @@ def is_stopped(run: str) -> bool:
 
 
 @contextmanager
-def machine_lock(name: str) -> Iterator[None]:
-    """Let one process of this user on this machine in at a time, of those with the same code."""
-    code = hashlib.sha256(__file__.encode()).hexdigest()[:12]
+def first_on_machine(name: str, version: str) -> Iterator[None]:
+    """Let one process of this user on this machine do something first, and then all at once.
+
+    Parameters
+    ----------
+    name : str
+        What is done.
+    version : str
+        Another version is done first by one process again.
+    """
+    code = hashlib.sha256(f"{__file__} {version}".encode()).hexdigest()[:12]
     path = Path(tempfile.gettempdir(), f"treesweep-{os.getuid()}-{code}-{name}.lock")
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "r+b") as file:
+        if not file.read(1):
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
+        file.seek(0)
+        file.write(b"1")
 
 
 class LocalWorker(WorkerPlugin):

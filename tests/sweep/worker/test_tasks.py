@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -339,3 +340,25 @@ def test_a_cell_may_be_a_shard_that_begins_with_anothers_tree(
     assert start.to_json() == tree.to_json()
     beyond = replace(cell, shard=Shard(5, 5))
     assert "no part 5 of 5" in tasks.solve_cell(prepared, beyond, Run("test"))["error"]
+
+
+def test_a_solve_waits_for_kernels_that_are_loaded_beside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on, told = threading.Event(), threading.Event(), list[str]()
+
+    def load(solver: str) -> None:
+        begun.set()
+        go_on.wait(10)
+        told.append(solver)
+        if solver == "broken":
+            raise RuntimeError("this is told when a task needs it")
+
+    monkeypatch.setattr(tasks, "_load_kernels", load)
+    tasks.warm_up_aside("run", ["broken", "cart"])
+    assert begun.wait(10)
+    solve = threading.Thread(target=tasks.warm_up, args=["osdt"])
+    solve.start()
+    go_on.set()
+    solve.join()
+    assert told == ["broken", "cart", "osdt"]

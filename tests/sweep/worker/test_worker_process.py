@@ -5,13 +5,22 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from sweep.rows import result_rows
 from sweep.worker import worker_process as worker
-from sweep.worker.worker_process import TimeGuard, is_stopped, name_run, take_over
+from sweep.worker.worker_process import (
+    TimeGuard,
+    first_on_machine,
+    is_stopped,
+    name_run,
+    take_over,
+)
 from tests.helpers import environment
 
 GUARDED = """
@@ -91,3 +100,40 @@ def test_a_run_is_stopped_by_a_later_one_of_the_same_store_only(
     assert is_stopped(first)
     assert not is_stopped(second)
     assert not is_stopped(other)
+
+
+def test_one_does_it_first_and_then_all_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    told: list[str] = []
+
+    def second() -> None:
+        with first_on_machine("compile", "1"):
+            told.append("second")
+
+    other = threading.Thread(target=second)
+    with first_on_machine("compile", "1"):
+        other.start()
+        other.join(0.2)
+        told.append("first")
+    other.join()
+    assert told == ["first", "second"]
+    with first_on_machine("compile", "1"):
+        second()  # waits for nobody, or this would never end
+    assert told == ["first", "second", "second"]
+
+
+def test_what_failed_is_done_first_by_one_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ZeroDivisionError), first_on_machine("compile", "1"):
+        raise ZeroDivisionError
+    (file,) = tmp_path.iterdir()
+    assert not file.read_bytes()
+    with first_on_machine("compile", "1"):
+        pass
+    assert file.read_bytes()
+    with first_on_machine("compile", "2"):
+        assert len([*tmp_path.iterdir()]) == 2
