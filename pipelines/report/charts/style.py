@@ -18,7 +18,6 @@ from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
     LogLocator,
-    NullFormatter,
     NullLocator,
 )
 
@@ -138,7 +137,7 @@ def plain_decades(axis: Axis) -> None:
     few = np.log10(high / low) < 2.5
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axis.set_major_formatter(_PLAIN)
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())  # they would take a quarter of the drawing
 
 
 def log_if_wide(axes: Axes, values: Floats, factor: float = 8, room: float = 1.08) -> None:
