@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.data.results import label_results
+from pipelines.report.data.results import label_results, match_rows
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from pipelines.report.write import gather, stored_references
 from solver.errors import InputError
@@ -22,6 +22,8 @@ _SHARED = {
 }
 """What must be equal in all sweeps for the tasks of a dataset to be compared, and what to do."""
 
+_TASK = ["dataset", "key"]
+"""What tells tasks apart: a key has no names, and a table may have one in each sweep."""
 
 _CELL = ["dataset", "encoding", "encoding_options", "solver", "reason", "key"]
 """What tells impossible cells apart."""
@@ -44,7 +46,7 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     _check_datasets(sweeps)
     plan = pd.concat([_plain(one.plan) for one in sweeps], ignore_index=True)
     impossible = plan["key"].isna()
-    repeated = plan.duplicated("key") & ~impossible | plan.duplicated(_CELL) & impossible
+    repeated = plan.duplicated(_TASK) & ~impossible | plan.duplicated(_CELL) & impossible
     results = label_results(
         pd.concat([_plain(one.rows) for one in sweeps], ignore_index=True),
         plan[~repeated].reset_index(drop=True),
@@ -66,11 +68,15 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_datasets(sweeps: Sequence[_Sweep]) -> None:
+    """Compare the tables and held-out rows of equal names, as today's plans give them."""
     known: dict[tuple[str, str], tuple[str, Place]] = {}
     for one in sweeps:
+        wanted = one.plan[one.plan["key"].notna()]
+        answers, _ = match_rows(one.rows, wanted)
+        names = wanted["dataset"].array[answers >= 0]
         for column, remedy in _SHARED.items():
-            own = one.rows["key"].isin([*one.plan["key"], *one.plan["answered_by"]])
-            pairs = one.rows.loc[own, ["dataset", column]].drop_duplicates().astype(str)
+            values = one.rows[column].array[answers[answers >= 0]]
+            pairs = pd.DataFrame({"dataset": names, "value": values}).drop_duplicates()
             for dataset, value in pairs.itertuples(index=False):
                 first, place = known.setdefault((dataset, column), (value, one.place))
                 if first != value and place != one.place:

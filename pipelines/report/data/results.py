@@ -140,7 +140,7 @@ def label_results(
     else:
         wanted = plan[plan["key"].notna()]
         impossible = plan[plan["key"].isna()]
-        place, unplanned = _match(rows, wanted)
+        place, unplanned = match_rows(rows, wanted)
         known = place >= 0
         missing, place = wanted[~known], place[known]
         columns = dict(rows.items())
@@ -177,7 +177,7 @@ def label_results(
     )
 
 
-def _match(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
+def match_rows(rows: pd.DataFrame, wanted: pd.DataFrame) -> tuple[NDArray[np.int64], int]:
     """The row number of each planned task, −1 without one, and the number of stored keys of no
     task."""
     runs = pa.table([_column(rows[name]) for name in RUN_COLUMNS], RUN_COLUMNS)

@@ -71,3 +71,34 @@ def test_what_cannot_be_compared_is_refused(home: Path, tmp_path: Path) -> None:
     assert "'treesweep report " in refused("compare", home / "one")
     assert "there is no folder" in refused("compare", home / "one", tmp_path / "no")
     assert not (tmp_path / "report").exists()
+
+
+def table_called(folder: Path, name: str, source: str, solvers: str) -> Path:
+    """A finished sweep of one built-in table under a name."""
+    text = (
+        f"name: named\ndatasets: [{{name: {name}, source: {source}}}]\nencodings: [onehot]\n"
+        f"lambdas: [0.1, 0.02]\nsolvers: {solvers}\n"
+    )
+    without_dask.run_here(folder, without_dask.small_sweep(text))
+    return folder
+
+
+def test_names_are_those_of_todays_plans(tmp_path: Path) -> None:
+    renamed = table_called(tmp_path / "one", "old", "monks-1", "[branches]")
+    table_called(renamed, "new", "monks-1", "[branches]")
+    taken = table_called(tmp_path / "two", "new", "tic-tac-toe", "[cart]")
+    line = refused("compare", renamed, taken, "--out", tmp_path / "report")
+    assert "dataset 'new': " in line
+    assert "hold different tables under this name" in line
+    # The name that the rows were stored under is free.
+    free = table_called(tmp_path / "three", "old", "tic-tac-toe", "[cart]")
+    report = gather_comparison([renamed, free])
+    hashes = report.results.rows.groupby("dataset", observed=True)["data_hash"].nunique()
+    assert hashes.to_dict() == {"new": 1, "old": 1}
+
+
+def test_a_table_of_two_names_keeps_the_tasks_of_both(tmp_path: Path) -> None:
+    one = table_called(tmp_path / "one", "first", "monks-1", "[branches]")
+    two = table_called(tmp_path / "two", "second", "monks-1", "[cart, branches]")
+    runs = gather_comparison([one, two]).results.rows.groupby("dataset", observed=True).size()
+    assert runs.to_dict() == {"first": 2, "second": 4}
