@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
-from pipelines.report.data.columns import floats
+from pipelines.report.data.exact_paths import at_breakpoints
 from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import EXTERNAL
 from solver.external.base import CLAIM_SLACK
@@ -128,18 +129,34 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
 
 def _instances(rows: pd.DataFrame) -> dict[str, dict[Any, list[Instance]]]:
     """The instances of each problem at each λ, by the kind of its features."""
+    trees = _best_trees(rows)
     rows = rows[~rows["exact"].to_numpy(bool)]
-    least = rows.assign(objective=floats(rows["objective"])).groupby(
-        ["problem", "lam_exact"], observed=True
-    )["objective"].min()  # fmt: skip
     found: dict[str, dict[Any, list[Instance]]] = {}
     columns = ["encoding", "problem", "lam_exact", "solver", "solver_label", "status", "objective",
                "seconds", "limits", "extra"]  # fmt: skip
     for row in rows[columns].to_dict("records"):
         key = row["problem"], row["lam_exact"]
         kind = _KINDS.get(str(row["encoding"]), "binary")
-        best = float(least.loc[key])
+        lam = Fraction(row["lam_exact"])
+        values = (loss + lam * splits for splits, loss in trees.get(row["problem"], {}).items())
+        best = float(min(values, default=math.nan))
         found.setdefault(kind, {}).setdefault(key, []).append(_instance(row, best))
+    return found
+
+
+def _best_trees(rows: pd.DataFrame) -> dict[Any, dict[int, Fraction]]:
+    """For each problem the least loss of its trees by their number of splits.
+
+    Every tree has an objective at every λ, so that those of λ-paths and of other λ count as well.
+    """
+    columns = ["problem", "lam_exact", "objective_exact", "splits"]
+    known = at_breakpoints(rows)
+    known = known.loc[known["objective_exact"].notna(), columns].drop_duplicates()
+    found: dict[Any, dict[int, Fraction]] = {}
+    for problem, lam, objective, splits in known.itertuples(index=False):
+        loss = Fraction(objective) - Fraction(lam) * int(splits)
+        least = found.setdefault(problem, {})
+        least[int(splits)] = min(loss, least.get(int(splits), loss))
     return found
 
 

@@ -134,7 +134,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     for name in ("objective", "bound", "gap", "short", "percent", "points", "seconds", "size",
-                 "whole", "mean_count", "exact", "factor", "is_number"):  # fmt: skip
+                 "whole", "mean_count", "exact", "factor", "ratio", "is_number"):  # fmt: skip
         environment.filters[name] = getattr(formats, name)
     for name in ("r2", "rmse", "rmse_error", "test_words", "train_words"):
         environment.filters[name] = getattr(metrics, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from fractions import Fraction
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from pipelines.report.analysis.solver_outcomes import SHIFT, compare_outcomes, shifted_mean
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
-from tests.helpers.report_rows import as_frame, run_row
+from tests.helpers.report_rows import as_frame, path_row, run_row
 
 LIMIT = 60.0
 
@@ -26,6 +27,9 @@ def row(
     return {
         "encoding": "onehot", "problem": problem, "lam_exact": "1/10", "solver": solver,
         "solver_label": solver, "status": status, "objective": objective, "seconds": seconds,
+        "ok": not math.isnan(objective),
+        "objective_exact": None if math.isnan(objective) else str(Fraction(str(objective))),
+        "splits": 1, "path": None,
         "limits": json.dumps({"seconds": LIMIT}), "exact": False,
         "extra": json.dumps({"claim": claim}) if claim else None,
     }  # fmt: skip
@@ -59,6 +63,33 @@ def test_every_end_of_a_search_has_its_column() -> None:
     assert found.loc["branches", "above_best"] == pytest.approx(2.0)
     assert found["common"].to_dict() == {s: int(s in ("branches", "gosdt")) for s in ends}
     assert found["fastest"].sum() == found.loc["gosdt", "fastest"] == 1
+
+
+def test_a_better_tree_of_another_lambda_refutes_a_claim() -> None:
+    claims = row("gosdt", 0, "heuristic", 0.2, 3.0, {"status": "optimal"})
+    other = row("branches", 0, "optimal", 0.35, 1.0) | {"lam_exact": "3/10"}
+    # Of one split each: at λ = 1/10 the other tree has the objective 0.15.
+    found = compare_outcomes(table(claims, other)).table.set_index("solver")
+    assert found.loc["gosdt", "refuted"] == 1
+    far = other | {"objective_exact": "2/5"}
+    assert compare_outcomes(table(claims, far)).table.set_index("solver")["claimed"]["gosdt"] == 1
+    elsewhere = other | {"problem": 1}
+    found = compare_outcomes(table(claims, elsewhere)).table.set_index("solver")
+    assert found.loc["gosdt", "claimed"] == 1
+
+
+def test_a_better_tree_of_a_path_refutes_a_claim() -> None:
+    single = run_row(lam="0.2")
+    claim = json.dumps({"claim": {"status": "optimal"}})
+    theirs = single | {
+        "key": "other", "solver": "gosdt", "lam": 0.01, "lam_exact": "1/100", "lam_label": "0.01",
+        "objective_exact": str(Fraction(single["errors"], single["total_weight"])
+                               + Fraction(single["splits"], 100)),
+        "status": "heuristic", "lower_bound": None, "lower_bound_exact": None, "extra": claim,
+    }  # fmt: skip
+    rows = label_results(as_frame([path_row(lam="0.01"), theirs]), None).rows
+    outcomes = compare_outcomes(rows).table.set_index("solver")
+    assert outcomes.loc["gosdt", "refuted"] == 1
 
 
 def random_rows(seed: int) -> pd.DataFrame:
@@ -119,7 +150,7 @@ def test_kinds_of_features_are_apart_and_paths_are_left_out() -> None:
         row("branches", 0, "optimal", 0.2, 1.0),
         row("branches", 1, "optimal", 0.2, 1.0) | {"encoding": "categorical"},
         row("quantbnb", 2, "optimal", 0.2, 1.0) | {"encoding": "continuous"},
-        row("branches", 3, "optimal", 0.2, 1.0) | {"exact": True},
+        row("branches", 3, "optimal", 0.2, 1.0) | {"exact": True, "ok": False},
     )
     outcomes = compare_outcomes(rows)
     assert sorted(outcomes.table["kind"]) == ["binary", "continuous", "multiway"]
