@@ -450,6 +450,11 @@ def _proof(taken: _Candidate) -> str:
     if proven == runs:
         what = {1: "Its tree is", 2: "Both trees are"}.get(runs, f"All {runs} trees are")
         return f"{what} proven optimal for {where}."
+    if not formats.is_number(p["gap_max"]):
+        return f"{taken.path.solver} proves nothing about its trees."
+    if runs == 1:
+        limit = f"a limit ended its search with a gap of {formats.gap(p['gap_max'])}"
+        return f"Its tree is not proven optimal for {where}: {limit}."
     others = "the other" if runs - proven == 1 else "the others"
     return (
         f"{proven} of {runs} trees {'is' if proven == 1 else 'are'} proven optimal for {where}; "

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,12 @@ from pipelines.report.data import formats
 from pipelines.report.data.metrics import REGRESSION, rmse, test_words, train_words
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
+from solver.solution import Status
 from solver.trees.tree import Tree
 from sweep.datasets import Dataset
 from sweep.spec.folds import Fold, test_rows
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def judge(
         return Verdict(own.headline, None, None, (), 0)
     rows = fold_rows(results, own.path, own.key)
     trees = [Tree.from_json(decompress(row["tree"])) for row in rows]
-    baseline = _baseline(trees)
+    baseline = _baseline(rows, trees, dataset)
     used = Counter(column for tree in trees for column in _columns(tree))
     uses = sorted(used.items(), key=lambda item: (-item[1], item[0]))
     return Verdict(
@@ -75,16 +78,55 @@ def _columns(tree: Tree) -> set[str]:
     return {column for test in tree.tests.values() for column in test.columns}
 
 
-def _baseline(trees: Sequence[Tree]) -> str:
-    """``majority: 41.0 %``: the share of the most frequent class in the training rows; in
-    regression the RMSE of the mean. The roots of the trees have both."""
-    roots = [tree.nodes[0] for tree in trees]
+def _baseline(rows: Rows, trees: Sequence[Tree], dataset: Dataset | str | None) -> str:
+    """``majority: 41.0 %``: what the most frequent class of the training rows would get of the rows
+    that the verdict is about; in regression the RMSE of their mean.
+
+    Held-out rows may have other shares of the classes. If they cannot be read, the figure is that
+    of the training rows, which the roots of the trees have, and the words say so.
+    """
+    found, where = [_of_root(tree) for tree in trees], ""
+    if _is_tested(rows):
+        if isinstance(dataset, Dataset):
+            pairs = zip(rows, trees, strict=True)
+            found = [_on_held_out(tree, dataset, _held_out(row, dataset)) for row, tree in pairs]
+        else:
+            where = " of the training rows"
+    mean = math.fsum(found) / len(found)
     if trees[0].outputs:
-        outputs = len(trees[0].outputs)
-        squares = [float(r.squared_error) / r.counts[0] / outputs for r in roots]
-        return f"always the mean: RMSE {rmse(math.sqrt(sum(squares) / len(squares)))}"
-    counts = np.sum([root.counts for root in roots], axis=0)
-    return f"majority: {formats.percent(int(counts.max()) / int(counts.sum()))}"
+        return f"always the mean: RMSE {rmse(math.sqrt(mean))}{where}"
+    return f"majority{where}: {formats.percent(mean)}"
+
+
+def _of_root(tree: Tree) -> float:
+    """The share of the most frequent class, or the mean squared error of an output's mean."""
+    root = tree.nodes[0]
+    if tree.outputs:
+        return float(root.squared_error) / root.counts[0] / len(tree.outputs)
+    return max(root.counts) / sum(root.counts)
+
+
+def _on_held_out(tree: Tree, dataset: Dataset, test: NDArray[np.bool_]) -> float:
+    """The same of a tree's root on held-out rows."""
+    root = tree.nodes[0]
+    if tree.outputs:
+        return float(((dataset.numbers[test] - np.array(root.value)) ** 2).mean())
+    classes, target = dataset.labels
+    majority = classes.index(tree.classes[int(np.argmax(root.counts))])
+    return float((target[test] == majority).mean())
+
+
+def _is_tested(rows: Rows) -> bool:
+    """Whether all rows were scored on held-out rows."""
+    return all(
+        formats.is_number(row["test_accuracy"]) or formats.is_number(row["test_rmse"])
+        for row in rows
+    )
+
+
+def _held_out(row: Mapping[str, Any], dataset: Dataset) -> NDArray[np.bool_]:
+    fold = Fold(int(row["repeat"] or 0), int(row["fold"]))
+    return test_rows(json.loads(row["validation"]), fold, dataset)
 
 
 def _sentence(own: Recommendation, baseline: str, final: FinalTree | str) -> str:
@@ -95,18 +137,21 @@ def _sentence(own: Recommendation, baseline: str, final: FinalTree | str) -> str
     words = test_words(point) if formats.is_number(tested) else train_words(point)
     where = "unseen rows" if formats.is_number(tested) else "its own training rows"
     right = f"{words} on {where}" if numbers else f"{words} right on {where}"
+    limits = point["tree_limits"]
+    within = f" among trees within the limits ({limits})" if limits else ""
     if isinstance(final, FinalTree):
         size = formats.plural(final.tree.leaves, "leaf")
-        return f"{right} ({baseline}), {size}, {final.proof}."
+        within = within if final.status == Status.OPTIMAL.value else ""
+        return f"{right} ({baseline}), {size}, {final.proof}{within}."
     runs, proven = int(point["runs"]), int(point["optimal"])
     proof = "nothing is proven" if point["heuristic"] == runs else (
-        f"{formats.share(proven, runs)} trees of folds proven optimal"
+        f"{formats.share(proven, runs)} trees of folds proven optimal{within}"
     )  # fmt: skip
     return f"{right} ({baseline}), {leaves_words(point)}, {proof}."
 
 
 def _confusion(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Rows,
     trees: Sequence[Tree],
     dataset: Dataset | str | None,
     final: FinalTree | str,
@@ -122,8 +167,7 @@ def _confusion(
         counts = np.zeros((len(classes), len(classes)), np.int64)
         place = {label: i for i, label in enumerate(classes)}
         for row, tree in zip(rows, trees, strict=True):
-            fold = Fold(int(row["repeat"] or 0), int(row["fold"]))
-            test = test_rows(json.loads(row["validation"]), fold, dataset)
+            test = _held_out(row, dataset)
             ends = tree.apply(dataset.features[test])
             told = np.array([place[tree.classes[node.prediction]] for node in tree.nodes])
             np.add.at(counts, (target[test], told[ends]), 1)
