@@ -6,7 +6,7 @@ and shares no code with the searches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
@@ -43,32 +43,29 @@ def score(problem: Problem, tree: Tree, lam: Fraction) -> Score:
     return _total(errors, splits, problem.total_weight, lam)
 
 
-def score_rows(
-    tree: Tree, rows: Iterable[dict[str, Any]], labels: Iterable[Any], lam: Fraction
-) -> Score:
-    """Score a tree on raw rows in canonical form, one dictionary of columns a row.
+def end_of(tree: Tree, row: Mapping[str, Any]) -> int:
+    """The node at which a raw row ends, a dictionary of its columns in canonical form.
 
-    The label in regression is a sequence of targets. This asks the tests themselves, so it also
-    checks the encoding of the problem.
+    This asks the tests themselves, so it also checks the encoding of the problem.
     """
-    errors: Errors = 0
-    total = 0
-    for row, label in zip(rows, labels, strict=True):
-        node = tree.nodes[0]
-        while node.feature is not None:
-            test = tree.tests[node.feature]
-            asked = ([row[column]] for column in test.columns)
-            branch = int(test.branches(*asked)[0])  # type: ignore[arg-type]
-            if branch < 0:
-                break
-            node = tree.nodes[node.children[branch]]
-        if tree.outputs:
-            errors += _squared_distance(label, node.value)
-        else:
-            errors += tree.classes[node.prediction] != label
-        total += 1
-    splits = sum(1 for node in tree.nodes if node.feature is not None)
-    return _total(errors, splits, total, lam)
+    at = 0
+    while (feature := tree.nodes[at].feature) is not None:
+        test = tree.tests[feature]
+        asked = ([row[column]] for column in test.columns)
+        branch = int(test.branches(*asked)[0])  # type: ignore[arg-type]
+        if branch < 0:
+            break
+        at = tree.nodes[at].children[branch]
+    return at
+
+
+def missed_at(tree: Tree, end: int, label: Any) -> Errors:
+    """The error of a row with this label that ends at a node. The label of regression is a sequence
+    of targets."""
+    node = tree.nodes[end]
+    if tree.outputs:
+        return _squared_distance(label, node.value)
+    return int(tree.classes[node.prediction] != label)
 
 
 def _reached(problem: Problem, tree: Tree) -> Iterator[int]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -16,12 +15,13 @@ from solver.errors import InputError
 from solver.objective.exact_objective import Errors
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
-from solver.verify.scorer import score_rows
+from solver.verify.scorer import end_of, missed_at
 from sweep.datasets import Dataset, load_dataset
 from sweep.filesystem import Folder
 from sweep.rows.metrics import squared_loss
 from sweep.spec import folds
 from sweep.store.store import stored_sweep
+from sweep.verify.node_totals import NodeTotals
 from sweep.worker.encode import encode
 
 _MOST_SCORES = 500_000
@@ -50,6 +50,7 @@ class Scored(NamedTuple):
     depth: int
     errors: Errors
     test_errors: Errors
+    faults: tuple[str, ...]  # what its nodes say of the training rows, falsely
 
 
 class Tables:
@@ -130,33 +131,43 @@ class Tables:
         truth = self.dataset(key.data_hash).numbers[self.held_out(key)]
         return squared_loss(np.broadcast_to(truth.mean(axis=0), truth.shape), truth)
 
-    def _score(self, key: FoldKey, tree: str) -> Scored:
-        grown = Tree.from_json(tree)
-        wrong, wrong_on_test = self._errors(key, tree)
-        return Scored(grown.splits, grown.leaves, grown.depth, wrong, wrong_on_test)
+    def _score(self, key: FoldKey, text: str) -> Scored:
+        tree = Tree.from_json(text)
+        wrong: list[Errors] = [0, 0]
+        found = NodeTotals(tree)
+        for row, label, n_train, n_test in self._patterns(key, tree):
+            end = end_of(tree, row)
+            missed = missed_at(tree, end, label)
+            wrong[0] += n_train * missed
+            wrong[1] += n_test * missed
+            found.add(end, label, n_train)
+        faults = (*found.faults(), *self._strange(key, tree))
+        return Scored(tree.splits, tree.leaves, tree.depth, wrong[0], wrong[1], faults)
 
-    def _errors(self, key: FoldKey, tree: str) -> tuple[Errors, Errors]:
-        """The errors of a tree on training and test rows."""
-        grown = Tree.from_json(tree)
+    def _strange(self, key: FoldKey, tree: Tree) -> Iterator[str]:
+        """What a tree of this table cannot say."""
+        if tree.target != self.dataset(key.data_hash).target:
+            yield f"it is a tree for the target {tree.target!r}"
+        if tree.weight_scale is not None:
+            yield "it has row weights, a sweep has none"
+
+    def _patterns(self, key: FoldKey, tree: Tree) -> Iterator[tuple[dict[str, Any], Any, int, int]]:
+        """The rows that differ in what a tree reads or in their label: the columns in canonical
+        form, the label, and how many training and test rows are so."""
         dataset = self.dataset(key.data_hash)
         labels, target = self._targets(key.data_hash)
         test = self.held_out(key)
         codes, values = [target], {}
-        for column, spec in grown.columns.items():
+        for column, spec in tree.columns.items():
             short, found = spec.factorize(dataset.frame[column])
             codes.append(np.asarray(short, dtype=np.int64))
             values[column] = found
-        # Rows that are equal in what the tree reads are scored once.
         patterns, inverse = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)
         train_counts = np.bincount(inverse[~test], minlength=len(patterns))
         test_counts = np.bincount(inverse[test], minlength=len(patterns))
-        wrong: list[Errors] = [0, 0]
         for pattern, n_train, n_test in zip(
             patterns.tolist(), train_counts.tolist(), test_counts.tolist(), strict=True
         ):
             row = {c: values[c][code] for c, code in zip(values, pattern[1:], strict=True)}
-            missed = score_rows(grown, [row], [labels[pattern[0]]], Fraction(0)).errors
-            wrong[0] += n_train * missed
-            wrong[1] += n_test * missed
-        return wrong[0], wrong[1]
+            yield row, labels[pattern[0]], n_train, n_test

@@ -371,6 +371,7 @@ def check_tree(
     """Compare the claims of a row, or of a path's step, with the tree and the data."""
     found_tree = tables.score(key, claimed["tree"])
     shape = found_tree._asdict()
+    yield from shape.pop("faults")
     wrong, wrong_on_test = shape.pop("errors"), shape.pop("test_errors")
     tree = Tree.from_json(claimed["tree"])
     if tree.outputs:
@@ -386,6 +387,11 @@ def check_tree(
     for name, found in shape.items():
         if claimed[name] != found:
             yield f"{name} is {claimed[name]}, the tree and the data say {found}"
-    for name, most in json.loads(limits).items():
-        if name in ("depth", "splits") and shape[name] > most:
-            yield f"the tree has {name} {shape[name]}, the limit was {most}"
+    for name, limit in json.loads(limits).items():
+        if name in ("depth", "splits") and shape[name] > limit:
+            yield f"the tree has {name} {shape[name]}, the limit was {limit}"
+        if name == "min_leaf_size" and tree.splits:
+            sizes = (sum(node.counts) for node in tree.nodes if node.is_leaf)
+            least = min(size for size in sizes if size)
+            if least < limit:
+                yield f"the tree has a leaf of {count(least, 'row')}, the limit was {limit}"

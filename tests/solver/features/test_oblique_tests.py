@@ -17,7 +17,8 @@ from solver.limits import Limits
 from solver.problem.problem import Problem
 from solver.trees.pruning import prunings
 from solver.trees.tree import Tree, shape_of
-from solver.verify.scorer import score, score_rows
+from solver.verify.scorer import score
+from tests.helpers.row_scores import score_rows
 
 CIRCLE = PolynomialTest(("a", "b"), (1.0, 1.0, -2.0), 4.0, ((2, 0), (0, 2), (1, 0)))
 LINE = HyperplaneTest.of(["b", "a"], [0.5, -1.0], 0.25)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from solver import Problem
 from solver.features.ordered_values import CutTests, Scale
 from solver.trees.tree import Shape
-from solver.verify.scorer import score, score_rows
+from solver.verify.scorer import score
+from tests.helpers.row_scores import score_rows
 
 
 @st.composite

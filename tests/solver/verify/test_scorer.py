@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from solver import Node, Problem, Tree
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest
-from solver.verify.scorer import Score, score, score_rows
+from solver.verify.scorer import Score, score
 from tests import naive
+from tests.helpers.row_scores import score_rows
 from tests.helpers.strategies import cost_scale, tables
 
 LAM = Fraction(1, 10)

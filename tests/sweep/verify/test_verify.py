@@ -13,7 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from solver.objective.squared_error import tolerance_of
+from solver.solution import share_without
+from solver.trees.tree import Tree
 from sweep.plan.plan import make_plan
+from sweep.plan.task_keys import task_key
 from sweep.rows.result_rows import as_finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import parse_spec
@@ -123,6 +127,71 @@ def test_each_wrong_thing_is_found(
     assert found.findings
     assert any(message in finding.problem for finding in found.findings), found.findings
     assert row["key"] in {finding.key for finding in found.findings}
+
+
+def _forged(folder: Path, text: str, change: Callable[[Row], None]) -> list[str]:
+    """What is found in a finished sweep of which the first row was changed."""
+    without_dask.finish(folder / "out", parse_spec(text, folder))
+    assert verify_sweep(folder / "out").findings == []
+    (part,) = (folder / "out" / "rows").glob("*.parquet")
+    rows = pq.read_table(part).to_pylist()
+    change(rows[0])
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows, schema=SCHEMA)))
+    return [finding.problem for finding in verify_sweep(folder / "out").findings]
+
+
+@pytest.mark.parametrize("node", [0, -1])
+def test_counts_that_the_rows_do_not_give_are_found(tmp_path: Path, node: int) -> None:
+    """The report draws trees, and says what a leaf holds, from these counts."""
+    text = (
+        "name: c\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
+    )
+    change = _tree(lambda tree: tree["nodes"][node].update(counts=[999, 999]))
+    (problem,) = _forged(tmp_path, text, change)
+    assert "says counts [999, 999] of its training rows, the data say counts [" in problem
+
+
+def test_a_spread_that_the_rows_do_not_have_is_found(tmp_path: Path) -> None:
+    """R² and the tolerance, within which a tree is called optimal, are made of the root's."""
+    text = "name: r\ndatasets: [diabetes]\nencodings: [continuous]\nlambdas: [100]\n"
+    text += "solvers: [quantbnb]\nlimits: {depth: 1}\n"
+
+    def spread(row: Row) -> None:
+        tree = json.loads(row["tree"])
+        whole = 10**15 * Fraction(tree["nodes"][0]["squared_error"])
+        tree["nodes"][0]["squared_error"] = str(whole)
+        row["tree"] = json.dumps(tree)
+        row["train_r2"] = share_without(Tree.from_json(row["tree"]).errors, whole)
+        row["tolerance"] = float(tolerance_of(whole, row["total_weight"]))
+        row.update(lower_bound=0.0, lower_bound_exact="0")
+        row.update(gap=row["objective"], gap_exact=row["objective_exact"])
+
+    (problem,) = _forged(tmp_path, text, spread)
+    assert "its node 0 says 442 rows, squared error " in problem
+
+
+def test_a_tree_with_too_small_a_leaf_is_found(tmp_path: Path) -> None:
+    text = (
+        "name: l\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
+    )
+
+    def limited(row: Row) -> None:
+        row["limits"] = '{"min_leaf_size":109}'
+        row["key"] = task_key(row)
+
+    problems = _forged(tmp_path, text, limited)
+    assert "the tree has a leaf of 108 rows, the limit was 109" in problems
+
+
+def test_a_tree_of_another_target_or_with_weights_is_found(tmp_path: Path) -> None:
+    text = (
+        "name: t\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
+    )
+    change = _tree(lambda tree: tree.update(target="price", weight_scale="10"))
+    assert _forged(tmp_path, text, change) == [
+        "it is a tree for the target 'price'",
+        "it has row weights, a sweep has none",
+    ]
 
 
 def test_a_file_that_nobody_reads_is_named(tmp_path: Path) -> None:
