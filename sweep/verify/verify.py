@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
@@ -106,21 +106,21 @@ def verify_sweep(
     for row in sampled_rows(Parts(folder), tasks, sample):
         n_rows += 1
         clock.tick(f"{count(n_rows, 'row')} checked, {count(len(findings), 'finding')}")
-        problems = [*_check_row(row, seen), *_check_claims(row, claims)]
+        problems = [*_problems(_check_row(row, seen)), *_problems(_check_claims(row, claims))]
         has_tree = row["tree"] is not None
         n_trees += has_tree + len(row["path"] or ())
         is_former = has_tree and not row["planned"] and not tables.has(row["data_hash"])
         n_former += is_former
         if not problems and not is_former:
             checked = _Checked()
-            problems = [*_check_trees(row, tables, checked)]
+            problems = _problems(_check_trees(row, tables, checked))
             n_scored += checked.trees
         if not problems:
-            problems = [*check_presence(row, folder)]
+            problems = _problems(check_presence(row, folder))
         if not problems and not is_former and proof and row["proof"] is not None:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
-                problems = [*check_certificate(row, folder, tables)]
+                problems = _problems(check_certificate(row, folder, tables))
         findings += [Finding(row["key"], _describe(row), text) for text in problems]
     findings += _check_states(folder)
     for name in Parts(folder).strangers():
@@ -137,6 +137,19 @@ def verify_sweep(
         former=n_former,
         findings=findings,
     )
+
+
+def _problems(found: Iterator[str]) -> list[str]:
+    """All that a check finds. A forged row may hold anything; the others are checked as well."""
+    problems = []
+    try:
+        for problem in found:
+            problems.append(problem)
+    except InputError as error:
+        problems.append(str(error))
+    except Exception as error:
+        problems.append(f"it cannot be checked: {error!r}")
+    return problems
 
 
 def _n_failed(tasks: pa.Table, runs: pa.Table) -> int:
@@ -180,7 +193,10 @@ def _check_states(folder: Folder) -> Iterator[Finding]:
 
 def _describe(row: Mapping[str, Any]) -> str:
     fold = "" if row["fold"] is None else f", repeat {row['repeat']} fold {row['fold']}"
-    lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
+    try:
+        lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
+    except (TypeError, ValueError, AttributeError):  # it is a forged one
+        lam = str(row["lam_label"])
     return f"{row['dataset']}, {row['encoding']}, {row['solver']}, λ = {lam}{fold}"
 
 
@@ -325,18 +341,21 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
         dataset = tables.dataset(row["data_hash"])
         n_test = int(tables.held_out(key).sum())
         n_train = len(dataset.frame) - n_test
-        shape = {"n_test": n_test, "n_rows": len(dataset.frame)}
+        shape: dict[str, object] = {"n_test": n_test, "n_rows": len(dataset.frame)}
         shape |= {"total_weight": n_train, "n_train": n_train}
         shape |= {"n_classes": len(dataset.classes)}
+        shape |= {"task": dataset.task}
         for name, found in shape.items():
             if row[name] != found:
                 yield f"{name} is {row[name]}, the data say {found}"
         has_test = row["validation"] != "null"
+        yield from _check_absent(row, has_test)
         yield from check_tree(row, key, tables, row["limits"], has_test)
         if has_test:
             yield from _check_test_quality(row, key, tables)
         checked.trees += 1
         if row["path"] is not None:
+            yield from _check_path_tests(row, key, tables, has_test)
             for step in row["path"]:
                 for text in check_tree(step, key, tables, row["limits"], has_test):
                     yield f"the path at λ = {step['lam']}: {text}"
@@ -345,6 +364,18 @@ def _check_trees(row: Mapping[str, Any], tables: Tables, checked: _Checked) -> I
             yield from check_stored_path(row, problem)
     except InputError as error:
         yield str(error)
+
+
+def _check_absent(row: Mapping[str, Any], has_test: bool) -> Iterator[str]:
+    """Check that a row has no quality that rows of its kind do not have: reports would show it."""
+    absent = {"train_r2", "train_rmse", "test_r2", "test_rmse", "path_test_loss", "path_test_r2"}
+    if row["task"] == "regression":
+        absent = {"train_accuracy", "test_accuracy", "errors", "test_errors"}
+    if not has_test:
+        absent |= {name for name in row if name.startswith(("test_", "path_test_"))}
+    for name in sorted(absent):
+        if row[name] is not None:
+            yield f"{name} is {row[name]}, such a row has none"
 
 
 def _check_test_quality(row: Mapping[str, Any], key: FoldKey, tables: Tables) -> Iterator[str]:
@@ -357,12 +388,35 @@ def _check_test_quality(row: Mapping[str, Any], key: FoldKey, tables: Tables) ->
         r2 = share_without(missed / row["n_test"], spread) if spread else None
         expected = {"test_accuracy": None, "test_r2": r2}
     for name, found in expected.items():
+        if not _are_alike([row[name]], [found]):
+            yield f"{name} is {row[name]}, the tree and the data say {found}"
+
+
+def _check_path_tests(
+    row: Mapping[str, Any], key: FoldKey, tables: Tables, has_test: bool
+) -> Iterator[str]:
+    """Compare the test losses of a path of regression, which λ is chosen by, with its trees."""
+    if row["task"] != "regression" or not has_test:
+        return
+    spread = tables.test_spread(key)
+    missed = [tables.score(key, step["tree"]).test_errors for step in row["path"]]
+    losses = [float(one / row["n_test"]) for one in missed]
+    shares = [share_without(one / row["n_test"], spread) if spread else None for one in missed]
+    for name, expected in (("path_test_loss", losses), ("path_test_r2", shares)):
         stored = row[name]
-        alike = stored == found
-        if stored is not None and found is not None:
-            alike = math.isclose(stored, found, rel_tol=1e-9, abs_tol=1e-9)
-        if not alike:
-            yield f"{name} is {stored}, the tree and the data say {found}"
+        if stored is None or not _are_alike(stored, expected):
+            yield f"{name} is {stored}, the trees and the data say {expected}"
+
+
+def _are_alike(stored: Sequence[float | None], expected: Sequence[float | None]) -> bool:
+    """Whether two lists hold the same numbers, but for rounding, and miss the same ones."""
+    if len(stored) != len(expected):
+        return False
+    pairs = zip(stored, expected, strict=True)
+    return all(
+        a is b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+        for a, b in pairs
+    )
 
 
 def check_tree(

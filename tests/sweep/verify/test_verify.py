@@ -183,6 +183,50 @@ def test_a_tree_with_too_small_a_leaf_is_found(tmp_path: Path) -> None:
     assert "the tree has a leaf of 108 rows, the limit was 109" in problems
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lam_exact", "x"), ("solver", None), ("solver_options", "[]"), ("limits", ""),
+        ("limits", "null"), ("objective_exact", None), ("gap_exact", "x"), ("errors", None),
+        ("total_weight", 0), ("train_accuracy", None), ("tolerance", float("nan")),
+        ("tolerance", float("inf")), ("splits", None), ("n_test", 0), ("task", None),
+    ],
+)  # fmt: skip
+def test_whatever_a_row_holds_is_a_finding(tmp_path: Path, name: str, value: Any) -> None:
+    text = (
+        "name: f\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
+    )
+    text += "validation: {kind: holdout}\n"
+    assert _forged(tmp_path, text, lambda row: row.update({name: value}))
+
+
+def test_quality_on_held_out_rows_is_not_said_where_none_are(tmp_path: Path) -> None:
+    text = (
+        "name: q\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
+    )
+    found = _forged(tmp_path, text, lambda row: row.update(test_accuracy=0.99, train_rmse=1.0))
+    assert found == [
+        "test_accuracy is 0.99, such a row has none",
+        "train_rmse is 1.0, such a row has none",
+    ]
+
+
+@pytest.mark.parametrize("name", ["path_test_loss", "path_test_r2"])
+def test_test_losses_of_a_path_that_its_trees_do_not_have_are_found(
+    tmp_path: Path, name: str
+) -> None:
+    """Validation chooses λ by them."""
+    text = "name: p\ndatasets: [diabetes]\nencodings: [continuous]\nlambdas: [100]\n"
+    text += "solvers: [{solver: quantbnb, lam: path}]\nlimits: {depth: 1}\n"
+    text += "validation: {kind: holdout}\n"
+
+    def better(row: Row) -> None:
+        row[name] = [0.5 * row[name][0], *row[name][1:]]
+
+    (problem,) = _forged(tmp_path, text, better)
+    assert problem.startswith(f"{name} is [")
+
+
 def test_a_tree_of_another_target_or_with_weights_is_found(tmp_path: Path) -> None:
     text = (
         "name: t\ndatasets: [monks-1]\nencodings: [onehot]\nlambdas: [0.05]\nsolvers: [branches]\n"
