@@ -158,7 +158,7 @@ def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
         "steps": csv_tables.step_table(report.paths),
         "choices": csv_tables.choice_table(report.recommendations, report.paths),
         "trees": csv_tables.tree_table(report.paths),
-        "comparison": report.comparison.drop(columns="lam_key", errors="ignore"),
+        "comparison": report.comparison.drop(columns=["lam_key", "lam_exact"], errors="ignore"),
         "ranking": rank(results, report.excess, by),
         "proof_times": proof_times(results),
         "disagreements": report.disagreements,

@@ -98,7 +98,7 @@ def compare(paths: list[LambdaPath], excess: pd.DataFrame) -> pd.DataFrame:
         "dataset", "encoding", "lam", "lam_text", "solver", "status", "runs", "failed", "expected",
         "optimal", "heuristic", "objective", "objective_exact", "tolerance", "gap_max",
         "excess", "excess_max", "best", "compared", "splits", "leaves", "task", "loss", *COLUMNS,
-        "test_error", "seconds", "seconds_max", "iterations", "peak_bytes", "lam_key",
+        "test_error", "seconds", "seconds_max", "iterations", "peak_bytes", "lam_key", "lam_exact",
     ]  # fmt: skip
     return table[kept]
 

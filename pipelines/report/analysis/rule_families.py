@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.option_labels import telling_options
+from pipelines.report.data.columns import lam_ranks
 from pipelines.report.data.metrics import REGRESSION
 from pipelines.report.data.results import Results
 from pipelines.report.data.stored_tables import decompress
@@ -34,8 +35,8 @@ _FAMILY_OPTIONS = ("rules", "degree")
 _SOLVER = ["solver", "solver_options", "limits"]
 _USED = [
     "dataset", "data_hash", "encoding", "encoding_label", "task", "ok", *_SOLVER, "lam_key",
-    "lam_text", "lam", "repeat", "fold", "validation", "status", "errors", "splits", "tree",
-    "train_accuracy", "test_accuracy", "seconds",
+    "lam_text", "lam", "lam_exact", "repeat", "fold", "validation", "status", "errors", "splits",
+    "tree", "train_accuracy", "test_accuracy", "seconds",
 ]  # fmt: skip
 
 Load = Callable[[DatasetRef], Dataset]
@@ -184,7 +185,8 @@ def _trees(
     order = rows[["repeat", "fold"]].astype("float64").fillna(-1).apply(tuple, axis="columns")
     rows = rows[order == min(order)]
     best: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in rows.sort_values(["errors", "lam"], kind="stable").to_dict("records"):
+    rows = rows.assign(_lam=lam_ranks(rows)).sort_values(["errors", "_lam"], kind="stable")
+    for row in rows.to_dict("records"):
         best.setdefault((int(row["splits"]), row["family"]), {str(k): v for k, v in row.items()})
     families = list(dict.fromkeys(rows["family"]))
     kept = sorted(

@@ -74,7 +74,10 @@ def coinciding(panel: Panel) -> str:
                 break
         else:
             groups.append([line])
-    several = ["; ".join(line.name for line in group) for group in groups if len(group) > 1]
+    # The legend names a solver once; where other lines are of held-out rows, its own has no name.
+    several = [
+        "; ".join(line.name or "training" for line in group) for group in groups if len(group) > 1
+    ]
     return f"{panel.title}: one curve for {' | '.join(several)}." if several else ""
 
 

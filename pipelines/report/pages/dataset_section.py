@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -25,6 +26,7 @@ from pipelines.report.charts.small_charts import (
 )
 from pipelines.report.charts.style import encoding_dashes, solver_colours
 from pipelines.report.data import formats
+from pipelines.report.data.columns import lam_ranks
 from pipelines.report.data.metrics import is_regression
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
@@ -127,12 +129,13 @@ def _thin(table: pd.DataFrame, most: int = MOST_ROWS) -> tuple[pd.DataFrame, int
     """The rows of at most ``most`` λ, evenly spread, and the number of all λ."""
     if table.empty:
         return table, 0
-    keys = list(dict.fromkeys(table.sort_values("lam", ascending=False, kind="stable")["lam_key"]))
+    table = table.iloc[np.argsort(-lam_ranks(table), kind="stable")]
+    keys = list(dict.fromkeys(table["lam_key"]))
     if len(keys) > most:
         chosen = set(table.loc[table["chosen"] != "", "lam_key"]) if "chosen" in table else set()
         steps = {keys[round(i * (len(keys) - 1) / (most - 1))] for i in range(most)}
         table = table[table["lam_key"].isin(steps | chosen)]
-    return table.sort_values("lam", ascending=False, kind="stable"), len(keys)
+    return table, len(keys)
 
 
 def _is_long(path: LambdaPath) -> bool:

@@ -68,6 +68,10 @@ def test_exact_solvers_have_one_objective_and_this_is_said(paths: list[LambdaPat
     )
     one, other = (Line(np.array([0.1, 0.2]), np.array(v), "#000", "x") for v in ([1, 2], [1, 3.0]))
     assert coinciding(Panel("p", [one, other])) == ""
+    held_out = one._replace(name="held-out")
+    assert coinciding(Panel("p", [one._replace(name=""), held_out])) == (
+        "p: one curve for training; held-out."
+    )
 
 
 def test_errors_lie_within_the_panel(paths: list[LambdaPath]) -> None:

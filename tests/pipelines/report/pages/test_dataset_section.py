@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pipelines.report.charts.report_files import Figures, ReportFolder
 from pipelines.report.data.results import load_results
 from pipelines.report.pages.csv_tables import run_tables
 from pipelines.report.pages.exact_path import exact_section
-from pipelines.report.write import gather
+from pipelines.report.write import gather, write_report
 from sweep.spec.spec import parse_spec
 from tests.helpers import without_dask
 
@@ -47,3 +48,12 @@ def test_a_path_among_all_runs_has_the_excess_of_its_own_lambda(tmp_path: Path) 
     elsewhere = excess[excess["lam_exact"] != "1/50"]
     (table,) = run_tables(report.results, elsewhere)
     assert table["excess_exact"].notna().tolist() == (table["lam_exact"] == "3/10").tolist()
+
+
+def test_lambdas_that_are_equal_as_floats_are_side_by_side_apart(tmp_path: Path) -> None:
+    near = "0.10000000000000000000001"
+    _finish(tmp_path, "[branches, cart]", f"[0.1, '{near}', 0.02]")
+    page = write_report(tmp_path / "out").page.read_text(encoding="utf-8")
+    table = page.partition("Side by side at each λ")[2].partition("</table>")[0]
+    found = re.findall(r"<tr[^>]*><td>([^<]*)</td>", table)
+    assert found == [near, near, "0.1", "0.1", "0.02", "0.02"]
