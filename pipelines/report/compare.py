@@ -8,6 +8,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from pipelines.report.analysis.report_data import ReportData
+from pipelines.report.data.columns import lam_ranks
+from pipelines.report.data.exact_paths import asks_for_path
 from pipelines.report.data.results import label_results, match_rows
 from pipelines.report.data.stored_tables import read_plan_columns, read_rows
 from pipelines.report.write import gather, stored_references
@@ -27,6 +29,12 @@ _TASK = ["dataset", "key"]
 
 _CELL = ["dataset", "encoding", "encoding_options", "solver", "reason", "key"]
 """What tells impossible cells apart."""
+
+_PATH = [
+    "dataset", "encoding", "encoding_options", "solver", "solver_options", "limits", "repeat",
+    "fold",
+]  # fmt: skip
+"""What tells λ-paths apart, but for the λ that they start from."""
 
 
 class _Sweep(NamedTuple):
@@ -49,7 +57,7 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     repeated = plan.duplicated(_TASK) & ~impossible | plan.duplicated(_CELL) & impossible
     results = label_results(
         pd.concat([_plain(one.rows) for one in sweeps], ignore_index=True),
-        plan[~repeated].reset_index(drop=True),
+        _longest_paths(plan[~repeated]).reset_index(drop=True),
         " and ".join(dict.fromkeys(names)),
     )
     references: dict[str, DatasetRef] = {}
@@ -65,6 +73,17 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
         if isinstance(column.dtype, pd.CategoricalDtype):
             found[name] = column.astype(object)
     return pd.DataFrame(found, copy=False)
+
+
+def _longest_paths(plan: pd.DataFrame) -> pd.DataFrame:
+    """The plan with one λ-path for each fold of a cell: that from the least λ, which has all of the
+    others. A fold that is there twice would count twice."""
+    is_path = plan["solver_options"].map(asks_for_path).astype(bool)
+    if not is_path.any():
+        return plan
+    order = plan[is_path].assign(_lam=lam_ranks(plan[is_path])).sort_values("_lam", kind="stable")
+    shorter = order.index[order.duplicated(_PATH)]
+    return plan.drop(index=shorter)
 
 
 def _check_datasets(sweeps: Sequence[_Sweep]) -> None:

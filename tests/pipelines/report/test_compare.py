@@ -21,6 +21,8 @@ solvers: {solvers}
 validation: {{kind: kfold, folds: 2, seed: {seed}}}
 """
 
+PATHS = "[{solver: branches, lam: path}]"
+
 
 def finish(folder: Path, name: str, lambdas: str, solvers: str, seed: int = 0) -> Path:
     text = SPEC.format(name=name, lambdas=lambdas, solvers=solvers, seed=seed)
@@ -102,3 +104,19 @@ def test_a_table_of_two_names_keeps_the_tasks_of_both(tmp_path: Path) -> None:
     two = table_called(tmp_path / "two", "second", "monks-1", "[cart, branches]")
     runs = gather_comparison([one, two]).results.rows.groupby("dataset", observed=True).size()
     assert runs.to_dict() == {"first": 2, "second": 4}
+
+
+def test_of_two_paths_of_a_cell_the_longer_one_counts(tmp_path: Path) -> None:
+    for name, least in (("short", "0.1"), ("long", "0.02")):
+        text = SPEC.format(name=name, lambdas=f"[{least}]", seed=0, solvers=PATHS)
+        without_dask.run_here(tmp_path / name, without_dask.small_sweep(text))
+    both, alone = (
+        gather_comparison([tmp_path / "short", tmp_path / "long"]),
+        gather_report(tmp_path / "long"),
+    )
+    assert [one.headline for one in both.recommendations] == [
+        one.headline for one in alone.recommendations
+    ]
+    for found, wanted in zip(both.paths, alone.paths, strict=True):
+        pd.testing.assert_frame_equal(found.table, wanted.table)
+        assert len(found.exact_paths) == 2
