@@ -63,9 +63,9 @@ def _proof(solution: Solution) -> str:
     if solution.status is Status.OPTIMAL:
         off = f" by more than {at_least(solution.tolerance, 2)}" if solution.tolerance else ""
         return f"optimal: no tree within the limits has a smaller objective{off}"
-    if solution.gap is None:
-        return "none: the solver is a heuristic"
     ended = solution.status.replace("_", " ")
+    if solution.gap is None:
+        return f"{ended}: nothing is proven"
     return f"open ({ended}): the objective is at most {at_least(solution.gap, 4)} above the optimum"
 
 

@@ -54,7 +54,7 @@ def test_a_search_that_was_ended_says_how_far_it_may_be_off(problem: Problem) ->
     solution = solve(noise, "0.001", limits=Limits(nodes=2))
     assert solution.status == "node_limit"
     assert "open (node limit): the objective is at most" in words(solution._repr_html_())
-    assert "heuristic" in words(solve(problem, "0.05", "cart")._repr_html_())
+    assert "heuristic: nothing is proven" in words(solve(problem, "0.05", "cart")._repr_html_())
 
 
 def test_a_path_shows_its_steps(problem: Problem) -> None:

@@ -60,7 +60,7 @@ class FinalTree:
         if self.status == Status.OPTIMAL.value:
             return f"proven optimal at λ = {self.lam}"
         if self.status == Status.HEURISTIC.value:
-            return f"found by a heuristic at λ = {self.lam}, nothing is proven"
+            return f"found at λ = {self.lam}, nothing is proven"
         gap = "" if self.gap is None else f" (gap at most {formats.gap(self.gap)})"
         return f"not proven optimal at λ = {self.lam}{gap}"
 

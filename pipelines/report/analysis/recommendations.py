@@ -24,7 +24,7 @@ from pipelines.report.data.metrics import (
     test_words,
     train_sentence,
 )
-from solver.catalogue import SOLVERS
+from solver.catalogue import EXTERNAL, SOLVERS
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def _by_training(
         elif points["heuristic"].sum() == runs:
             reasons.append(_behind(solver, comparison))
         else:
-            gap = f"; its largest gap is {formats.gap(points['gap_max'].max())}"
-            share = formats.share(proven, runs)
-            gap = "" if proven == runs else gap
+            largest, share = points["gap_max"].max(), formats.share(proven, runs)
+            is_open = proven < runs and formats.is_number(largest)
+            gap = f"; its largest gap is {formats.gap(largest)}" if is_open else ""
             reasons.append(f"{solver} has proven {share} of its trees optimal{gap}.")
     if all_proven:
         counts = f"{len(all_proven)} of {len(solvers)} solvers"
@@ -208,21 +208,28 @@ def _standing(
     )
 
 
+def _what(solver: str) -> str:
+    """What a labelled solver is whose runs end without a proof."""
+    others = {other.name for other in EXTERNAL}
+    return "a solver of others" if solver.split(" (")[0] in others else "a heuristic"
+
+
 def _behind(solver: str, comparison: pd.DataFrame) -> str:
     all_points = comparison[comparison["solver"] == solver]
     own = all_points[all_points["compared"] > 1]
     if own.empty:
-        return f"{solver} is a heuristic and had nothing to be compared with."
+        return f"{solver} is {_what(solver)} and had nothing to be compared with."
+    named = f"{solver}, {_what(solver)},"
     worst = own.sort_values("excess_max", kind="stable").iloc[-1]
     if worst["excess_max"] == 0:
         if len(own) == len(all_points):
-            return f"{solver}, a heuristic, found the best known tree everywhere."
+            return f"{named} found the best known tree everywhere."
         return (
-            f"{solver}, a heuristic, found the best known tree wherever it and another solver gave "
+            f"{named} found the best known tree wherever it and another solver gave "
             f"one: in {formats.share(len(own), len(all_points))} cases."
         )
     return (
-        f"{solver}, a heuristic, is above the best known objective by "
+        f"{named} is above the best known objective by "
         f"{formats.short(own['excess'].mean())} on average and by "
         f"{formats.short(worst['excess_max'])} at worst ({worst['encoding']}, "
         f"λ = {worst['lam_text']})."
@@ -446,7 +453,8 @@ def _proof(taken: _Candidate) -> str:
     runs, proven = int(p["runs"]), int(p["optimal"])
     where = "all these λ" if taken.path.exact_paths else "this λ"
     if p["heuristic"] == runs:
-        return f"{taken.path.solver} is a heuristic: nothing is proven about its trees."
+        what = _what(taken.path.solver)
+        return f"{taken.path.solver} is {what}: nothing is proven about its trees."
     if proven == runs:
         what = {1: "Its tree is", 2: "Both trees are"}.get(runs, f"All {runs} trees are")
         return f"{what} proven optimal for {where}."

@@ -251,6 +251,28 @@ def test_a_heuristic_is_said_to_be_best_only_where_it_was_compared() -> None:
         assert f"{partly}: in 1 of 2 cases." in recommend([*both, *pair]).reasons
 
 
+def test_a_solver_of_others_is_not_called_a_heuristic() -> None:
+    unproven = {"lower_bound": None, "lower_bound_exact": None, "gap": None, "gap_exact": None}
+    theirs = {"solver": "streed", "status": "heuristic"} | unproven
+    found = recommend([run_row(lam="0.9"), run_row(lam="0.9") | theirs | {"key": "other"}])
+    assert "streed, a solver of others, found the best known tree everywhere." in found.reasons
+    folds = [run_row(fold=fold) | theirs for fold in range(3)]
+    words = "streed is a solver of others: nothing is proven about its trees."
+    assert words in recommend(folds).reasons
+    late = [row | {"status": "time_limit"} for row in folds]
+    assert "streed proves nothing about its trees." in recommend(late).reasons
+    one = run_row(lam="0.9") | theirs | {"status": "time_limit"}
+    assert "streed has proven 0 of 1 of its trees optimal." in recommend([one]).reasons
+
+
+def test_a_search_of_one_part_that_a_limit_ended_has_no_other() -> None:
+    row = run_row(fold=0) | {"status": "node_limit", "gap": 0.25, "gap_exact": "1/4"}
+    (proof,) = [one for one in recommend([row]).reasons if "proven" in one]
+    assert proof == (
+        "Its tree is not proven optimal for this λ: a limit ended its search with a gap of 0.25."
+    )
+
+
 def test_a_path_without_a_split_or_a_single_step_has_no_tree_to_look_at_first() -> None:
     found = recommend([path_row(lam="0.9")])
     assert found.tree is None
