@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,16 +15,19 @@ import pyarrow.compute as pc
 
 from solver.external.base import CLAIM_SLACK
 from sweep.filesystem import Place, open_folder
+from sweep.plan.task_keys import allowed_trees, canonical
 from sweep.store.part_files import Parts
+from sweep.store.plan_file import planned_tasks
+from sweep.store.row_precedence import called_today
 
 PROBLEM = (
     "dataset", "data_hash", "encoding", "encoding_options", "fold", "repeat", "validation",
     "lam_exact",
 )  # fmt: skip
-"""Rows that agree in these columns solve the same problem at the same λ."""
+"""Rows that agree in these columns and in their rules of splits are of one problem and λ."""
 
 NEEDED = (
-    *PROBLEM, "solver", "limits", "depth", "splits", "objective_exact",
+    *PROBLEM, "solver", "solver_options", "limits", "depth", "splits", "objective_exact",
     "lower_bound_exact", "extra",
 )  # fmt: skip
 """The columns that a comparison reads."""
@@ -84,11 +88,13 @@ class _Run:
 
 
 def refuted_claims(place: Place) -> list[Contradiction]:
-    """The refuted claims of a sweep's folder, see :func:`contradictions`."""
-    parts = Parts(open_folder(place))
+    """The refuted claims of a sweep's folder, by today's names; see :func:`contradictions`."""
+    folder = open_folder(place)
+    parts = Parts(folder)
     if not len(parts.read(["extra"], _with_claim)):
         return []
-    return contradictions(parts.read(NEEDED).to_pylist())
+    rows = parts.read([*NEEDED, "key", "lam_label"])
+    return contradictions(called_today(rows, planned_tasks(folder)).to_pylist())
 
 
 def _with_claim(table: pa.Table) -> pa.Table:
@@ -110,14 +116,21 @@ def contradictions(rows: Iterable[Mapping[str, Any]]) -> list[Contradiction]:
     problems: dict[tuple[Any, ...], list[_Run]] = defaultdict(list)
     for row in rows:
         if row["objective_exact"] is not None:
-            problems[tuple(row[name] for name in PROBLEM)].append(_read(row))
+            with suppress(TypeError, ValueError, AttributeError):  # forged rows are found elsewhere
+                problems[_problem(row)].append(_read(row))
     found = (
-        Contradiction(str(key[0]), str(key[2]), str(key[-1]), *said)
+        Contradiction(str(key[0]), str(key[2]), str(key[len(PROBLEM) - 1]), *said)
         for key, runs in problems.items()
         for run in runs
         for said in _refuted(run, runs)
     )
     return [*dict.fromkeys(found)]  # a task that was run twice says the same twice
+
+
+def _problem(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Equal for rows of one problem at one λ; trees of oblique splits are not those of others."""
+    rules = allowed_trees({}, json.loads(row["solver_options"]))
+    return (*(row[name] for name in PROBLEM), canonical(rules))
 
 
 def _read(row: Mapping[str, Any]) -> _Run:

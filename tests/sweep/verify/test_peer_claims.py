@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sweep.verify.peer_claims import contradictions
+from sweep.rows.schema import SCHEMA
+from sweep.spec.spec import parse_spec
+from sweep.store import checksummed_parquet
+from sweep.verify.peer_claims import contradictions, refuted_claims
+from tests.helpers import without_dask
 
 
 def row(solver: str, objective: str, **more: Any) -> dict[str, Any]:
@@ -51,6 +58,7 @@ def test_a_tree_below_a_claimed_bound_refutes_it() -> None:
         ({}, {"claim": OPTIMAL, "limits": {"min_leaf_size": 2}}),
         ({"limits": {"min_leaf_size": 1}}, {"claim": OPTIMAL, "limits": {"min_leaf_size": 2}}),
         ({"fold": 1}, {"claim": OPTIMAL, "fold": 2}),
+        ({"solver_options": '{"rules":"hyperplane"}'}, {"claim": OPTIMAL}),
         ({"lam_exact": "1/99"}, {"claim": OPTIMAL}),
         ({"objective_exact": "299999/1000000"}, {"claim": OPTIMAL}),
         ({"objective_exact": None}, {"claim": OPTIMAL}),
@@ -70,3 +78,29 @@ def test_a_tree_with_as_large_leaves_can_be_compared() -> None:
     limits = {"min_leaf_size": 2}
     ours = OURS | _as_columns({"limits": limits})
     assert len(contradictions([ours, row("x", "3/10", claim=OPTIMAL, limits=limits)])) == 1
+
+
+def test_a_row_that_cannot_be_read_is_passed_over() -> None:
+    theirs = row("dl85", "3/10", claim=OPTIMAL)
+    for forged in ({"limits": "x"}, {"solver_options": "[]"}, {"objective_exact": "a"}):
+        assert contradictions([OURS | forged, theirs]) == []
+
+
+def test_a_claim_is_told_under_the_names_of_today(tmp_path: Path) -> None:
+    def run(name: str) -> None:
+        text = f"name: c\ndatasets: [{{name: {name}, source: monks-1}}]\nencodings: [onehot]\n"
+        without_dask.run_here(
+            tmp_path / "out",
+            parse_spec(text + "lambdas: [0.05]\nsolvers: [branches, cart]\n"),
+        )
+
+    run("old")
+    (part,) = (tmp_path / "out" / "rows").glob("*.parquet")
+    rows = pq.read_table(part).to_pylist()
+    next(r for r in rows if r["solver"] == "cart")["extra"] = json.dumps(
+        {"claim": {"status": "time_limit", "lower_bound": 0.9}}
+    )
+    part.write_bytes(checksummed_parquet.to_bytes(pa.Table.from_pylist(rows, schema=SCHEMA)))
+    assert {said.dataset for said in refuted_claims(tmp_path / "out")} == {"old"}
+    run("new")
+    assert {said.dataset for said in refuted_claims(tmp_path / "out")} == {"new"}
