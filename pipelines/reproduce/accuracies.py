@@ -7,10 +7,12 @@ import re
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from solver.errors import InputError
 from solver.solution import Status
+from sweep.plan.task_keys import allowed_trees
 
 _COLUMN = re.compile(r"depth(\d+)_accuracy_percent")
 _ALL_CUTS = ("continuous", "thresholds")
@@ -35,8 +37,9 @@ def compare_accuracies(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFra
     table : DataFrame
         Text, with columns ``dataset`` and ``depth2_accuracy_percent`` (likewise of other depths).
     results : DataFrame
-        From :func:`sweep.store.read_results.read_results`. Only runs with this limit on depth
-        count, on all rows or on the given training rows.
+        From :func:`sweep.store.read_results.read_results`. Only runs at one λ with this limit on
+        depth, and none else that excludes trees, count, on all rows or on the given training rows.
+        An optimum at λ = 0 is a proof of the accuracy.
     """
     if "dataset" not in table.columns:
         raise InputError("the published table has no column 'dataset'")
@@ -57,9 +60,11 @@ def _usable(results: pd.DataFrame) -> pd.DataFrame:
     # A list, since Series.map of a categorical column stays categorical.
     given = [(json.loads(text) or {}).get("kind") == "given" for text in results["validation"]]
     whole = results["fold"].isna() | pd.Series(given, results.index, dtype=bool)
-    runs = results[whole & results["errors"].notna()]
-    depths = [json.loads(limits).get("depth") for limits in runs["limits"]]
-    return runs.assign(depth_limit=pd.array(depths, dtype="Int64"))
+    runs = results[whole & results["errors"].notna() & results["path"].isna()]
+    pairs = zip(runs["limits"], runs["solver_options"], strict=True)
+    allowed = [allowed_trees(json.loads(limits), json.loads(options)) for limits, options in pairs]
+    runs = runs.assign(depth_limit=pd.array([one.get("depth") for one in allowed], dtype="Int64"))
+    return runs[np.array([one.keys() <= {"depth"} for one in allowed], bool)]
 
 
 def _compare(dataset: str, depth: int, printed: str, runs: pd.DataFrame) -> dict[str, Any]:
@@ -82,7 +87,8 @@ def _compare(dataset: str, depth: int, printed: str, runs: pd.DataFrame) -> dict
     }
     if searched.empty:
         return record
-    ranked = searched.assign(proven=searched["status"] == Status.OPTIMAL.value)
+    proven = (searched["status"] == Status.OPTIMAL.value) & (searched["lam_exact"] == "0")
+    ranked = searched.assign(proven=proven)
     best = ranked.sort_values(
         ["train_accuracy", "proven", "seconds"], ascending=[False, False, True]
     ).iloc[0]

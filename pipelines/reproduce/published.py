@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pipelines.reproduce.accuracies import compare_accuracies, is_accuracies, ve
 from solver.errors import InputError
 from solver.objective.exact_objective import as_lambda
 from solver.solution import Status
+from sweep.plan.task_keys import allowed_trees
 
 ENCODINGS = {
     "o": "categorical",
@@ -67,7 +69,8 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
     ----------
     results : DataFrame
         From :func:`sweep.store.read_results.read_results`. Runs of ``branches`` on the whole table
-        count; of several modes the one with the best objective, and then the fastest, is taken.
+        at one λ count, if no limit excludes trees; of several modes the one with the best
+        objective, and then a proof, and then the fastest, is taken.
     published_csv : str or Path
         Columns ``dataset``, ``encoding`` (``o``, ``full``, ``f``, ``l`` or one of our names),
         ``lambda``, ``h_lambda``, ``iterations``, ``seconds``, ``proven_optimal``.
@@ -77,8 +80,15 @@ def reproduce_branches(results: pd.DataFrame, published_csv: str | Path) -> pd.D
         (results["solver"] == "branches")
         & results["fold"].isna()
         & results["objective_exact"].notna()
+        & results["path"].isna()
+        & ~results["limits"].map(_excludes_trees).astype(bool)
     ]
     return pd.DataFrame([_compare(row, ours) for row in table.to_dict("records")])
+
+
+def _excludes_trees(limits: str) -> bool:
+    """Whether limits, as JSON, are not only on time, memory and nodes."""
+    return bool(allowed_trees(json.loads(limits), {}))
 
 
 def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
@@ -111,7 +121,8 @@ def _compare(row: dict[Any, Any], ours: pd.DataFrame) -> dict[str, Any]:
     if same.empty:
         return record
     exact = same["objective_exact"].map(Fraction)
-    best = same[exact == exact.min()].sort_values("seconds").iloc[0]
+    best = same[exact == exact.min()].assign(is_open=same["status"] != Status.OPTIMAL.value)
+    best = best.sort_values(["is_open", "seconds"]).iloc[0]
     h = 1 - Fraction(best["objective_exact"])
     # Six digits are printed, without trailing zeros.
     digits = max(len(str(row["h_lambda"]).partition(".")[2]), 6)

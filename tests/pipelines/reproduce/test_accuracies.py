@@ -22,6 +22,8 @@ def run(errors: int, depth: int | None = 2, **changes: Any) -> dict[str, Any]:
     """A proven run of quantbnb on 1000 rows."""
     row = run_row(lam="0.05") | {
         "solver": "quantbnb",
+        "lam": 0.0,
+        "lam_exact": "0",
         "encoding": "continuous",
         "errors": errors,
         "total_weight": 1000,
@@ -61,6 +63,20 @@ def test_the_fastest_proven_run_of_the_best_trees_is_taken(tmp_path: Path) -> No
     (record,) = found.to_dict("records")
     assert (record["our_seconds"], record["our_proven"]) == (0.5, True)
     assert record["our_options"] == '{"bound":"w1"}'
+
+
+def test_only_an_optimum_of_the_accuracy_among_all_axis_parallel_trees_is_a_proof(
+    tmp_path: Path,
+) -> None:
+    path = published(tmp_path, "toy,92.5,")
+    priced = run(75, lam=0.05, lam_exact="1/20")
+    assert reproduce(as_frame([priced]), path)["verdict"].tolist() == ["no worse"]
+    for other in (
+        {"solver_options": '{"rules":"hyperplane"}'},
+        {"limits": '{"depth":2,"min_leaf_size":5}'},
+        {"path": []},
+    ):
+        assert reproduce(as_frame([run(75, **other)]), path)["verdict"].tolist() == ["not run"]
 
 
 def test_mdlp_and_cart_stand_beside_and_folds_do_not_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.reproduce.published import read_published, reproduce_branches
 from solver.errors import InputError
-from tests.helpers.report_rows import as_frame, run_row
+from tests.helpers.report_rows import as_frame, path_row, run_row
 
 HEAD = "dataset,encoding,lambda,h_lambda,accuracy,splits,iterations,seconds,proven_optimal\n"
 
@@ -54,6 +54,21 @@ def test_only_branches_on_the_whole_table_counts_and_the_best_mode_is_taken(
     assert found["our_seconds"] == row["seconds"]
     (none,) = reproduce_branches(as_frame([fold, cart]), path).to_dict("records")
     assert none["verdict"] == "not run"
+
+
+def test_runs_that_leave_out_trees_or_have_the_seconds_of_a_path_do_not_count(
+    tmp_path: Path,
+) -> None:
+    row = run_row(lam="0.05")
+    small = row | {"key": "2", "seconds": 0.0, "limits": '{"depth":2,"seconds":9.0}'}
+    slow = row | {"key": "3", "seconds": 99.0, "status": "time_limit"}
+    path = table(tmp_path, "toy,full,0.05,0.5,1.0,3,9,2.5,no")
+    rows = [small, path_row(lam="0.05"), slow]
+    (found,) = reproduce_branches(as_frame(rows), path).to_dict("records")
+    assert (found["our_seconds"], found["our_proven"]) == (99.0, False)
+    proven = row | {"key": "4", "seconds": 100.0}
+    (found,) = reproduce_branches(as_frame([*rows, proven]), path).to_dict("records")
+    assert (found["our_seconds"], found["our_proven"]) == (100.0, True)
 
 
 def test_monks_are_the_published_training_files_where_these_are_there(tmp_path: Path) -> None:
