@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from html import escape
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,10 +22,10 @@ from solver.errors import InputError
 from solver.features.number_format import at_least
 from sweep.events import Progress
 from sweep.filesystem import Folder, Place, open_folder
+from sweep.spec.task_options import shown_lam
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.plan_file import plan_tables
-from sweep.store.store import CHECKPOINTS, read_checkpoint
-from sweep.store.sweep_status import sweep_status
+from sweep.store.sweep_status import open_searches, sweep_status
 
 LIVE = "live.html"
 """The page about what happens now."""
@@ -103,17 +104,19 @@ _HEAD = ("dataset", "encoding", "solver", "λ", "objective", "gap", "seconds")
 
 
 def _searches(folder: Folder) -> list[tuple[str, ...]]:
-    """The searches of which a checkpoint is kept, longest first."""
-    names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
-    keys, found = pa.array([*names], pa.string()), []
-    columns = ["key", "dataset", "encoding", "solver", "lam_label"]
-    for table in plan_tables(folder, columns) if names else ():
+    """The searches of which a checkpoint is kept and no row, longest first."""
+    searches = {kept.key: (kept, gap) for kept, gap in open_searches(folder)}
+    keys, found = pa.array([*searches], pa.string()), []
+    columns = ["key", "dataset", "encoding", "solver", "lam_label", "solver_options"]
+    for table in plan_tables(folder, columns) if searches else ():
         for row in table.filter(pc.is_in(table["key"], keys)).to_pylist():
-            kept = read_checkpoint(folder, names[row["key"]])
-            if kept is not None:
-                figures = f"{float(Fraction(kept.objective)):.4g}", at_least(kept.gap, 3)
-                cells = (*(str(row[name]) for name in columns[1:]), *figures)
-                found.append((kept.seconds, (*cells, f"{kept.seconds:.0f}")))
+            kept, gap = searches[row["key"]]
+            lam = shown_lam(row["lam_label"], json.loads(row["solver_options"]))
+            # The objective in the checkpoint of a path is that at the λ which is being solved.
+            value = "–" if kept.path is not None else f"{float(Fraction(kept.objective)):.4g}"
+            names = (str(row[name]) for name in columns[1:4])
+            cells = (*names, lam, value, at_least(gap, 3), f"{kept.seconds:.0f}")
+            found.append((kept.seconds, cells))
     return [cells for _, cells in sorted(found, reverse=True)[:_MOST_SEARCHES]]
 
 

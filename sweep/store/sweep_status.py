@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.rows.optimality_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
+from sweep.rows.result_rows import Checkpoint
 from sweep.store.certificates import BYTES, lost
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
@@ -75,11 +76,9 @@ def sweep_status(path: Place) -> SweepStatus:
     statuses = _counts(rows["status"])
     failed = sum(n for s, n in statuses.items() if not Status(s).has_tree)
     done = len(rows) - failed
-    answered = np.zeros(len(tasks), dtype=bool)
-    answered[place >= 0] = _has_tree(rows).to_numpy()
-    unanswered = tasks["key"].filter(pa.array(~answered))
-    open_gaps = _open_gaps(folder, unanswered)
-    gaps = [*open_gaps, *_answered_gaps(folder, rows)]
+    unanswered = _unanswered(tasks, place, rows)
+    searches = _open_searches(folder, unanswered)
+    gaps = [*(gap for _, gap in searches), *_answered_gaps(folder, rows)]
     states = state_sizes(folder)
     heartbeat = read_heartbeat(folder)
     numbers = heartbeat.numbers if heartbeat and live else {}
@@ -97,7 +96,7 @@ def sweep_status(path: Place) -> SweepStatus:
         running=running,
         missing=left - running,
         impossible=impossible,
-        unfinished=len(open_gaps) + _in_shards(folder, unanswered),
+        unfinished=len(searches) + _in_shards(folder, unanswered),
         states=len(states),
         state_bytes=sum(states.values()),
         statuses=statuses,
@@ -115,6 +114,19 @@ def sweep_status(path: Place) -> SweepStatus:
 def answered_gap(folder: Folder) -> float | None:
     """The largest gap of all answered tasks; None if nothing is proven of any of them."""
     return max(_answered_gaps(folder, _answers(folder)[2]), default=None)
+
+
+def open_searches(folder: Folder) -> list[tuple[Checkpoint, float]]:
+    """The checkpoints of tasks without an answer, each with its gap; that of a path is over all of
+    its λ."""
+    return _open_searches(folder, _unanswered(*_answers(folder)))
+
+
+def _unanswered(tasks: pa.Table, place: NDArray[np.int64], rows: pa.Table) -> pa.ChunkedArray:
+    """The keys of the tasks that no row with a tree answers."""
+    answered = np.zeros(len(tasks), dtype=bool)
+    answered[place >= 0] = _has_tree(rows).to_numpy()
+    return tasks["key"].filter(pa.array(~answered))
 
 
 def _answers(folder: Folder) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
@@ -171,8 +183,8 @@ def _has_tree(rows: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(rows["status"], pa.array([s.value for s in Status if s.has_tree]))
 
 
-def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
-    """The gaps of unanswered tasks that have a checkpoint."""
+def _open_searches(folder: Folder, unanswered: pa.ChunkedArray) -> list[tuple[Checkpoint, float]]:
+    """The checkpoints of unanswered tasks with their gaps."""
     names = {PurePosixPath(name).stem: name for name, _ in folder.names(CHECKPOINTS)}
     found = [read_checkpoint(folder, names[key]) for key in _among(names, unanswered)]
     kept = [checkpoint for checkpoint in found if checkpoint is not None]
@@ -182,7 +194,7 @@ def _open_gaps(folder: Folder, unanswered: pa.ChunkedArray) -> list[float]:
         own = table.filter(pc.is_in(table["key"], keys))
         lams.update(zip(own["key"].to_pylist(), map(Fraction, own["lam_exact"].to_pylist()),
                         strict=True))  # fmt: skip
-    return [float(checkpoint_gap(one, lams.get(one.key))) for one in kept]
+    return [(one, float(checkpoint_gap(one, lams.get(one.key)))) for one in kept]
 
 
 def _path_gaps(folder: Folder, answers: pa.Table) -> list[float]:

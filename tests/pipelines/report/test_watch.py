@@ -13,6 +13,7 @@ from sweep.plan.plan import make_plan
 from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
+from sweep.store.sweep_status import sweep_status
 from tests.helpers import without_dask
 from tests.helpers.commands import refused, run
 
@@ -63,6 +64,20 @@ def test_a_finished_sweep_is_written_once(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stderr.count("24/24 done") == 1
     assert (tmp_path / "out" / "report" / "index.html").exists()
+
+
+def test_a_checkpoint_of_an_answered_task_is_no_unfinished_search(tmp_path: Path) -> None:
+    """A driver that died before it removed the checkpoint leaves both."""
+    sweep = without_dask.small_sweep()
+    rows = without_dask.finish(tmp_path / "out", sweep)
+    with stores.create(tmp_path / "out", sweep, print) as store:
+        survey(make_plan(sweep), store)
+        done = rows[0]
+        store.save_checkpoint(Checkpoint(done["key"], done["tree"], "3/4", "1/4", 31.0, 9))
+    assert sweep_status(tmp_path / "out").unfinished == 0
+    watch_report(tmp_path / "out", tmp_path / "report", 2.0)
+    page = (tmp_path / "report" / LIVE).read_text()
+    assert "<h2>Unfinished searches</h2><p>None.</p>" in page
 
 
 def test_what_cannot_be_watched_is_refused(tmp_path: Path) -> None:
