@@ -39,6 +39,7 @@ from sweep.rows.shard_rows import of_shard
 from sweep.store.store import Store
 from sweep.transfer.courier import Courier, Parcel
 from sweep.worker import steps
+from sweep.worker.batch_cells import REST
 from sweep.worker.checkpointing import WANTED
 from sweep.worker.exits import ENDED, MEMORY_TOPIC, TellExits, hear_memory
 from sweep.worker.run_settings import Run
@@ -137,7 +138,7 @@ class Window:
         self._threads, self._polled = self._least_threads, -math.inf
         self._told_shards = -math.inf
         self._is_stopping = False
-        self._numbers = itertools.count()
+        self._submitted = 0
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._added, self._closed = threading.Event(), False
@@ -229,7 +230,10 @@ class Window:
         head = self.backlog.head
         if head is None:
             return False
-        if self.plan.block_of(head).solver.shards > 1:  # the next may begin with a better tree
+        # The first ones, the longest, would each wait for one worker: not until it knows many of a
+        # kind does the scheduler keep what waits for whoever is free. A shard may begin with a
+        # better tree than the one before.
+        if self._submitted <= 2 * self._threads or self.plan.block_of(head).solver.shards > 1:
             return len(self._out) < self._threads
         if tasks > _MOST_TASKS:
             return len(self._out) < _PER_THREAD * self._threads
@@ -247,7 +251,7 @@ class Window:
         return min(max(_PER_THREAD, math.ceil(_WINDOW_SECONDS / seconds)), _MOST_PER_THREAD)
 
     def _submit(self, tasks: list[Task], suspect: bool = False) -> None:
-        number = next(self._numbers)
+        number, self._submitted = self._submitted, self._submitted + 1
         priority = 1 if suspect else -number
         cells = [self._cells.make(task, self._failures.deaths(task)) for task in tasks]
         sources = self._data.of(tasks[0].node, priority)
@@ -317,7 +321,10 @@ class Window:
         return [row for task in batch.tasks for row in self._failed(task, text, Status.ERROR)]
 
     def _finished(self, batch: Batch, result: Finished) -> Finished | list[Row]:
-        tasks, done = batch.tasks, len(result)
+        tasks = batch.tasks
+        if len(result) > len(tasks):  # Dask ran it again after its rest was taken back
+            result = result.first(len(tasks))
+        done = len(result)
         self._batching.took(tasks[0].node, len(tasks), done, result.seconds)
         self._give_back(tasks[done:])
         stopped = pc.equal(result.rows["status"], Status.STOPPED.value)
@@ -327,6 +334,13 @@ class Window:
         if tasks[0].shard is None or not done:
             return result
         return self._take_shard(tasks[0], result)
+
+    def _take_rest(self, key: str, begun: int) -> None:
+        """Of a running batch, of which a task takes long, take back those that have not begun."""
+        batch = self._keys.get(key)
+        if batch is not None:
+            self._give_back(batch.tasks[begun:])
+            del batch.tasks[begun:]
 
     def _take_shard(self, task: Task, finished: Finished) -> list[Row]:
         """The row of a task, if this shard has ended it."""
@@ -423,6 +437,8 @@ class Window:
             self._tell_workers(deliver, event["key"], known, workers=where)
         elif kind == COSTS:
             self.shards.learn(event["key"], event["costs"])
+        elif kind == REST:
+            self._take_rest(event["key"], event["begun"])
         elif kind == "memory":
             failures.used_memory(event["key"], event["used"])
         elif kind == "overdue":
@@ -478,10 +494,8 @@ class Window:
         _start(self.client.retire_workers, [address], close_workers=False, remove=False)
 
     def _find_stuck(self, address: str) -> None:
-        """Ask for steps that the scheduler gave to a worker just before it refused them.
-
-        Dask leaves them there: the worker does not run them, and no other one takes them.
-        """
+        """Ask for steps that the scheduler gave to a worker just before it refused them: there
+        Dask leaves them, neither run nor given to others."""
         keys = self.client.processing(workers=[address])[address]
         self._news.put({"kind": _STUCK, "keys": {str(key) for key in keys}})
 

@@ -102,6 +102,13 @@ class Finished:
         """Some of the rows."""
         return replace(self, rows=self.rows.filter(mask))
 
+    def first(self, number: int) -> Finished:
+        """The first rows."""
+        rows = self.rows.slice(0, number)
+        known = rows["key"].to_pylist()
+        held = {key: file for key, file in self.certificates.items() if key in known}
+        return replace(self, rows=rows, certificates=held)
+
 
 def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
     """Finished runs from a dict each."""

@@ -19,6 +19,7 @@ from sweep.plan.plan import Node
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.result_rows import Cell, Finished
 from sweep.worker import tasks
+from sweep.worker.batch_cells import REST
 from sweep.worker.run_settings import Run
 from sweep.worker.worker_process import is_leaving, is_over
 
@@ -85,7 +86,13 @@ def solve(run: Run, suspect: bool, prepared: tasks.Prepared, cells: Sequence[Cel
     _begin(run, suspect)
     for solver in sorted({cell.solver for cell in cells}):
         tasks.warm_up(solver)
-    return tasks.solve_batch(prepared, cells, run)
+    worker = get_worker()
+    key = str(worker.get_current_task())
+
+    def give_back(begun: int) -> None:
+        worker.log_event(run.name, {"kind": REST, "key": key, "begun": begun})
+
+    return tasks.solve_batch(prepared, cells, run, give_back)
 
 
 def _begin(run: Run, suspect: bool) -> None:

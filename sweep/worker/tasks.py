@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,6 +44,7 @@ from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
 from sweep.spec.task_options import asks_path, asks_proof, own_options
+from sweep.worker.batch_cells import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
@@ -53,6 +54,7 @@ from sweep.worker.worker_process import GUARD, first_on_machine, is_stopped
 Row = dict[str, Any]
 
 _RECALL = 0.05
+_OVERTIME = 2.0
 _WARMING_UP = threading.RLock()
 
 
@@ -129,22 +131,36 @@ def prepare(dataset: datasets.Dataset, node: Node) -> Prepared:
     return Prepared(info, problem, n_encoded, dataset.features[test], truth[test])
 
 
-def solve_batch(prepared: Prepared, cells: Sequence[Cell], run: Run) -> Finished:
+def solve_batch(
+    prepared: Prepared,
+    cells: Sequence[Cell],
+    run: Run,
+    give_back: Callable[[int], None] = lambda begun: None,
+) -> Finished:
     """Solve some cells of a node, one after the other.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    cells : sequence of Cell
+    run : Run
+    give_back : callable
+        Told how many cells have begun, if one of them takes long: the others are left out.
 
     Returns
     -------
     Finished
-        One row a cell, in their order. The last cells are left out if there was no time for them:
-        at least one is solved, unless the run was stopped.
+        One row a cell, in their order. The last cells are left out if there was no time for them.
     """
     began = time.monotonic()
     finished: list[Row] = []
-    for cell in cells:
-        late = finished and time.monotonic() - began > run.batch_seconds
-        if late or is_stopped(run.name):
-            break
-        finished.append(solve_cell(prepared, cell, run))
+    with BatchCells(cells, _OVERTIME * run.batch_seconds, give_back) as begun:
+        for cell in begun:
+            if is_stopped(run.name):
+                break
+            finished.append(solve_cell(prepared, cell, run))
+            if time.monotonic() - began > run.batch_seconds:
+                break
     return as_finished(finished, time.monotonic() - began)
 
 

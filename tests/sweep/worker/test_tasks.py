@@ -83,6 +83,16 @@ def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
     assert whole.seconds > 0
 
 
+def test_the_first_rows_of_a_batch_that_dask_ran_again(
+    prepared: tasks.Prepared, cells: list[Cell]
+) -> None:
+    proven = [replace(cell, options={"proof": True}) for cell in cells[:2]]
+    whole = tasks.solve_batch(prepared, proven, Run("test", batch_seconds=10**6))
+    assert [*whole.certificates] == whole.keys
+    first = whole.first(1)
+    assert [*first.certificates] == first.keys == whole.keys[:1]
+
+
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:
     run = Run("test-stopped")
     worker_process.request_stop(run.name)
