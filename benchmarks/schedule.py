@@ -2,11 +2,12 @@
 
 Usage: python benchmarks/schedule.py [--mixed] [--kill] [--every 5] [--workers 4] [--rounds 3]
 
-Tasks sleep and so need no cores: what is measured is the schedule, also on a machine that others use.
+Tasks sleep and so need no cores: the schedule is measured, also on a machine that others use.
 
 ``--mixed``: eight tasks of 20 s and 4,000 of 10 ms, the long ones at the least λ, where they are
-expected, and once more at λ in the middle, where nobody expects them. The makespan is from the first
-start to the last end of a task; the lower bound is the longest task or all work over the workers.
+expected, and once more at λ in the middle, where nobody expects them. The makespan is from the
+first start to the last end of a task; the lower bound is the longest task or all work over the
+workers.
 
 ``--kill``: 10,020 tasks of 10 ms while a worker is killed every few seconds. A task has run again
 for each start beyond its first. A worker takes seconds to start: on two cores, no worker lives long
@@ -62,7 +63,7 @@ SPEC = (
 
 
 class Sleeper(Solver):
-    """Sleeps, and gives the tree without a split. At λ of more than 20 digits it sleeps for long."""
+    """Sleeps, and gives the tree without a split."""
 
     name: ClassVar[str] = "sleeper"
     version: ClassVar[str] = "1"
