@@ -11,6 +11,7 @@ from pipelines.cli.list_commands import datasets, encodings, solvers
 from pipelines.cli.path import path
 from pipelines.cli.predict import predict
 from pipelines.cli.rashomon import rashomon
+from pipelines.cli.reproduce import reproduce
 from pipelines.cli.show import show
 from pipelines.cli.solve import solve
 from pipelines.cli.submit import stop, submit
@@ -21,7 +22,7 @@ __all__ = ["main", "treesweep"]
 
 for command in (
     inspect, init, solve, path, rashomon, predict, show, run, resume, submit, stop, status, report,
-    compare, verify, datasets, encodings, solvers, warmup, cluster,
+    compare, verify, reproduce, datasets, encodings, solvers, warmup, cluster,
 ):  # fmt: skip
     treesweep.add_command(command)
 

@@ -1,14 +1,16 @@
-"""The command group, and its exit codes."""
+"""The command group, its exit codes, and what Ctrl-C does in a command."""
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from types import FrameType
 from typing import Any
 
 import click
@@ -228,3 +230,22 @@ def treesweep() -> None:
 
     Exit codes: 0 done, 1 some tasks failed, 2 bad input, 130 interrupted.
     """
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether Ctrl-C was pressed. A second one raises as usual."""
+    stopped = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal stopped
+        if stopped:
+            raise KeyboardInterrupt
+        stopped = True
+        click.echo("treesweep: stopping; Ctrl-C again to leave at once", err=True)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield lambda: stopped
+    finally:
+        signal.signal(signal.SIGINT, before)

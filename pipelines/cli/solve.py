@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.app import ExitCode
-from pipelines.cli.interrupts import stop_on_interrupt
+from pipelines.cli.app import ExitCode, stop_on_interrupt
 from pipelines.cli.output import count, print_json, print_lines
 from pipelines.cli.problem_options import (
     describe_problem,

@@ -1,0 +1,91 @@
+"""The command ``treesweep reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.app import ExitCode
+from pipelines.cli.output import count, make_console
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FOLDER = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--list", "listed", is_flag=True, help="List the experiments.")
+@click.option(
+    "--show", is_flag=True, help="Print the experiment's file: what it runs, and on what."
+)
+@click.option("--data", type=_FOLDER, metavar="DIR", help="Folder of the tables and figures.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), metavar="N",
+    help="Limit of each run [the file's].",
+)  # fmt: skip
+@click.option("--out", metavar="DIR", help="Folder of the results [results/NAME].")
+@click.option(
+    "--cluster", type=_FOLDER, metavar="cluster.yaml",
+    help="Where to run; by default one worker a core of this machine.",
+)  # fmt: skip
+def reproduce(
+    name: str | None,
+    listed: bool,
+    show: bool,
+    data: Path | None,
+    seconds: float | None,
+    out: str | None,
+    cluster: Path | None,
+) -> int:
+    """Run an experiment of a paper, and compare what is found with what was printed.
+
+    Run it again to go on: what is answered is not run again.
+    """
+    from pipelines.progress.display import describe_outcome, make_display
+    from pipelines.report.summary import print_summary
+    from pipelines.report.write import gather_report, report_folder, write_report_data
+    from pipelines.reproduce.experiments import EXPERIMENTS
+    from sweep.clusters import load_cluster
+    from sweep.graph.engine import run_sweep
+
+    if listed or name is None:
+        for own in EXPERIMENTS.values():
+            click.echo(f"{own.name:18} {own.summary}")
+        return ExitCode.DONE
+    if name not in EXPERIMENTS:
+        raise click.UsageError(f"there is no experiment {name!r}; there are: "
+                               f"{', '.join(EXPERIMENTS)}")  # fmt: skip
+    experiment = EXPERIMENTS[name]
+    if show:
+        click.echo(experiment.text, nl=False)
+        return ExitCode.DONE
+    if data is None:
+        raise click.UsageError(f"give --data DIR, the folder of the tables: the head of 'treesweep "
+                               f"reproduce {name} --show' says what it must hold")  # fmt: skip
+    folder = f"results/{name}" if out is None else out
+    sweep = experiment.sweep(data, seconds)
+    config = None if cluster is None else load_cluster(cluster)
+    with make_display(name) as display:
+        outcome = run_sweep(sweep, folder, config, listener=display)
+    click.echo(describe_outcome(outcome))
+    if outcome.interrupted:
+        click.echo(f"Go on with: treesweep reproduce {name} --data {data}")
+        return ExitCode.INTERRUPTED
+    found = gather_report(folder, data / experiment.published)
+    paths = write_report_data(found, report_folder(folder, None))
+    print_summary(found, make_console())
+    _print_verdicts(found.published)
+    click.echo(f"Report: {paths.page}")
+    return ExitCode.DONE
+
+
+def _print_verdicts(published: pd.DataFrame | None) -> None:
+    """How many printed figures are met."""
+    if published is not None:
+        numbers = published["verdict"].value_counts()
+        shown = ", ".join(f"{number} {verdict}" for verdict, number in numbers.items())
+        click.echo(f"Of {count(len(published), 'printed figure')}, ours is: {shown}")

@@ -1,0 +1,81 @@
+"""The papers' experiments that ``treesweep reproduce`` knows: a sweep's file each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from solver.errors import InputError
+from sweep.spec.spec import SweepFile, parse_spec
+
+_PAPERS = "pipelines.reproduce.papers"
+_SECONDS = re.compile(r"^(limits: \{seconds: )[\d.]+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    Parameters
+    ----------
+    name : str
+        That of its sweep.
+    summary : str
+        What it reproduces, in a line.
+    published : str
+        The file of the data folder with the printed figures.
+    """
+
+    name: str
+    summary: str
+    published: str
+
+    @property
+    def text(self) -> str:
+        """Its sweep's file."""
+        file = resources.files(_PAPERS).joinpath(f"{self.name}.yaml")
+        return file.read_text(encoding="utf-8")
+
+    def sweep(self, data: Path, seconds: float | None) -> SweepFile:
+        """The sweep on the tables of a folder.
+
+        Parameters
+        ----------
+        data : Path
+        seconds : float or None
+            The limit of each run; by default the file's.
+
+        Raises
+        ------
+        InputError
+            If the folder is none or lacks a table.
+        """
+        if not data.is_dir():
+            raise InputError(
+                f"--data {data} is no folder; it must hold the tables that the head of 'treesweep "
+                f"reproduce {self.name} --show' names"
+            )
+        text = self.text
+        if seconds is not None:  # the sweep's folder keeps the text: the limit is part of it
+            text = _SECONDS.sub(rf"\g<1>{seconds:g}", text)
+        return parse_spec(text, data, f"{self.name}.yaml")
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    own.name: own
+    for own in (
+        Experiment(
+            "branches-table2",
+            "BRANCHES, Table 2: BRANCHES, GOSDT, STreeD, DL8.5 and CART on 32 problems",
+            "published-branches.csv",
+        ),
+        Experiment(
+            "quantbnb-tables",
+            "Quant-BnB, Tables 2, 3, 6 and 7: 17 sets of numbers, depth 2 and 3",
+            "published-quantbnb.csv",
+        ),
+    )
+}

@@ -1,0 +1,78 @@
+"""``treesweep reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pipelines.cli import treesweep
+from pipelines.reproduce import experiments
+from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
+
+TINY = """name: tiny
+datasets: [monks-1]
+encodings: [categorical]
+lambdas: [0.01]
+solvers: [branches]
+limits: {seconds: 30, memory: 1GiB}
+"""
+PRINTED = """dataset,encoding,lambda,h_lambda,iterations,seconds,proven_optimal
+monks-1,o,0.01,0.9,61,0.012,yes
+monks-1,o,0.02,0.8,61,0.012,yes
+"""
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(treesweep, ["reproduce", *map(str, arguments)])
+
+
+def test_experiments_are_listed() -> None:
+    for arguments in ([], ["--list"]):
+        listed = call(*arguments).stdout
+        assert all(own.name in listed and own.summary in listed for own in EXPERIMENTS.values())
+
+
+def test_its_file_can_be_read_before() -> None:
+    name = next(iter(EXPERIMENTS))
+    assert call(name, "--show").stdout == EXPERIMENTS[name].text
+
+
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        (["figure-9"], "there is no experiment 'figure-9'; there are: branches-table2, "),
+        (["branches-table2"], "give --data DIR"),
+        (["branches-table2", "--data", "nowhere"], "--data nowhere is no folder"),
+        (["branches-table2", "--data", "."], "there is no file"),
+        (["branches-table2", "--data", ".", "--seconds", "0"], "--seconds"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    arguments: list[str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert error in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "tiny.yaml").write_text(TINY)
+    (tmp_path / "printed.csv").write_text(PRINTED)
+    monkeypatch.setattr(experiments.resources, "files", lambda package: papers)
+    tiny = Experiment("tiny", "Table 0", "printed.csv")
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": tiny})
+    monkeypatch.chdir(tmp_path)
+    result = call("tiny", "--data", tmp_path, "--seconds", 20)
+    assert result.exit_code == 0, result.output
+    assert "Of 2 printed figures, ours is: 1 " in result.stdout
+    assert "1 not run" in result.stdout
+    assert (tmp_path / "results" / "tiny" / "report" / "index.html").is_file()
+    again = call("tiny", "--data", tmp_path, "--seconds", 20)
+    assert "Nothing to do" in again.stdout
