@@ -4,8 +4,26 @@ Here: the search for the set, its graph, counts, samples and trees.
 Not here: one optimal tree (``solver.branches``), the command ``treesweep rashomon``.
 """
 
-from solver.rashomon.rashomon_set import Cell, RashomonSet, rashomon_set
+from solver.rashomon.rashomon_set import (
+    UNITS,
+    Cell,
+    Question,
+    RashomonSet,
+    check_support,
+    rashomon_set,
+    warm_up,
+)
+from solver.rashomon.search import LimitError
+from solver.rashomon.stored_graph import StoredGraph
 
-__all__ = ["Cell", "RashomonSet", "rashomon_set"]
-
-COMPILE_SECONDS = 7
+__all__ = [
+    "UNITS",
+    "Cell",
+    "LimitError",
+    "Question",
+    "RashomonSet",
+    "StoredGraph",
+    "check_support",
+    "rashomon_set",
+    "warm_up",
+]

@@ -35,7 +35,7 @@ class ExactCounts:
     def __init__(
         self, space: Space, graph: Graph, allowed: Ints, check: Callable[[], None]
     ) -> None:
-        self._space, self._graph, self._check = space, graph, check
+        self.space, self.graph, self._check = space, graph, check
         cells = make_cells(graph, 4096, 4096, allowed)
         self.cells = self._count(cells, 0)
         first, end = self.cells_of(0)
@@ -57,7 +57,7 @@ class ExactCounts:
         status = FULL + 1
         while status != PROVEN:
             self._check()
-            status = count_trees(self._space, self._graph, cells, np.uint64(modulus), _SLICE)
+            status = count_trees(self.space, self.graph, cells, np.uint64(modulus), _SLICE)
             if status == FULL:
                 cells = _grown(cells)
         return cells

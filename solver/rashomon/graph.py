@@ -86,12 +86,10 @@ def request(s: Space, g: Graph, node: int, budget: int) -> None:
 
 
 @kernel
-def enter_root(s: Space, g: Graph, left: int, minimum: int, budget: int) -> int:
+def enter_root(s: Space, g: Graph, left: int, budget: int) -> int:
     """Put all points, whose set is there, into the memo and the graph; return its number."""
     s.used[NODES] = 1
     describe(s, 0, left)
-    s.memo.lower[0] = minimum
-    s.memo.exact[0] = 1
     g.budget[0] = -1
     request(s, g, 0, budget)
     g.used[SIZE] = len(g.heads) - 1

@@ -21,7 +21,9 @@ from solver.objective.exact_objective import as_lambda, objective
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.good_trees import GoodTrees
-from solver.rashomon.search import Prices, Search
+from solver.rashomon.graph import EDGES, EXPANDED_NODES
+from solver.rashomon.search import LimitError, Prices, Search
+from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 
@@ -59,6 +61,31 @@ class GoodAt:
         return sum(cell.trees for cell in self.histogram)
 
 
+class Question(NamedTuple):
+    """Which trees are good: those within a tolerance of the optimum at a λ."""
+
+    lam: Fraction
+    within: Fraction
+    unit: str
+
+    @classmethod
+    def of(cls, lam: Any, within: Any, unit: str) -> Question:
+        """Raises InputError if an argument is wrong."""
+        price = as_lambda(lam)
+        if unit not in UNITS:
+            raise InputError(f"unit = {unit!r} is none of {', '.join(UNITS)}")
+        try:
+            return cls(price, as_lambda(within), unit)
+        except InputError:
+            text = f"within = {within!r} must be a number of 0 or more, e.g. 0.05"
+            raise InputError(text) from None
+
+    def most(self, optimum: Fraction) -> Fraction:
+        """The largest objective of a good tree."""
+        slack = {"relative": optimum, "objective": Fraction(1), "lam": self.lam}[self.unit]
+        return optimum + self.within * slack
+
+
 class RashomonSet:
     """All trees whose objective at a λ is within a tolerance of the optimum.
 
@@ -84,35 +111,52 @@ class RashomonSet:
     def __init__(
         self,
         problem: Problem,
-        lam: Fraction,
-        within: Fraction,
-        unit: str,
-        limits: Limits,
+        question: Question,
+        optimum: Fraction,
+        counts: ExactCounts,
+        seconds: float,
         monitor: Monitor,
     ) -> None:
-        self.problem, self.lam, self.within, self.unit = problem, lam, within, unit
-        self._prices = Prices.of(lam, problem.total_weight)
-        best = _optimum(problem, lam, limits, monitor)
-        minimum = self._prices.error * int(best.errors) + self._prices.split * best.splits
-        self.optimum = best.objective
-        self.most = self._threshold(self.optimum, lam)
-        budget = int(self.most * self._prices.error * problem.total_weight)
-        search = Search(problem, self._prices, limits, monitor, best.seconds)
-        search.expand(minimum, budget)
-        self._space, self._graph = search.space, search.graph
-        self._allowed = _copies(problem)
+        self.problem, self.optimum, self.seconds = problem, optimum, seconds
+        self.lam, self.within, self.unit = question
+        self.most = question.most(optimum)
+        self._question, self._prices = question, Prices.of(question.lam, problem.total_weight)
+        self._space, self._graph, self._counts = counts.space, counts.graph, counts
+        self._allowed = copies(problem)
         self._monitor = monitor
-        self._counts = ExactCounts(self._space, self._graph, self._allowed, search.check_limits)
-        self._trees = GoodTrees(problem, self._space, self._graph, self._counts, self._allowed)
-        self.subproblems, self.splits = int(search.graph.used[0]), search.n_edges
-        self.seconds = search.seconds
-        if self._counts.cells.cost[self._counts.cells.first[0]] != minimum:
+        self._trees = GoodTrees(problem, self._space, self._graph, counts, self._allowed)
+        self.subproblems = int(self._graph.used[EXPANDED_NODES])
+        self.splits = int(self._graph.used[EDGES])
+        cheapest = min((self._objective(cell) for cell in self.histogram), default=None)
+        if cheapest != optimum:
             raise ClaimError("two searches disagree on the optimum; please report this problem")
 
-    def _threshold(self, optimum: Fraction, lam: Fraction) -> Fraction:
-        """The largest objective of a good tree."""
-        slack = {"relative": optimum, "objective": Fraction(1), "lam": lam}[self.unit]
-        return optimum + self.within * slack
+    @classmethod
+    def of_graph(
+        cls,
+        problem: Problem,
+        question: Question,
+        optimum: Fraction,
+        stored: StoredGraph,
+        seconds: float,
+    ) -> RashomonSet:
+        """The set whose :attr:`graph` was stored.
+
+        Raises InputError if it is no graph of this problem.
+        """
+        prices, monitor = Prices.of(question.lam, problem.total_weight), Monitor()
+        budget = int(question.most(optimum) * prices.error * problem.total_weight)
+        space, graph = restored(problem, prices.error, prices.split, budget, stored)
+        counts = ExactCounts(space, graph, copies(problem), lambda: None)
+        return cls(problem, question, optimum, counts, seconds, monitor)
+
+    @property
+    def graph(self) -> StoredGraph:
+        """The graph that holds all good trees."""
+        return stored_graph(self._graph)
+
+    def _objective(self, cell: Cell) -> Fraction:
+        return objective(cell.errors, cell.splits, self.problem.total_weight, self.lam)
 
     @property
     def n_trees(self) -> int:
@@ -152,7 +196,7 @@ class RashomonSet:
         known[leaf_errors, 0] = 1
         costs = {pair: objective(*pair, weight, price) for pair in known}
         optimum = min(costs.values())
-        most = self._threshold(optimum, price)
+        most = self._question._replace(lam=price).most(optimum)
         # A tree that was not counted has a split, so it costs more than this.
         if most > self.most + (price - self.lam):
             raise InputError(
@@ -238,6 +282,21 @@ class RashomonSet:
         )
 
 
+def check_support(task: str, ordered: bool, limits: Limits) -> None:
+    """Raise UnsupportedError if good trees of such a problem cannot be counted."""
+    if task == "regression":
+        raise UnsupportedError("good trees are counted for classification, not for regression")
+    if ordered:
+        raise UnsupportedError(
+            "good trees are counted for binary and categorical features; encode numbers with "
+            "'thresholds', 'quantiles' or 'mdlp'"
+        )
+    if limits.splits is not None:
+        raise UnsupportedError(
+            "good trees are not counted under a limit on splits; limit the depth"
+        )
+
+
 def rashomon_set(
     problem: Problem,
     lam_min: Any,
@@ -246,6 +305,7 @@ def rashomon_set(
     *,
     limits: Limits | None = None,
     monitor: Monitor | None = None,
+    optimum: Solution | None = None,
 ) -> RashomonSet:
     """Find all trees that are nearly as good as the best one.
 
@@ -264,6 +324,9 @@ def rashomon_set(
         Of seconds, bytes, nodes (subproblems), depth and the size of leaves.
     monitor : Monitor, optional
         Asked between slices whether to stop.
+    optimum : Solution, optional
+        An optimal tree at this λ and under these limits, if it is known; else it is searched for.
+        Its seconds count towards the limit.
 
     Raises
     ------
@@ -272,32 +335,26 @@ def rashomon_set(
     UnsupportedError
         For regression, ordered features, and a limit on splits.
     """
-    lam = as_lambda(lam_min)
-    if unit not in UNITS:
-        raise InputError(f"unit = {unit!r} is none of {', '.join(UNITS)}")
-    try:
-        tolerance = as_lambda(within)
-    except InputError:
-        raise InputError(f"within = {within!r} must be a number of 0 or more, e.g. 0.05") from None
-    limits = limits or Limits()
-    if problem.task == "regression":
-        raise UnsupportedError("good trees are counted for classification, not for regression")
-    if problem.ordered:
-        raise UnsupportedError(
-            "good trees are counted for binary and categorical features; encode numbers with "
-            "'thresholds', 'quantiles' or 'mdlp'"
-        )
-    if limits.splits is not None:
-        raise UnsupportedError(
-            "good trees are not counted under a limit on splits; limit the depth"
-        )
+    question, limits = Question.of(lam_min, within, unit), limits or Limits()
+    monitor = monitor or Monitor()
+    check_support(problem.task, bool(problem.ordered), limits)
     if problem.weight_error:
         raise InputError(
             "the weights have too many digits to count good trees exactly; write them with fewer"
         )
-    if lam == 0 and limits.depth is None:
+    if question.lam == 0 and limits.depth is None:
         raise InputError("at λ = 0 good trees may have any size; give a limit on depth")
-    return RashomonSet(problem, lam, tolerance, unit, limits, monitor or Monitor())
+    best = optimum or _optimum(problem, question.lam, limits, monitor)
+    prices = Prices.of(question.lam, problem.total_weight)
+    search = Search(problem, prices, limits, monitor, best.seconds)
+    search.expand(int(question.most(best.objective) * prices.error * problem.total_weight))
+    counts = ExactCounts(search.space, search.graph, copies(problem), search.check_limits)
+    return RashomonSet(problem, question, best.objective, counts, search.seconds, monitor)
+
+
+def warm_up() -> None:
+    """Compile all kernels, or load what was compiled before."""
+    rashomon_set(Problem.from_codes([(0,), (1,)], [0, 1]), "0.1")
 
 
 def _optimum(problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) -> Solution:
@@ -305,19 +362,20 @@ def _optimum(problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) 
 
     Raises
     ------
-    InputError
+    LimitError
         If a limit is reached before it is proven.
     """
     found = Branches().solve(problem, lam, limits, monitor=Monitor(stop=monitor.stop))
     if found.status is not Status.OPTIMAL:
-        raise InputError(
+        raise LimitError(
+            found.status,
             f"the optimum is not proven: the search ended with {found.status}; raise the limit, or "
-            "take a larger λ or a limit on depth"
+            "take a larger λ or a limit on depth",
         )
     return found
 
 
-def _copies(problem: Problem) -> Ints:
+def copies(problem: Problem) -> Ints:
     """How many features of the table each feature of the problem stands for."""
     merged = list(problem.preparation.duplicate.values())
     return np.array([1 + merged.count(test.name) for test in problem.tests], np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from solver.monitor import Monitor
 from solver.objective.weights import least_weight
 from solver.problem.problem import Problem
 from solver.rashomon.counting import count_trees, make_cells
-from solver.rashomon.graph import EDGES, Graph, enter_root, expand_graph, make_graph
+from solver.rashomon.graph import Graph, enter_root, expand_graph, make_graph
 from solver.rashomon.space import (
     EXPANDED,
     NO_LIMIT,
@@ -29,8 +29,17 @@ from solver.rashomon.space import (
     make_frames,
     make_space,
 )
+from solver.solution import Status
 
 _SLICE = 256
+
+
+class LimitError(InputError):
+    """A limit is reached before all good trees are found; ``status`` says which one."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Prices(NamedTuple):
@@ -105,23 +114,16 @@ class Search:
         return make_graph(room, len(self.problem.codes), arity)
 
     def _compile(self) -> None:
-        ensure_compiled(enter_root, self.space, self.graph, self._root, 0, 0)
+        ensure_compiled(enter_root, self.space, self.graph, self._root, 0)
         ensure_compiled(expand_graph, self.space, self.graph)
         ensure_compiled(fill_slots, self.space.slots, self.space.memo.hashes, 0)
         cells = make_cells(self.graph, 1, 1, np.zeros(1, np.int64))
         ensure_compiled(count_trees, self.space, self.graph, cells, np.uint64(0), 1)
 
-    def expand(self, minimum: int, budget: int) -> None:
-        """Build the graph of all trees that cost the budget or less.
-
-        Parameters
-        ----------
-        minimum : int
-            What the best tree costs, as a search has proven.
-        budget : int
-        """
+    def expand(self, budget: int) -> None:
+        """Build the graph of all trees that cost the budget or less."""
         self.space = self.space._replace(frames=make_frames(self._levels(budget), self.problem))
-        enter_root(self.space, self.graph, self._root, minimum, budget)
+        enter_root(self.space, self.graph, self._root, budget)
         status = FULL + 1
         while status != PROVEN:
             self.check_limits()
@@ -137,20 +139,24 @@ class Search:
         return time.perf_counter() - self._began
 
     def check_limits(self) -> None:
-        """Raise InputError if a limit is reached, or the search is to be stopped."""
+        """Raise LimitError if a limit is reached, InputError if the search is to be stopped."""
         limits, nodes = self.limits, int(self.space.used[NODES])
         if self.monitor.stop():
             raise InputError("the search for good trees was stopped before its end")
-        over = {
-            f"{limits.seconds} s": limits.seconds is not None and self.seconds > limits.seconds,
-            f"{limits.nodes} nodes": limits.nodes is not None and nodes > limits.nodes,
-            f"{limits.bytes} bytes": self.bytes + self._added() > (limits.bytes or 0),
-        }
-        for limit in (name for name, reached in over.items() if reached):
-            raise InputError(
-                f"not all good trees are found within the limit of {limit} ({nodes} subproblems so "
-                "far); raise the limit, take a larger λ, a smaller tolerance or a limit on depth"
-            )
+        if limits.seconds is not None and self.seconds > limits.seconds:
+            self._end(Status.TIME_LIMIT, f"{limits.seconds} s")
+        if limits.nodes is not None and nodes > limits.nodes:
+            self._end(Status.NODE_LIMIT, f"{limits.nodes} nodes")
+        if self.bytes + self._added() > (limits.bytes or 0):
+            self._end(Status.MEMORY_LIMIT, f"{limits.bytes} bytes")
+
+    def _end(self, status: Status, limit: str) -> NoReturn:
+        nodes = int(self.space.used[NODES])
+        raise LimitError(
+            status,
+            f"not all good trees are found within the limit of {limit} ({nodes} subproblems so "
+            "far); raise the limit, take a larger λ, a smaller tolerance or a limit on depth",
+        )
 
     @property
     def bytes(self) -> int:
@@ -187,11 +193,6 @@ class Search:
             first_child=_longer(graph.first_child, 2 * len(graph.feature)),
             children=_longer(graph.children, 2 * len(graph.children)),
         )
-
-    @property
-    def n_edges(self) -> int:
-        """Splits of the graph."""
-        return int(self.graph.used[EDGES])
 
 
 def _longer(array: NDArray[Any], length: int, fill: int = 0) -> NDArray[Any]:
