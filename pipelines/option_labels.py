@@ -8,7 +8,14 @@ from typing import Any
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
-from sweep.spec.task_options import asks_path, asks_proof, own_options
+from sweep.spec.task_options import (
+    PROOF,
+    RASHOMON,
+    asked_rashomon,
+    asks_path,
+    asks_proof,
+    own_options,
+)
 
 _FEW = 2
 
@@ -20,7 +27,8 @@ def telling_options(
 
     If more than two options vary, only those unlike their defaults are shown, so that the labels of
     an ablation stay short; ``["defaults"]`` means none. A λ-path among single λ has the label
-    ``path``; a choice with proofs has the label ``proof`` if nothing else differs.
+    ``path``; a choice with proofs has the label ``proof`` if nothing else differs, and one with
+    good trees ``rashomon`` with its tolerance.
 
     Parameters
     ----------
@@ -48,10 +56,18 @@ def _asked(own: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> li
     words = []
     if asks_path(own) and not all(map(asks_path, namesakes)):
         words.append("path")
-    alike = [other for other in namesakes if {**other, "proof": 0} == {**own, "proof": 0}]
+    alike = [other for other in namesakes if _plain(other) == _plain(own)]
     if asks_proof(own) and not all(map(asks_proof, alike)):
         words.append("proof")
+    good = asked_rashomon(own)
+    if good is not None and any(asked_rashomon(other) != good for other in alike):
+        words.append(f"rashomon {good['within']} {good['unit']}")
     return words
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without what does not change the tree."""
+    return {name: value for name, value in options.items() if name not in (PROOF, RASHOMON)}
 
 
 def _defaults(name: str) -> dict[str, Any]:

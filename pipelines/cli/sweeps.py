@@ -137,7 +137,11 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
 
 @click.command()
 @click.argument("folder", metavar="DIR")
-@click.option("--proof", is_flag=True, help="Check the certificates too; that may take long.")
+@click.option(
+    "--proof",
+    is_flag=True,
+    help="Check certificates and sets of good trees too; that may take long.",
+)
 @click.option(
     "--sample", type=click.IntRange(1), metavar="N",
     help="Check about N rows only, the same ones each time.",
@@ -158,6 +162,8 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         checked += f", {count(found.unscored, 'tree')} could not be"
     if proof:
         checked += f", {count(found.proofs, 'proof')} checked"
+    if found.sets:
+        checked += f", {count(found.sets, 'Rashomon set')} counted anew"
     if found.former:
         rows = count(found.former, "row")
         checked += f"; {rows} of earlier plans, whose data the sweep's file does not name any more"

@@ -19,13 +19,16 @@ from pipelines.report.write import gather_report, report_folder
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.path.path import Path
+from solver.rashomon import RashomonSet
 from solver.trees.tree import Tree
 from sweep.events import Outcome
-from sweep.filesystem import Place, is_remote
+from sweep.filesystem import Place, is_remote, open_folder
 from sweep.rows.path_columns import stored_path
 from sweep.store import read_results as stored
+from sweep.store.rashomon_files import read_set
 from sweep.store.store import read_manifest
 from sweep.store.sweep_status import SweepStatus, sweep_status
+from sweep.verify.raw_data import FoldKey, Tables
 
 
 @dataclass(frozen=True)
@@ -146,17 +149,54 @@ class SweepResults:
         InputError
             If no task or several have such a key, or the task has no tree.
         """
-        rows = stored.read_results(self.folder, columns=["key", "status", "tree"])
+        row = self._row_of(key, ("tree",))
+        if not isinstance(row["tree"], str):
+            raise InputError(f"the task {key!r} has no tree, its status is {row['status']!r}")
+        return Tree.from_json(row["tree"])
+
+    def rashomon_set(self, key: str) -> RashomonSet:
+        """All good trees of a task that was asked for them by ``rashomon``.
+
+        The dataset is read again.
+
+        Parameters
+        ----------
+        key : str
+            The task's key, or its first characters.
+
+        Raises
+        ------
+        InputError
+            If no task or several have such a key, it has no such set, or the set's file or the
+            dataset is not there any more as it was.
+        """
+        names = ("data_hash", "dataset", "validation", "repeat", "fold")
+        took = ("seconds", "rashomon_seconds")
+        row = self._row_of(key, (*names, "encoding", "encoding_options", "rashomon", *took))
+        if not isinstance(row["rashomon"], str):
+            raise InputError(
+                f"the task {key!r} has no good trees, its status is {row['status']!r}; "
+                "results.frame['rashomon_trees'] says which tasks have"
+            )
+        folder = open_folder(self.folder)
+        tables, found = Tables(folder), read_set(folder, row["rashomon"])
+        if not tables.has(row["data_hash"]):
+            raise InputError(tables.why_not(row["dataset"]))
+        whole = {n: None if pd.isna(row[n]) else int(row[n]) for n in ("repeat", "fold")}
+        fold = FoldKey.of(row | whole)
+        problem = tables.problem(fold, row["encoding"], row["encoding_options"])
+        return found.restore(problem, sum(row[name] for name in took))
+
+    def _row_of(self, key: str, columns: Sequence[str]) -> dict[str, Any]:
+        """The row of the task whose key begins so. Raises InputError if there is not one."""
+        rows = stored.read_results(self.folder, columns=["key", "status", *columns])
         found = rows[rows["key"].str.startswith(key)]
         if len(found) != 1:
             number = f"{len(found)} tasks have" if len(found) else "no task that has been run has"
             raise InputError(
                 f"{number} a key that begins with {key!r}; results.frame['key'] lists them"
             )
-        text, status = found["tree"].iloc[0], found["status"].iloc[0]
-        if not isinstance(text, str):
-            raise InputError(f"the task {key!r} has no tree, its status is {status!r}")
-        return Tree.from_json(text)
+        return {str(name): value for name, value in found.iloc[0].items()}
 
     def path(
         self,

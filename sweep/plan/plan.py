@@ -23,6 +23,7 @@ from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
 from solver.features.column_inference import describe_guesses
 from solver.limits import Limits
+from solver.rashomon import check_support
 from solver.shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
@@ -32,7 +33,7 @@ from sweep.plan.task_keys import KeyMaker, canonical
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam
 from sweep.spec.spec import Choice, DatasetEntry, Spec, SweepFile
-from sweep.spec.task_options import asks_path
+from sweep.spec.task_options import asked_rashomon, asks_path
 
 BYTES_PER_ROW = 1500
 """The rough size of a stored row; most of it is the tree."""
@@ -422,6 +423,8 @@ def _match(
             kind, limits = SOLVERS[solver.name], Limits(**solver.limits)
             dataset = table.dataset
             kind.check_task(fitted[0], len(dataset.classes), limits, dataset.task)
+            if asked_rashomon(solver.options) is not None:
+                check_support(dataset.task, fitted[0] == "continuous", limits)
             usable.append(solver)
         except InputError as error:
             refused.append(

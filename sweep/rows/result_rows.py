@@ -21,7 +21,7 @@ from sweep.plan.task_keys import canonical, strict_json
 from sweep.rows import schema
 from sweep.rows.metrics import train_quality
 from sweep.rows.path_progress import solves_of
-from sweep.rows.schema import PROOF_CONTENT
+from sweep.rows.schema import FILES
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Cell:
 class Finished:
     """Finished runs as they are sent and stored: rows in the schema of the store.
 
-    ``seconds`` is their cost by a monotonic clock, ``certificates`` are files by key.
+    ``seconds`` is their cost by a monotonic clock, ``files`` are what rows name: bytes by path.
     """
 
     rows: pa.RecordBatch
     seconds: float
-    certificates: dict[str, bytes]
+    files: dict[str, bytes]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -105,17 +105,17 @@ class Finished:
     def first(self, number: int) -> Finished:
         """The first rows."""
         rows = self.rows.slice(0, number)
-        known = rows["key"].to_pylist()
-        held = {key: file for key, file in self.certificates.items() if key in known}
-        return replace(self, rows=rows, certificates=held)
+        known = {path for name in FILES for path in rows[name].to_pylist()}
+        held = {path: content for path, content in self.files.items() if path in known}
+        return replace(self, rows=rows, files=held)
 
 
 def as_finished(rows: Sequence[dict[str, Any]], seconds: float = 0.0) -> Finished:
     """Finished runs from a dict each."""
-    certificates = {row["key"]: row[PROOF_CONTENT] for row in rows if PROOF_CONTENT in row}
-    return Finished(
-        pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, certificates
-    )
+    files = {
+        row[name]: row[content] for row in rows for name, content in FILES.items() if content in row
+    }
+    return Finished(pa.RecordBatch.from_pylist([*rows], schema=schema.SCHEMA), seconds, files)
 
 
 @dataclass(frozen=True)

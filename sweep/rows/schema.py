@@ -69,7 +69,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "solver_options",
         pa.string(),
-        "its options with defaults, and `lam`, `proof` if asked for: JSON, sorted",
+        "its options with defaults, and `lam`, `proof`, `rashomon` if asked for: JSON, sorted",
     ),
     Column("fold", pa.int32(), "number of the fold from 0; null without validation"),
     Column("repeat", pa.int32(), "number of the repetition; null for the first without validation"),
@@ -115,6 +115,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("proof", pa.string(), "path of the certificate in the sweep's folder; null if none"),
     Column("proof_bytes", pa.int64(), "size of that file"),
     Column("proof_seconds", pa.float64(), "time for making it, in addition to `seconds`"),
+    Column("rashomon", pa.string(), "path of the file of all good trees; null if there is none"),
+    Column("rashomon_bytes", pa.int64(), "size of that file"),
+    Column("rashomon_trees", pa.string(), "how many trees are good, in digits"),
+    Column("rashomon_seconds", pa.float64(), "time for finding them, in addition to `seconds`"),
     Column("extra", pa.string(), "further results of the solver: JSON, sorted; null if none"),
     Column("task", pa.string(), "classification or regression"),
     Column("loss", pa.float64(), "misclassified share, or mean squared error, on training rows"),
@@ -141,5 +145,8 @@ SCHEMA: pa.Schema = pa.schema(
 )
 
 
-PROOF_CONTENT = "proof_content"
-"""The key of a certificate's bytes in a row on its way to the store."""
+PROOF_CONTENT, RASHOMON_CONTENT = "proof_content", "rashomon_content"
+"""The keys of the bytes of a row's files on its way to the store."""
+
+FILES = {"proof": PROOF_CONTENT, "rashomon": RASHOMON_CONTENT}
+"""The columns that name a file in the sweep's folder, and where its bytes are on the way."""

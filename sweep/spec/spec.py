@@ -29,7 +29,8 @@ from solver.options import Option
 from solver.shards import Shard
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
-from sweep.spec.task_options import LAM, PATH, PROOF, with_asks
+from sweep.spec.rashomon_entry import RashomonEntry
+from sweep.spec.task_options import LAM, PATH, PROOF, RASHOMON, with_asks
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,
@@ -113,8 +114,9 @@ class SolverEntry(Strict):
 
     Options may include limits, which then hold for this solver alone. ``lam: path`` asks for the
     λ-path from the least λ instead of a tree for each λ, ``proof: true`` for a certificate with
-    each row. ``ablate`` names switches of the solver, or ``all``: each choice is repeated with one
-    of them flipped. ``shards`` divides each task among workers.
+    each row, ``rashomon: {within: 0.05}`` for all good trees. ``ablate`` names switches of the
+    solver, or ``all``: each choice is repeated with one of them flipped. ``shards`` divides each
+    task among workers.
     """
 
     solver: str
@@ -122,6 +124,7 @@ class SolverEntry(Strict):
     ablate: list[str] = Field(default_factory=list)
     lam: str | None = None
     proof: bool = False
+    rashomon: RashomonEntry | None = None
     shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
 
     @model_validator(mode="before")
@@ -157,7 +160,8 @@ class SolverEntry(Strict):
             seeded = self.options
         for given in _ablated(self.solver, seeded, self.ablate):
             settings, limits = _split_options(self.solver, given)
-            options = with_asks(settings, self.lam, self.proof)
+            good = None if self.rashomon is None else self.rashomon.model_dump()
+            options = with_asks(settings, self.lam, self.proof, good)
             yield Choice(self.solver, options, limits, self.shards)
 
 
@@ -204,8 +208,24 @@ def _check_asks(solver: str, data: Mapping[str, Any]) -> None:
     if data.get(PROOF) is True and (solver == AUTO or not SOLVERS[solver].certifies):
         able = _able(name for name, kind in SOLVERS.items() if kind.certifies)
         raise problem(f"solver {solver!r} cannot give a proof; {able}", PROOF)
+    if data.get(RASHOMON) is not None:
+        _check_rashomon(solver, data)
     if _is_divided(data):
         _check_shards(solver, data)
+
+
+def _check_rashomon(solver: str, data: Mapping[str, Any]) -> None:
+    """Refuse good trees where no optimum is proven, or another one than that of the whole task."""
+    if solver == AUTO or not SOLVERS[solver].capabilities.proves:
+        able = _able(name for name, kind in SOLVERS.items() if kind.capabilities.proves)
+        why = f"solver {solver!r} cannot prove which trees are good; {able}"
+    elif LAM in data:
+        why = "good trees are counted at single λ, not along a λ-path; leave out one of the two"
+    elif _is_divided(data):
+        why = "good trees are not counted in shards; leave out one of the two"
+    else:
+        return
+    raise problem(why, RASHOMON)
 
 
 def _able(names: Iterator[str]) -> str:

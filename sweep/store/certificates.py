@@ -98,19 +98,16 @@ def relative_path(key: str) -> str:
     return f"{FOLDER}/{key}.parquet"
 
 
-def lost(folder: Folder, rows: pa.Table) -> pa.ChunkedArray:
-    """Which rows (with ``key`` and :data:`BYTES`) name a certificate whose file is missing or has
-    another size."""
-    claimed = rows[BYTES]
+def lost(
+    folder: Folder, rows: pa.Table, files: str = FOLDER, column: str = BYTES
+) -> pa.ChunkedArray:
+    """Which rows (with ``key`` and a ``column`` of sizes) name a file of the folder ``files`` that
+    is missing or has another size; by default a certificate."""
+    claimed = rows[column]
     if claimed.null_count == len(claimed):
         return pc.is_valid(claimed)
-    found = {PurePosixPath(name).stem: size for name, size in folder.names(FOLDER)}
+    found = {PurePosixPath(name).stem: size for name, size in folder.names(files)}
     at = pc.index_in(rows["key"], pa.array(list(found), pa.string()))
     sizes = pa.array(list(found.values()), pa.int64()).take(at)
     whole = pc.fill_null(pc.equal(sizes, claimed), False)
     return pc.and_(pc.is_valid(claimed), pc.invert(whole))
-
-
-def save_certificate(folder: Folder, key: str, content: bytes) -> None:
-    """Write a certificate durably. Raises UnwritableError if there is no room for it."""
-    folder.write(relative_path(key), content)

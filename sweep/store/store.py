@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from solver.errors import InputError
 from solver.shards import Shard
@@ -26,7 +27,13 @@ from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.rows.schema import SCHEMA
 from sweep.spec.spec import SweepFile, parse_spec
 from sweep.store import certificates as proofs
-from sweep.store import checksummed_parquet, run_index, search_states, shard_files
+from sweep.store import (
+    checksummed_parquet,
+    rashomon_files,
+    run_index,
+    search_states,
+    shard_files,
+)
 from sweep.store.lease import FOLDER as LEASES
 from sweep.store.lease import Lease, LostLeaseError, is_live
 from sweep.store.part_files import DAMAGED, GRACE, Parts
@@ -92,7 +99,7 @@ class Store:
                 self.parts.fence()
             self.answers = self._read_index()
             self.states = States(self.folder)
-            for folder in ("", CHECKPOINTS, proofs.FOLDER):
+            for folder in ("", CHECKPOINTS, proofs.FOLDER, rashomon_files.FOLDER):
                 self.folder.remove_leftovers(folder)
             self._checkpoints = {PurePosixPath(n).stem for n, _ in self.folder.names(CHECKPOINTS)}
             self._origins: dict[str, str] = {}
@@ -124,23 +131,22 @@ class Store:
 
     def _read_index(self) -> Index:
         """The index of all rows. Damaged parts are moved away."""
-        columns = [*run_index.COLUMNS, proofs.BYTES]
+        columns = [*run_index.COLUMNS, proofs.BYTES, rashomon_files.BYTES]
         try:
             rows = self.parts.read(columns)
         except checksummed_parquet.DamagedError:
             for damage in self.parts.set_aside():
                 self._tell(str(damage))
             rows = self.parts.read(columns)
-        return Index(rows, proofs.lost(self.folder, rows).to_numpy())
+        lost = pc.or_(proofs.lost(self.folder, rows), rashomon_files.lost(self.folder, rows))
+        return Index(rows, lost.to_numpy())
 
     def tell_lost(self, number: int) -> None:
-        """Report how many tasks run again because a certificate is lost."""
+        """Report how many tasks run again because a certificate or a set is lost."""
         if number == 1:
-            self._tell("the certificate of 1 task is not there or not whole; it is run again")
+            self._tell("a file of 1 task is not there or not whole; it is run again")
         elif number:
-            self._tell(
-                f"the certificates of {number} tasks are not there or not whole; they are run again"
-            )
+            self._tell(f"files of {number} tasks are not there or not whole; they are run again")
 
     def add(self, finished: Finished) -> None:
         """Buffer finished rows until :meth:`maybe_flush`."""
@@ -156,8 +162,8 @@ class Store:
     @property
     def waiting_bytes(self) -> int:
         """The memory of the buffered rows, in bytes."""
-        certificates = (c for finished in self._buffer for c in finished.certificates.values())
-        return sum(int(f.rows.nbytes) for f in self._buffer) + sum(map(len, certificates))
+        files = (content for finished in self._buffer for content in finished.files.values())
+        return sum(int(f.rows.nbytes) for f in self._buffer) + sum(map(len, files))
 
     def drop_waiting(self) -> int:
         """Forget the buffered rows, so that their tasks run again later. Returns how many."""
@@ -179,8 +185,8 @@ class Store:
         if self._buffer:
             self.lease.check()
             for finished in self._buffer:  # first: no row may name a missing file
-                for key, content in finished.certificates.items():
-                    proofs.save_certificate(self.folder, key, content)
+                for name, content in finished.files.items():
+                    self.folder.write(name, content)
             table = pa.Table.from_batches([finished.rows for finished in self._buffer], SCHEMA)
             self.parts.append(table)
             self._buffer, self._cost = [], 0.0
@@ -375,8 +381,9 @@ def create(place: Place | Folder, sweep: SweepFile, tell: Callable[[str], None])
 
 
 _OWN = {
-    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, search_states.FOLDER, shard_files.FOLDER, DAMAGED,
-    LEASES, "rows", "rows.json", ".generations", "driver.json", "driver.log", "report",
+    SWEEP_FILE, PLAN, CHECKPOINTS, proofs.FOLDER, rashomon_files.FOLDER, search_states.FOLDER,
+    shard_files.FOLDER, DAMAGED, LEASES, "rows", "rows.json", ".generations", "driver.json",
+    "driver.log", "report",
 }  # fmt: skip
 """What may be in a sweep's folder, other than its manifest."""
 

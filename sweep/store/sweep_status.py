@@ -17,6 +17,7 @@ from solver.solution import Status
 from sweep.filesystem import Folder, Place, open_folder
 from sweep.rows.optimality_gaps import PATH, checkpoint_gap, largest_gap, open_paths, row_gap
 from sweep.rows.result_rows import Checkpoint
+from sweep.store import rashomon_files
 from sweep.store.certificates import BYTES, lost
 from sweep.store.lease import is_live, read_heartbeat
 from sweep.store.part_files import Parts
@@ -132,7 +133,17 @@ def _unanswered(tasks: pa.Table, place: NDArray[np.int64], rows: pa.Table) -> pa
 def _answers(folder: Folder) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
     """The planned tasks, the place of the row that answers each (−1: none), and these rows."""
     tasks = planned_tasks(folder, ("key", "answered_by"))
-    columns = ["key", "status", "gap", "tolerance", "seconds", "attempt", "error", BYTES]
+    columns = [
+        "key",
+        "status",
+        "gap",
+        "tolerance",
+        "seconds",
+        "attempt",
+        "error",
+        BYTES,
+        rashomon_files.BYTES,
+    ]
     stored = Parts(folder).read(columns, _without_texts)
     place = rows_of_tasks(tasks, stored)
     return tasks, place, stored.take(pa.array(place[place >= 0]))
@@ -144,9 +155,10 @@ def _answered_gaps(folder: Folder, answers: pa.Table) -> list[float]:
 
 
 def _uncertified(folder: Folder, rows: pa.Table) -> int:
-    """Of how many answers the certificate could not be made, or is no longer there."""
+    """Of how many answers a file could not be made, or is no longer there."""
     failed = pc.and_(rows["error"], _has_tree(rows))
-    return int(pc.sum(pc.or_(failed, lost(folder, rows))).as_py() or 0)
+    gone = pc.or_(lost(folder, rows), rashomon_files.lost(folder, rows))
+    return int(pc.sum(pc.or_(failed, gone)).as_py() or 0)
 
 
 def _in_shards(folder: Folder, unanswered: pa.ChunkedArray) -> int:

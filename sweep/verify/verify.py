@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -31,12 +32,22 @@ from sweep.store.row_precedence import RUN_COLUMNS, rows_of_tasks
 from sweep.store.search_state_file import check_state
 from sweep.store.search_states import state_name, state_sizes
 from sweep.store.store import read_manifest
+from sweep.verify import good_trees
 from sweep.verify.certificates import check_certificate, check_presence
 from sweep.verify.paths import check_path_columns, check_stored_path, path_claims
 from sweep.verify.raw_data import FoldKey, Tables
 from sweep.verify.sampling import Ticker, sampled_rows
 
-_RESULTS = ("objective_exact", "errors", "splits", "tree", "test_errors", "path", "proof")
+_RESULTS = (
+    "objective_exact",
+    "errors",
+    "splits",
+    "tree",
+    "test_errors",
+    "path",
+    "proof",
+    "rashomon",
+)
 
 
 class Finding(NamedTuple):
@@ -55,6 +66,7 @@ class Verification:
     trees: int  # trees that were scored again
     unscored: int  # other trees; a finding of the row says why, unless it is a former row
     proofs: int  # checked certificates
+    sets: int  # sets of good trees that were counted anew
     planned: int  # tasks of the plan
     failed: int  # tasks that have failed
     missing: int  # tasks without a row
@@ -78,7 +90,8 @@ def verify_sweep(
     path : str or Path
         The sweep's folder, or where it is on S3.
     proof : bool
-        Check the certificates too, which may take as long as the searches.
+        Check the certificates too and search for good trees again, which may take as long as the
+        searches.
     tell : callable, optional
         Gets messages about the progress, every few seconds.
     sample : int, optional
@@ -95,7 +108,7 @@ def verify_sweep(
     read_manifest(folder)
     tables = Tables(folder)
     findings: list[Finding] = []
-    n_rows = n_trees = n_scored = n_proofs = n_former = 0
+    n_rows = n_trees = n_scored = n_proofs = n_sets = n_former = 0
     seen: set[bytes] = set()
     claims: dict[bytes, _Claim] = {}
     clock = Ticker(tell)
@@ -116,7 +129,13 @@ def verify_sweep(
             problems = _problems(_check_trees(row, tables, checked))
             n_scored += checked.trees
         if not problems:
-            problems = _problems(check_presence(row, folder))
+            problems = _problems(
+                chain(check_presence(row, folder), good_trees.check_presence(row, folder))
+            )
+        if not problems and not is_former and row["rashomon"] is not None:
+            with clock.during(f"counting the good trees of {_describe(row)}"):
+                problems = _problems(good_trees.check_good_trees(row, folder, tables, proof))
+            n_sets += not problems
         if not problems and not is_former and proof and row["proof"] is not None:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
@@ -131,6 +150,7 @@ def verify_sweep(
         trees=n_scored,
         unscored=n_trees - n_scored,
         proofs=n_proofs,
+        sets=n_sets,
         planned=len(tasks),
         failed=_n_failed(tasks, runs),
         missing=_n_missing(tasks, stored),
@@ -266,8 +286,9 @@ def _check_bounds(row: Mapping[str, Any], status: Status) -> Iterator[str]:
         yield f"the lower bound {bound} is above the objective {value}"
     if gap != value - bound:
         yield f"the gap is {gap}, by objective and bound {value - bound}"
-    # A path may be proven at its least λ and open elsewhere.
-    is_open = row["path"] is not None and status is not Status.OPTIMAL
+    # A path may be proven at its least λ and open elsewhere; or not all good trees are found.
+    lacks = good_trees.lacks_good_trees(row)
+    is_open = (row["path"] is not None or lacks) and status is not Status.OPTIMAL
     tolerance = Fraction(row["tolerance"])
     if (status is Status.OPTIMAL) != (gap <= tolerance) and not is_open:
         yield f"the status is {status} and the gap is {gap}"

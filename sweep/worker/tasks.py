@@ -23,7 +23,7 @@ import pandas as pd
 from distributed import Worker, get_worker
 from numpy.typing import NDArray
 
-from solver import catalogue
+from solver import catalogue, rashomon
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.claims import beyond_limits
@@ -43,11 +43,12 @@ from sweep.rows.metrics import held_out_quality
 from sweep.rows.path_columns import path_columns, path_disagreement
 from sweep.rows.path_progress import ResumedSeries, Solved, parse_solves, recalled_path, with_known
 from sweep.rows.result_rows import Cell, Finished, Provenance, as_finished
-from sweep.spec.task_options import asks_path, asks_proof, own_options
+from sweep.spec.task_options import asked_rashomon, asks_path, asks_proof, own_options
 from sweep.worker.batch_cells import BatchCells
 from sweep.worker.certifying import Found, prove
 from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
+from sweep.worker.good_trees import find_good_trees
 from sweep.worker.run_settings import Run
 from sweep.worker.worker_process import GUARD, first_on_machine, is_stopped
 
@@ -77,10 +78,25 @@ def warm_up(solver: str) -> None:
 
 @cache
 def _load_kernels(solver: str) -> None:
-    stamp = stamp_of(pathlib.Path(catalogue.__file__))
-    version = f"{stamp} {os.environ.get('NUMBA_CACHE_DIR', '')}"
-    with first_on_machine(solver, version):
+    with first_on_machine(solver, _kernels_version()):
         get_solver(solver).warm_up()
+
+
+def _kernels_version() -> str:
+    stamp = stamp_of(pathlib.Path(catalogue.__file__))
+    return f"{stamp} {os.environ.get('NUMBA_CACHE_DIR', '')}"
+
+
+def warm_up_good_trees() -> None:
+    """As :func:`warm_up`, for the search for good trees."""
+    with _WARMING_UP:
+        _load_good_trees()
+
+
+@cache
+def _load_good_trees() -> None:
+    with first_on_machine("rashomon", _kernels_version()):
+        rashomon.warm_up()
 
 
 def warm_up_aside(run: str, solvers: Sequence[str]) -> None:
@@ -183,11 +199,17 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
             if isinstance(found, str):
                 return result_rows.failed(info, cell, provenance, found)
             proof = prove(solver, problem, found, limits, cell, keeper)
+            good = None
+            if asked_rashomon(cell.options) is not None and not (proof and proof.stopped):
+                warm_up_good_trees()
+                good = find_good_trees(problem, found.solution, cell, keeper)
         trees = [found.solution.tree] if found.path is None else found.path.trees
         tested = [_tested(prepared, tree) for tree in trees]
         solution = found.solution
         if proof is not None and proof.stopped:
             solution = replace(solution, status=Status.STOPPED)
+        elif good is not None:
+            solution = replace(solution, status=good.status)
         features = problem.n_features, prepared.n_features_encoded
         row = result_rows.solved(info, cell, provenance, solution, *features, tested[0])
     except (Exception, SystemExit):
@@ -196,6 +218,8 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         row.update(path_columns(found.path, tested))
     if proof is not None:
         row.update(proof.columns(cell.key))
+    if good is not None:
+        row.update(good.columns(cell.key))
     return row
 
 
@@ -204,8 +228,9 @@ def _search_tree(
 ) -> Found:
     """The best tree at the cell's λ. The solver's claims are checked where it ends."""
     lam, checkpoint = Fraction(cell.lam), cell.checkpoint
-    if asks_proof(cell.options) and checkpoint is not None and checkpoint.gap == 0:
-        # Its search had ended; what was interrupted is the writing of its certificate.
+    has_sequel = asks_proof(cell.options) or asked_rashomon(cell.options) is not None
+    if has_sequel and checkpoint is not None and checkpoint.gap == 0:
+        # Its search had ended; what was interrupted is what follows it.
         known = Solved(lam, Fraction(checkpoint.lower_bound), Tree.from_json(checkpoint.tree))
         solution = known.recall(problem, cell.solver, cell.solver_version)
         if solution is not None:

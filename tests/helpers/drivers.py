@@ -21,7 +21,7 @@ FAULTY = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "['tests.helpers.faulty_solvers']
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
-    "trace", "extra", "versions", "git_revision",
+    "trace", "extra", "versions", "git_revision", "rashomon_seconds",
 ]  # fmt: skip
 
 TOGETHER = {"TREESWEEP_TEST_TOGETHER": "2"}

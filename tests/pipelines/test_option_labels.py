@@ -38,3 +38,17 @@ def test_all_options_of_an_unknown_solver_are_said() -> None:
 def test_numbers_and_booleans_are_not_mixed_up() -> None:
     choices = [{"k": 1}, {"k": True}]
     assert telling_options("unknown", choices[0], choices) == ["k=1"]
+
+
+def test_requests_are_said_where_they_tell_choices_apart() -> None:
+    plain, proof = {"criterion": "gini"}, {"criterion": "gini", "proof": True}
+    good = plain | {"rashomon": {"within": "1/20", "unit": "relative"}}
+    wide = plain | {"rashomon": {"within": "2", "unit": "lam"}}
+    choices = [plain, proof, good, wide]
+    assert [telling_options("cart", own, choices) for own in choices] == [
+        [],
+        ["proof"],
+        ["rashomon 1/20 relative"],
+        ["rashomon 2 lam"],
+    ]
+    assert telling_options("cart", good, [good]) == []

@@ -17,7 +17,7 @@ from sweep.store.plan_file import plan_tables
 from sweep.store.store import read_manifest
 
 _UNIQUE = (
-    "key", "answered_by", "objective_exact", "lower_bound_exact", "gap_exact", "proof",
+    "key", "answered_by", "objective_exact", "lower_bound_exact", "gap_exact", "proof", "rashomon",
 )  # fmt: skip
 """Texts that rarely repeat."""
 

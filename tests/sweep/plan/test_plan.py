@@ -207,3 +207,26 @@ def test_one_table_under_two_names_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="'other' and 'mine' hold the same table"):
         plan(two, tmp_path)
+
+
+def test_good_trees_are_impossible_where_they_cannot_be_counted() -> None:
+    text = """
+name: good
+datasets: [monks-1, {name: diabetes, lambdas: [500]}]
+encodings: [onehot, continuous]
+lambdas: [0.1]
+limits: {depth: 2}
+solvers:
+  - {solver: quantbnb, rashomon: {}}
+  - {solver: branches, rashomon: {}}
+  - {solver: branches, rashomon: {}, options: {splits: 3}}
+"""
+    found = make_plan(parse_spec(text))
+    assert [block.solver.name for block in found.blocks] == ["quantbnb", "branches"]
+    reasons = "\n".join(entry.reason for entry in found.impossible)
+    for words in (
+        "good trees are counted for classification, not for regression",
+        "good trees are counted for binary and categorical features; encode numbers with",
+        "good trees are not counted under a limit on splits; limit the depth",
+    ):
+        assert words in reasons

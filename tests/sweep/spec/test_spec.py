@@ -89,6 +89,38 @@ def test_what_a_solver_cannot_be_asked_is_refused(old: str, new: str, message: s
     assert message in str(caught.value)
 
 
+GOOD = FULL.replace("  - branches\n", "  - {solver: branches, rashomon: {within: 0.10}}\n", 1)
+
+
+def test_good_trees_are_asked_for_exactly() -> None:
+    first, *_ = spec(GOOD).solver_choices()
+    assert first.options["rashomon"] == {"within": "1/10", "unit": "relative"}
+    for text in ('"1/10"', "1e-1", "0.1, unit: relative"):
+        assert spec(GOOD.replace("0.10", text)).solver_choices()[0] == first
+    (usual, *_) = spec(GOOD.replace("{within: 0.10}", "{}")).solver_choices()
+    assert usual.options["rashomon"]["within"] == "1/20"
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("0.10", "-1", "line 9: solvers[1].rashomon.within: -1 must be a number of 0 or more"),
+        ("0.10", "some", "'some' must be a number of 0 or more, e.g. 0.05"),
+        ("0.10", "0.1, unit: percent", "unit: 'percent' is not allowed here; allowed: 'relative', 'objective' or 'lam'"),
+        ("within", "with", "unknown key 'with' (did you mean 'within'?)"),
+        ("{within: 0.10}", "true", "solvers[1].rashomon: expected 'key: value' entries, got true"),
+        ("solver: branches", "solver: cart", "solver 'cart' cannot prove which trees are good; these can: branches, osdt"),
+        ("solver: branches", "solver: auto", "solver 'auto' cannot prove which trees are good"),
+        ("solver: branches", "solver: branches, lam: path", "single λ, not along a λ-path; leave out one of the two"),
+        ("solver: branches", "solver: branches, shards: 2", "not counted in shards; leave out one of the two"),
+    ],
+)  # fmt: skip
+def test_good_trees_that_cannot_be_counted_are_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        spec(GOOD.replace(old, new, 1))
+    assert message in str(caught.value)
+
+
 def test_a_proof_is_possible_once_its_solver_is_free_of_the_limit() -> None:
     text = ASKING.replace("depth: 6", "splits: 6")
     free = text.replace("proof: true", "proof: true, options: {splits: null}")

@@ -36,7 +36,7 @@ def certificate(problem: solver.Problem) -> Certificate:
 
 def test_a_certificate_comes_back_as_it_was(tmp_path: Path, certificate: Certificate) -> None:
     folder = open_folder(tmp_path)
-    certificates.save_certificate(folder, "k", certificates.to_bytes(certificate))
+    folder.write(certificates.relative_path("k"), certificates.to_bytes(certificate))
     path = tmp_path / certificates.relative_path("k")
     assert [p.name for p in path.parent.iterdir()] == ["k.parquet"]
     columns, meta = certificates.read_certificate(folder, certificates.relative_path("k"))

@@ -19,6 +19,7 @@ from sweep.store import store as stores
 from sweep.store.plan_file import read_plan, survey
 from sweep.store.read_results import read_results
 from sweep.store.search_state_file import read_state, write_state
+from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
 from tests.helpers import without_dask
 
@@ -39,9 +40,24 @@ def test_a_certificate_that_is_lost_is_made_again(tmp_path: Path, damage: str) -
         assert remaining.tolist() == [0]
         assert store.answers.attempts(rows[0]["key"]) == 1
         store.add(as_finished([{**rows[0], "attempt": 2}]))
-    assert told == ["the certificate of 1 task is not there or not whole; it is run again"]
+    assert told == ["a file of 1 task is not there or not whole; it is run again"]
     assert len(read_results(tmp_path / "out", every_run=True)) == len(rows)
     assert verify_sweep(tmp_path / "out", proof=True).findings == []
+
+
+def test_a_set_of_good_trees_that_is_lost_is_made_again(tmp_path: Path) -> None:
+    spec = without_dask.SPEC.replace("[branches, cart]", "[{solver: branches, rashomon: {}}]")
+    sweep = without_dask.small_sweep(spec)
+    rows = without_dask.finish(tmp_path / "out", sweep)
+    path = tmp_path / "out" / rows[0]["rashomon"]
+    content = path.read_bytes()
+    path.unlink()
+    assert sweep_status(tmp_path / "out").uncertified == 1
+    without_dask.run_here(tmp_path / "out", sweep)
+    assert path.read_bytes() == content
+    assert sweep_status(tmp_path / "out").uncertified == 0
+    assert len(read_results(tmp_path / "out", every_run=True)) == len(rows)
+    assert verify_sweep(tmp_path / "out").findings == []
 
 
 def test_a_lost_certificate_of_no_planned_task_is_not_said_to_be_made_again(tmp_path: Path) -> None:

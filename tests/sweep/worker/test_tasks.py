@@ -86,11 +86,14 @@ def test_a_batch_ends_after_its_time_but_not_before_its_first_cell(
 def test_the_first_rows_of_a_batch_that_dask_ran_again(
     prepared: tasks.Prepared, cells: list[Cell]
 ) -> None:
-    proven = [replace(cell, options={"proof": True}) for cell in cells[:2]]
+    good = {"within": "1/20", "unit": "relative"}
+    asked = {"proof": True, "rashomon": good}
+    proven = [replace(cell, options=asked) for cell in cells[:2]]
     whole = tasks.solve_batch(prepared, proven, Run("test", batch_seconds=10**6))
-    assert [*whole.certificates] == whole.keys
+    files = [[f"proofs/{key}.parquet", f"rashomon/{key}.parquet"] for key in whole.keys]
+    assert [*whole.files] == files[0] + files[1]
     first = whole.first(1)
-    assert [*first.certificates] == first.keys == whole.keys[:1]
+    assert ([*first.files], first.keys) == (files[0], whole.keys[:1])
 
 
 def test_a_stopped_run_begins_nothing(prepared: tasks.Prepared, cells: list[Cell]) -> None:

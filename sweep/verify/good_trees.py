@@ -1,0 +1,105 @@
+"""Check the stored sets of good trees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from solver.errors import InputError
+from solver.features.number_format import count
+from solver.limits import Limits
+from solver.problem.problem import Problem
+from solver.rashomon import LimitError, rashomon_set
+from solver.rashomon.rashomon_set import copies
+from solver.solution import Status
+from solver.verify.checker import Refused
+from solver.verify.good_trees import Rules, Subproblem, recount
+from sweep.filesystem import Folder
+from sweep.spec.task_options import asked_rashomon
+from sweep.store.rashomon_files import StoredSet, read_set, relative_path
+from sweep.verify.raw_data import FoldKey, Tables
+
+
+def lacks_good_trees(row: Mapping[str, Any]) -> bool:
+    """Whether good trees were asked for and a limit ended the search for them, or a stop."""
+    return row["rashomon"] is None and asked_rashomon(json.loads(row["solver_options"])) is not None
+
+
+def check_presence(row: Mapping[str, Any], folder: Folder) -> Iterator[str]:
+    """Check that a row that asks for good trees has them, and that the file exists."""
+    name = row["rashomon"]
+    if name is None:
+        if lacks_good_trees(row) and row["status"] == Status.OPTIMAL:
+            why = f" ({row['error'].strip().splitlines()[-1]})" if row["error"] else ""
+            yield f"it was asked for all good trees and has none{why}"
+        return
+    if name != relative_path(row["key"]):
+        yield f"its good trees are in {name!r} instead of {relative_path(row['key'])!r}"
+        return
+    try:
+        size = folder.size(name)
+    except FileNotFoundError:
+        yield f"the file of its good trees {name} is not there"
+        return
+    if size != row["rashomon_bytes"]:
+        yield f"{name} has {count(size, 'byte')}, the row says {row['rashomon_bytes']}"
+
+
+def check_good_trees(
+    row: Mapping[str, Any], folder: Folder, tables: Tables, search: bool
+) -> Iterator[str]:
+    """Count the good trees of a row anew, after :func:`check_presence`.
+
+    With ``search`` they are also searched for again: only that shows that none is missing.
+    """
+    name = row["rashomon"]
+    try:
+        stored = read_set(folder, name)
+        problem = tables.problem(FoldKey.of(row), row["encoding"], row["encoding_options"])
+        for text in _check_claims(row, stored, problem):
+            yield f"{name}: {text}"
+            return
+        if search:
+            limits = Limits(**_structural(row))
+            found = rashomon_set(problem, *stored.question, limits=limits)
+            if found.histogram != stored.histogram:
+                trees = count(found.n_trees, "good tree")
+                yield f"{name}: a new search finds {trees}, the row says {row['rashomon_trees']}"
+    except LimitError as error:
+        yield f"{name} could not be searched for again: {error}"
+    except InputError as error:
+        yield str(error)
+
+
+def _structural(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits that say which trees are allowed."""
+    limits = json.loads(row["limits"])
+    return {name: limits[name] for name in ("depth", "min_leaf_size") if name in limits}
+
+
+def _check_claims(row: Mapping[str, Any], stored: StoredSet, problem: Problem) -> Iterator[str]:
+    asked = asked_rashomon(json.loads(row["solver_options"])) or {}
+    question = stored.question
+    own = {"within": str(question.within), "unit": question.unit}
+    if question.lam != Fraction(row["lam_exact"]) or own != asked:
+        yield "it is the answer to another question than the row's"
+        return
+    if stored.optimum != Fraction(row["objective_exact"]):
+        yield f"its optimum is {stored.optimum}, the row's {row['objective_exact']}"
+    trees = sum(cell.trees for cell in stored.histogram)
+    if str(trees) != row["rashomon_trees"]:
+        yield f"it has {count(trees, 'tree')}, the row says {row['rashomon_trees']}"
+    limits = _structural(row)
+    most, least = question.most(stored.optimum), int(limits.get("min_leaf_size") or 1)
+    rules = Rules(question.lam, most, limits.get("depth"), max(1, least), copies(problem).tolist())
+    graph = [*map(Subproblem, stored.features, stored.children)]
+    try:
+        numbers = recount(problem, graph, rules)
+    except Refused as error:
+        yield f"its graph is refused: {error}"
+        return
+    if numbers != {(cell.errors, cell.splits): cell.trees for cell in stored.histogram}:
+        found = count(sum(numbers.values()), "tree")
+        yield f"its graph holds {found}, not those of its histogram"

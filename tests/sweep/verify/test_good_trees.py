@@ -1,0 +1,152 @@
+"""Tests of sweep/verify/good_trees.py."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.sweeps import read_results
+from solver import Limits
+from solver.errors import InputError
+from solver.rashomon import rashomon_set
+from sweep.filesystem import open_folder
+from sweep.store import checksummed_parquet
+from sweep.verify.verify import Verification, verify_sweep
+from tests.helpers.without_dask import finish, parse_spec
+
+SPEC = """
+name: good
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: [0.05, 0.02]
+solvers:
+  - {solver: branches, rashomon: {within: 0.1}, options: {depth: 4}}
+  - cart
+validation: {kind: holdout, test: 0.25}
+"""
+
+_META = b"treesweep-rashomon"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good") / "out"
+    finish(folder, parse_spec(SPEC))
+    return folder
+
+
+@pytest.fixture
+def out(sound: Path, tmp_path: Path) -> Path:
+    copytree(sound, tmp_path / "out", symlinks=True)
+    return tmp_path / "out"
+
+
+def problems(found: Verification) -> str:
+    return "\n".join(finding.problem for finding in found.findings)
+
+
+def test_sound_sets_are_counted_anew(sound: Path) -> None:
+    found = verify_sweep(sound)
+    assert (found.rows, found.sets, found.findings) == (4, 2, [])
+    found = verify_sweep(sound, proof=True)
+    assert (found.sets, found.findings) == (2, [])
+
+
+def test_results_give_the_sets_back(sound: Path) -> None:
+    results = read_results(sound)
+    rows = results.frame[results.frame["rashomon"].notna()]
+    assert len(rows) == 2
+    for row in rows.to_dict("records"):
+        found = results.rashomon_set(row["key"])
+        fresh = rashomon_set(found.problem, row["lam_exact"], "0.1", limits=Limits(depth=4))
+        assert (found.lam, found.histogram) == (fresh.lam, fresh.histogram)
+        assert str(found.n_trees) == row["rashomon_trees"]
+        assert next(found.trees()) == next(fresh.trees())
+    with pytest.raises(InputError, match="no task that has been run has a key that begins"):
+        results.rashomon_set("zzz")
+    other = results.frame[results.frame["rashomon"].isna()]["key"].iloc[0]
+    with pytest.raises(InputError, match="has no good trees, its status is 'heuristic'"):
+        results.rashomon_set(other)
+
+
+Change = Callable[[pa.Table, dict[str, Any]], pa.Table]
+
+
+def rewrite(out: Path, change: Change) -> str:
+    """Change a set's file and its checksum."""
+    (name, *_) = sorted(f"rashomon/{path.name}" for path in (out / "rashomon").iterdir())
+    folder = open_folder(out)
+    table = checksummed_parquet.read_table(folder, name)
+    meta = json.loads(table.schema.metadata[_META])
+    table = change(table, meta).replace_schema_metadata({_META: json.dumps(meta)})
+    checksummed_parquet.write_table(folder, name, table)
+    return name
+
+
+def drop_splits(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    return table.slice(0, 1).set_column(0, "features", pa.array([[]], pa.list_(pa.int32()))) \
+        .set_column(1, "children", pa.array([[]], pa.list_(pa.int64())))  # fmt: skip
+
+
+def one_more(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    meta["histogram"][0][2] = str(int(meta["histogram"][0][2]) + 1)
+    return table
+
+
+def other_question(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    meta["within"] = "1/20"
+    return table
+
+
+def no_numbers(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    del meta["histogram"]
+    return table
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (drop_splits, "its graph holds|its graph is refused"),
+        (one_more, "trees?, the row says"),
+        (other_question, "the answer to another question"),
+        (no_numbers, "holds no good trees"),
+    ],
+)
+def test_a_tampered_set_is_named(
+    out: Path, change: Change, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = rewrite(out, change)
+    # The size of the file is another one: that alone is found, so the row follows it here.
+    monkeypatch.setattr("sweep.verify.good_trees.check_presence", lambda row, folder: iter(()))
+    found = verify_sweep(out)
+    assert len(found.findings) == 1
+    assert re.search(message, problems(found))
+    assert name in problems(found)
+
+
+def test_a_new_search_finds_trees_that_are_missing(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweep.verify.good_trees._check_claims", lambda *given: iter(()))
+    monkeypatch.setattr("sweep.verify.good_trees.check_presence", lambda row, folder: iter(()))
+    name = rewrite(out, one_more)
+    assert verify_sweep(out).findings == []
+    assert f"{name}: a new search finds" in problems(verify_sweep(out, proof=True))
+
+
+def test_a_flipped_byte_or_a_lost_file_is_named(out: Path) -> None:
+    first, second = sorted((out / "rashomon").iterdir())
+    content = bytearray(first.read_bytes())
+    content[len(content) // 2] ^= 1
+    first.write_bytes(content)
+    second.unlink()
+    text = problems(verify_sweep(out))
+    assert f"{first.name} is damaged (its checksum does not match)" in text
+    assert f"the file of its good trees rashomon/{second.name} is not there" in text
