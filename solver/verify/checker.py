@@ -259,7 +259,8 @@ class _Proof:
             used = below if self.data.depth < _INFINITE else np.arange(len(self.claim))
             used = used[np.lexsort((self.ended[used], self.key[used]))]
             stronger = (np.diff(self.key[used]) != 0) | (np.diff(self.claim[used]) > 0)
-            self.used = used[np.append(True, stronger)[: len(used)]]
+            self.used = used = used[np.append(True, stronger)[: len(used)]]
+            self.used_key, self.above = self.key[used], self.parent[below]
             self.live = np.zeros((len(below), live.shape[1]), bool)
             self.below, self.known = below, np.zeros(len(below), np.int64)
             width, size = 8 + live @ self.data.arities[:-1], self.size[rows]
@@ -287,25 +288,25 @@ class _Proof:
             bound_children()
         sets = self.sets[rows, None] & self.data.bits[batch.tests]
         branch, child = np.nonzero(keys := sets.view("u4") @ self.data.keys)
-        which, at = _ranges(self.key[self.used], keys[branch, child])
+        which, at = _ranges(self.used_key, keys[branch, child])
         branch, child, used = branch[which], child[which], self.used[at]
         same = self.ended[used] < self.ended[rows[branch]]
         at = np.flatnonzero(same & (self.claim[used] > batch.lower[branch, child]))
         same = (self.sets[used[at]] == sets[branch[at], child[at]]).all(axis=1)
         branch, child, used = branch[at[same]], child[at[same]], used[at[same]]
-        asking, asks = _ranges(self.parent[self.below], rows)
-        tests = self.below[asks]
-        time = np.append(2 * self.ended[used] + 1, 2 * self.began[tests])
-        owner, lower = np.append(branch, asking), np.zeros((len(asks), batch.lower.shape[1]), int)
-        order = np.lexsort((time, owner))
-        place = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
-        order = order[np.argsort(place, kind="stable")]
-        for turn in np.split(order, np.cumsum(np.bincount(place))[:-1]):
-            event, query = turn[turn < len(branch)], turn[turn >= len(branch)] - len(branch)
-            to, raised, claim = branch[event], child[event], self.claim[used[event]]
-            beside = batch.weight[to, raised, None] - batch.shared[to, raised]  # Theorem 6
-            batch.lower[to] = np.maximum(batch.lower[to], claim[:, None] - beside * batch.error)
-            lower[query] = batch.lower[asking[query]]
+        asking, asks = _ranges(self.above, rows)
+        tests, n = self.below[asks], len(self.claim)
+        # What is proven before a row begins: running maxima, in each branch in order of time.
+        owner = np.append(each := np.arange(len(rows)), branch)
+        time = n * owner + np.append(0 * each, self.ended[used] + 1)
+        beside = batch.weight[branch, child, None] - batch.shared[branch, child]  # Theorem 6
+        proven = np.append(batch.lower, self.claim[used, None] - beside * batch.error, axis=0)
+        time, owner, proven = time[order := np.argsort(time)], owner[order], proven[order]
+        for shift in (2 ** np.arange(len(owner).bit_length())).tolist():
+            at = np.flatnonzero(owner[shift:] == owner[:-shift])
+            proven[at + shift] = np.maximum(proven[at + shift], proven[at])
+        batch.lower = proven[np.searchsorted(time, n * (each + 1)) - 1]
+        lower = proven[np.searchsorted(time, n * asking + self.began[tests], "right") - 1]
         false = self.claim[rows] > (bound := batch.bound())
         self.refused += zip(rows[false].tolist(), bound[false].tolist(), strict=True)
         query, place = np.nonzero(batch.splits(lower, batch.weight[asking]) < _INFINITE)
