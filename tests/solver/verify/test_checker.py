@@ -557,7 +557,7 @@ def test_one_feature_of_many_codes_does_not_widen_the_others() -> None:
 
 def test_the_checker_is_small_and_independent() -> None:
     text = Path(checker.__file__).read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 400
+    assert len(text.splitlines()) <= 400
     imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
