@@ -31,6 +31,7 @@ COMMANDS = {
     "status": ("status out", 0),
     "report": ("report out", 0),
     "verify": ("verify out", 0),
+    "reproduce": ("reproduce --list", 0),
     "compare": ("compare out out", 0),
     "solve": ("solve monks-1 --encoding onehot --lam 0.2 --solver cart --save tree.json", 0),
     "path": ("path monks-1 --encoding onehot --lam-min 0.2", 0),

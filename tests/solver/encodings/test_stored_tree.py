@@ -12,7 +12,8 @@ import pytest
 from solver.errors import InputError
 from solver.problem.problem import Problem
 from solver.trees.tree import Tree
-from solver.verify.scorer import score, score_rows
+from solver.verify.scorer import score
+from tests.helpers.row_scores import score_rows
 
 TABLE = pd.DataFrame(
     {
