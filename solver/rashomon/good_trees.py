@@ -34,7 +34,7 @@ class GoodTrees:
         self, problem: Problem, space: Space, graph: Graph, counts: ExactCounts, copies: Ints
     ) -> None:
         self._problem, self._space, self._graph = problem, space, graph
-        self._counts, self._copies = counts, copies.tolist()
+        self._counts, self.copies = counts, copies.tolist()
         self._cells: dict[int, dict[Pair, int]] = {}
         self._ways: dict[tuple[tuple[int, ...], Pair], int] = {}
 
@@ -49,7 +49,7 @@ class GoodTrees:
         order = self._graph.order[: self._graph.used[EXPANDED_NODES]].tolist()
         return {node: place for place, node in enumerate(order)}
 
-    def _splits(self, node: int) -> Iterator[Split]:
+    def splits_of(self, node: int) -> Iterator[Split]:
         place, graph = self._place[node], self._graph
         first = int(graph.ends[place - 1]) if place else 0
         for edge in range(first, int(graph.ends[place])):
@@ -58,7 +58,7 @@ class GoodTrees:
             children = graph.children[at : at + arity].tolist()
             yield Split(feature, tuple(None if c < 0 else c for c in children))
 
-    def _cells_of(self, node: int) -> dict[Pair, int]:
+    def cells_of(self, node: int) -> dict[Pair, int]:
         """How many trees of a node have which cost and splits, the cheapest first."""
         if node not in self._cells:
             first, end = self._counts.cells_of(node)
@@ -78,26 +78,26 @@ class GoodTrees:
     def _number(self, nodes: tuple[int, ...], pair: Pair) -> int:
         """In how many ways trees of some nodes have a cost and splits together."""
         if len(nodes) == 1:
-            return self._cells_of(nodes[0]).get(pair, 0)
+            return self.cells_of(nodes[0]).get(pair, 0)
         key = nodes, pair
         if key not in self._ways:
             self._ways[key] = sum(
                 number * self._number(nodes[1:], self._rest(pair, taken))
-                for taken, number in self._cells_of(nodes[0]).items()
+                for taken, number in self.cells_of(nodes[0]).items()
                 if taken[0] <= pair[0] and taken[1] <= pair[1]
             )
         return self._ways[key]
 
     def shapes(self) -> Iterator[Shape]:
         """All trees, the best first."""
-        for pair in self._cells_of(0):
+        for pair in self.cells_of(0):
             yield from self._of_node(0, pair)
 
     def _of_node(self, node: int, pair: Pair) -> Iterator[Shape]:
         if pair[1] == 0:
             yield -1
             return
-        for split in self._splits(node):
+        for split in self.splits_of(node):
             nodes = tuple(c for c in split.children if c is not None)
             for shapes in self._of_nodes(nodes, self._below(pair)):
                 yield _shape(split, shapes)
@@ -110,7 +110,7 @@ class GoodTrees:
             for shape in self._of_node(nodes[0], pair):
                 yield (shape,)
             return
-        for taken in self._cells_of(nodes[0]):
+        for taken in self.cells_of(nodes[0]):
             rest = self._rest(pair, taken)
             if rest[0] >= 0 and rest[1] >= 0 and self._number(nodes[1:], rest):
                 for shape in self._of_node(nodes[0], taken):
@@ -119,7 +119,7 @@ class GoodTrees:
 
     def draw(self, chance: random.Random) -> Shape:
         """A tree, each equally likely."""
-        cells = self._cells_of(0)
+        cells = self.cells_of(0)
         at = chance.randrange(sum(cells.values()))
         ends = list(accumulate(cells.values()))
         return self._draw_node(0, list(cells)[bisect_right(ends, at)], chance)
@@ -127,10 +127,10 @@ class GoodTrees:
     def _draw_node(self, node: int, pair: Pair, chance: random.Random) -> Shape:
         if pair[1] == 0:
             return -1
-        below, at = self._below(pair), chance.randrange(self._cells_of(node)[pair])
-        for split in self._splits(node):
+        below, at = self._below(pair), chance.randrange(self.cells_of(node)[pair])
+        for split in self.splits_of(node):
             nodes = tuple(c for c in split.children if c is not None)
-            at -= self._copies[split.feature] * self._number(nodes, below)
+            at -= self.copies[split.feature] * self._number(nodes, below)
             if at < 0:
                 return _shape(split, self._draw_nodes(nodes, below, chance))
         raise AssertionError("the splits of a node have fewer trees than the node")
@@ -141,7 +141,7 @@ class GoodTrees:
         if len(nodes) == 1:
             return (self._draw_node(nodes[0], pair, chance),)
         at = chance.randrange(self._number(nodes, pair))
-        for taken, number in self._cells_of(nodes[0]).items():
+        for taken, number in self.cells_of(nodes[0]).items():
             rest = self._rest(pair, taken)
             if rest[0] >= 0 and rest[1] >= 0:
                 at -= number * self._number(nodes[1:], rest)
@@ -153,22 +153,22 @@ class GoodTrees:
     def root_features(self) -> dict[int, int]:
         """How many trees have each feature at the root."""
         found: dict[int, int] = {}
-        for split in self._splits(0):
+        for split in self.splits_of(0):
             nodes = tuple(c for c in split.children if c is not None)
             within = int(self._graph.budget[0]) - int(self._space.split)
             number = self._number_within(nodes, within)
-            found[split.feature] = self._copies[split.feature] * number
+            found[split.feature] = self.copies[split.feature] * number
         return found
 
     def _number_within(self, nodes: tuple[int, ...], budget: int) -> int:
         """In how many ways trees of some nodes cost a budget or less together."""
-        cells = self._cells_of(nodes[0])
+        cells = self.cells_of(nodes[0])
         if len(nodes) == 1:
             costs = [cost for cost, _ in cells]
             return sum(list(cells.values())[: bisect_right(costs, budget)])
         if len(nodes) == 2:
-            costs = [cost for cost, _ in self._cells_of(nodes[1])]
-            sums = [0, *accumulate(self._cells_of(nodes[1]).values())]
+            costs = [cost for cost, _ in self.cells_of(nodes[1])]
+            sums = [0, *accumulate(self.cells_of(nodes[1]).values())]
             return sum(
                 number * sums[bisect_right(costs, budget - cost)]
                 for (cost, _), number in cells.items()

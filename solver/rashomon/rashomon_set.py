@@ -22,6 +22,7 @@ from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.good_trees import GoodTrees
 from solver.rashomon.graph import EDGES, EXPANDED_NODES
+from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.search import LimitError, Prices, Search
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.solution import Solution, Status
@@ -125,6 +126,7 @@ class RashomonSet:
         self._allowed = copies(problem)
         self._monitor = monitor
         self._trees = GoodTrees(problem, self._space, self._graph, counts, self._allowed)
+        self._predictions = Predictions(problem, self._space, self._graph, self._trees)
         self.subproblems = int(self._graph.used[EXPANDED_NODES])
         self.splits = int(self._graph.used[EDGES])
         cheapest = min((self._objective(cell) for cell in self.histogram), default=None)
@@ -218,6 +220,44 @@ class RashomonSet:
         """Good trees drawn at random, each equally likely, with replacement."""
         chance = random.Random(seed)
         return [self.problem.grow(self._trees.draw(chance)) for _ in range(n)]
+
+    def predictions(self, frame: pd.DataFrame | None = None) -> pd.DataFrame:
+        """How many good trees predict each class for each row.
+
+        Parameters
+        ----------
+        frame : DataFrame, optional
+            Raw rows; by default the distinct rows of the problem, in its order.
+
+        Returns
+        -------
+        DataFrame
+            A column of whole numbers for each class; they add up to :attr:`n_trees` in every row.
+
+        Notes
+        -----
+        Where features separate all rows of the problem alike, trees ask the first one: for a new
+        row on which they differ, that one decides.
+        """
+        counts = self._predictions
+        table = counts.of_points if frame is None else counts.of_rows(frame)
+        index = None if frame is None else frame.index
+        return pd.DataFrame(table, index=index, columns=[*self.problem.classes])
+
+    @cached_property
+    def multiplicity(self) -> Multiplicity:
+        """How far good trees disagree with the best one on the rows of the problem."""
+        codes, best = self.problem.codes, next(self._trees.shapes())
+        classes = np.zeros(len(codes), np.int64)
+        pending = [(best, np.arange(len(codes)))]
+        while pending:
+            shape, rows = pending.pop()
+            if isinstance(shape, tuple):
+                taken = self.problem.branch_codes(shape[0])[rows]
+                pending += [(child, rows[taken == c]) for c, child in enumerate(shape[1])]
+            elif len(rows):
+                classes[rows] = self.problem.counts[rows].sum(axis=0).argmax()
+        return self._predictions.multiplicity(classes)
 
     def feature_shares(self) -> pd.DataFrame:
         """How many good trees use each feature, and have it at the root.
