@@ -16,6 +16,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
 from solver.osdt.engine import OsdtEngine
+from solver.osdt.paper import PaperEngine
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 
@@ -30,7 +31,7 @@ class OsdtSearch(Search):
     by gigabytes a minute.
     """
 
-    engine: OsdtEngine
+    engine: OsdtEngine | PaperEngine
 
     def __init__(
         self,
@@ -42,7 +43,9 @@ class OsdtSearch(Search):
     ) -> None:
         def make(
             problem: Problem, cost_scale: CostScale, constraints: TreeConstraints
-        ) -> OsdtEngine:
+        ) -> OsdtEngine | PaperEngine:
+            if settings["mode"] == "paper":
+                return PaperEngine(problem, cost_scale, constraints, limits, settings)
             return OsdtEngine(problem, cost_scale, constraints, limits, settings, state)
 
         super().__init__(problem, lam, within_memory(limits), make, GREEDY)

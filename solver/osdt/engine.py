@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ from solver.osdt.state import (
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
-_SHORT_QUEUE = 50_000
+SHORT_QUEUE = 50_000
+"""Most trees of a queue whose least lower bound is looked up exactly."""
 _MOST_PAIRED_WORDS = 2**23
 
 BOUNDS = (
@@ -67,6 +68,9 @@ _PRUNED = (
     counter.BY_TWO_STEPS,
 )
 
+Splits: TypeAlias = dict[int, tuple[int, int, int]]
+"""The leaves that a tree has split: the feature of each, and the two new leaves."""
+
 
 class OsdtEngine(Engine):
     """One search over sets of leaves.
@@ -85,7 +89,7 @@ class OsdtEngine(Engine):
         state: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.digest = problem.digest
-        self.params = _params(problem, cost_scale, constraints, limits.splits, settings)
+        self.params = params_of(problem, cost_scale, constraints, limits.splits, settings)
         self._most_trees = INFINITE if limits.nodes is None else limits.nodes
         table, classes = tabulate(problem), problem.n_classes
         self.space = Space(
@@ -134,7 +138,7 @@ class OsdtEngine(Engine):
             return
         if not self.params.hierarchical:
             bound = 0  # without Theorem 1 nothing is concluded from bounds
-        elif queued <= _SHORT_QUEUE:
+        elif queued <= SHORT_QUEUE:
             bound = int(self.space.trees.tree_bound[self.space.trees.queue_tree[:queued]].min())
         else:
             lowest = np.flatnonzero(self.space.trees.buckets)
@@ -278,7 +282,7 @@ class OsdtEngine(Engine):
         self._make_slots(slots_for(len(self.space.leaves.leaf_hash)))
 
     def shape(self) -> Shape:
-        split: dict[int, tuple[int, int, int]] = {}  # feature and children of a leaf
+        split: Splits = {}
         tree, option = (
             int(self.space.trees.used[counter.BEST_PARENT]),
             int(self.space.trees.used[counter.BEST_OPTION]),
@@ -291,17 +295,7 @@ class OsdtEngine(Engine):
                 int(self.space.trees.tree_parent[tree]),
                 int(self.space.trees.tree_option[tree]),
             )
-        order = [0]
-        for leaf in order:  # a list and no recursion: a tree can be a chain of thousands
-            if leaf in split:
-                order += split[leaf][1:]
-        shapes: dict[int, Shape] = {}
-        for leaf in reversed(order):
-            shapes[leaf] = -1
-            if leaf in split:
-                feature, left, right = split[leaf]
-                shapes[leaf] = feature, (shapes[left], shapes[right])
-        return shapes[0]
+        return assemble(split)
 
     def _owner(self, option: int) -> int:
         """The leaf that an option splits."""
@@ -310,13 +304,29 @@ class OsdtEngine(Engine):
         return int(np.flatnonzero((first <= option) & (option < first + number))[0])
 
 
-def _params(
+def assemble(split: Splits) -> Shape:
+    """The tree whose root is leaf 0."""
+    order = [0]
+    for leaf in order:  # a list and no recursion: a tree can be a chain of thousands
+        if leaf in split:
+            order += split[leaf][1:]
+    shapes: dict[int, Shape] = {}
+    for leaf in reversed(order):
+        shapes[leaf] = -1
+        if leaf in split:
+            feature, left, right = split[leaf]
+            shapes[leaf] = feature, (shapes[left], shapes[right])
+    return shapes[0]
+
+
+def params_of(
     problem: Problem,
     cost_scale: CostScale,
     constraints: TreeConstraints,
     splits: int | None,
     settings: Mapping[str, Any],
 ) -> Params:
+    """The parameters of a search with the options ``settings``."""
     switches = {name: bool(settings[name]) for name in BOUNDS}
     # With another split instead, leaves may get too small. All pairs of very many features
     # would take longer than a slice may.

@@ -22,8 +22,7 @@ CURIOSITY, LOWER_BOUND, OBJECTIVE, ENTROPY, GINI, BREADTH_FIRST, DEPTH_FIRST = r
 _NOTHING = 0.01  # weight that a tree without an unchanged leaf is taken to have in them
 
 
-@helper
-def priority(
+def rank(
     params: Params,
     number: int,
     splits: int,
@@ -31,11 +30,11 @@ def priority(
     bound: int,
     objective: int,
     weight: int,
-    impurity: float,
+    impure: float,
 ) -> float:
     """The key of a tree in the queue; the least comes first, then the oldest.
 
-    ``number`` counts trees in the order found. ``splits``, ``closed``, ``weight`` and ``impurity``
+    ``number`` counts trees in the order found. ``splits``, ``closed``, ``weight`` and ``impure``
     are the tree's splits, and the cost, weight and impurity of its unchanged leaves. ``objective``
     is its cost if it stays as it is.
 
@@ -56,11 +55,10 @@ def priority(
     support = float(weight) if weight > 0 else _NOTHING
     if params.policy == CURIOSITY:
         return float(closed + params.split) / support
-    return impurity / support
+    return impure / support
 
 
-@helper
-def impurity_of(params: Params, counts: Ints, row: int, classes: int) -> float:
+def impurity(params: Params, counts: Ints, row: int, classes: int) -> float:
     """Entropy (in bits) or Gini impurity of a leaf, times its weight; 0 for other policies."""
     if params.policy != ENTROPY and params.policy != GINI:
         return 0.0
@@ -75,3 +73,8 @@ def impurity_of(params: Params, counts: Ints, row: int, classes: int) -> float:
         elif share > 0.0:
             result -= share * math.log2(share)
     return result * total
+
+
+priority = helper(rank)
+impurity_of = helper(impurity)
+"""The same for kernels."""

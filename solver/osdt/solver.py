@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
+from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
 from solver.osdt.driver import OsdtSearch
+from solver.osdt.paper import NOT_IN_IT
 from solver.osdt.scheduling_policies import POLICIES
 from solver.problem.problem import Problem
 from solver.solution import Solution
@@ -43,6 +45,9 @@ class Osdt(Solver):
 
     ``nodes``, and the limit on them, count trees in the cache.
 
+    Mode ``paper`` is Algorithm 2 as printed: a reference in plain Python, which counts trees as the
+    thesis does, and is slow.
+
     References
     ----------
     Hu, "Optimal Sparse Decision Trees", thesis, Duke University (2019), Algorithms 2 and 3;
@@ -58,6 +63,11 @@ class Osdt(Solver):
         resumes=True,
     )
     options: ClassVar[Mapping[str, Option]] = {
+        "mode": Option(
+            "full",
+            "paper: Algorithm 2 as printed, which splits all leaves at once; full: one at a time",
+            ("full", "paper"),
+        ),
         "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
         "warm_start": Option("none", "cart: start from CART's tree as incumbent", ("none", "cart")),
         "hierarchical": Option(
@@ -91,6 +101,23 @@ class Osdt(Solver):
             True, "the cost of a leaf that was split elsewhere is a bound here (ours)", _YES_NO
         ),
     }
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """As every solver's; mode ``paper`` has no bounds that Algorithm 2 does not have."""
+        settings = super().check_options(options)
+        for name in NOT_IN_IT if settings["mode"] == "paper" else ():
+            if settings[name] != cls.options[name].default:
+                raise InputError(
+                    f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to "
+                    "mode full; leave it out in mode paper"
+                )
+        return settings
+
+    @property
+    def resumes(self) -> bool:
+        """Only mode ``full`` can continue from a state."""
+        return bool(self.settings["mode"] == "full")
 
     def _solve(
         self,

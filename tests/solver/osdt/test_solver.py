@@ -294,3 +294,22 @@ def test_when_bounds_are_looked_at_does_not_end_the_search() -> None:
     for search in (whole, sliced):
         assert search.run(Monitor()) == "optimal"
     assert whole.engine.iterations == sliced.engine.iterations
+
+
+def test_similar_support_has_nothing_to_move_before_two_steps_are_known() -> None:
+    """The bounds of one step differ between two features by no more than the rows that they part
+    differently weigh; a bound of two steps may say more."""
+    raised = {True: 0, False: 0}
+    for seed in range(50):
+        generator = np.random.default_rng(seed)
+        codes = generator.integers(0, 2, (60, 6))
+        codes[:, 1] = codes[:, 0] ^ (generator.random(60) < 0.05)
+        target = (codes[:, 0] + codes[:, 2] + codes[:, 3]) % 2 ^ (generator.random(60) < 0.15)
+        problem = Problem.from_codes(codes, target)
+        for two_steps in raised:
+            found = solver.solve(
+                problem, "0.02", "osdt", similar_support=True, two_steps=two_steps, support=False
+            )
+            raised[two_steps] += found.extra["pruned"]["similar_support"]
+    assert raised[True] > 10
+    assert raised[False] == 0
