@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.app import ExitCode
-from pipelines.cli.output import count, make_console
+from pipelines.cli.output import count, make_console, print_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,17 +48,25 @@ def reproduce(
     from pipelines.progress.display import describe_outcome, make_display
     from pipelines.report.summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
-    from pipelines.reproduce.experiments import EXPERIMENTS
+    from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS
     from sweep.clusters import load_cluster
     from sweep.graph.engine import run_sweep
+    from sweep.store.read_results import read_results
 
     if listed or name is None:
-        for own in EXPERIMENTS.values():
-            click.echo(f"{own.name:18} {own.summary}")
+        summaries = {own.name: own.summary for own in EXPERIMENTS.values()}
+        summaries |= {own.name: own.summary for own in COMPUTED.values()}
+        for known, summary in summaries.items():
+            click.echo(f"{known:18} {summary}")
+        return ExitCode.DONE
+    if name in COMPUTED:
+        if show or any(x is not None for x in (data, seconds, out, cluster)):
+            raise click.UsageError(f"{name} is computed at once, and takes no options")
+        _print_frame(COMPUTED[name].table())
         return ExitCode.DONE
     if name not in EXPERIMENTS:
         raise click.UsageError(f"there is no experiment {name!r}; there are: "
-                               f"{', '.join(EXPERIMENTS)}")  # fmt: skip
+                               f"{', '.join([*EXPERIMENTS, *COMPUTED])}")  # fmt: skip
     experiment = EXPERIMENTS[name]
     if show:
         click.echo(experiment.text, nl=False)
@@ -75,10 +83,13 @@ def reproduce(
     if outcome.interrupted:
         click.echo(f"Go on with: treesweep reproduce {name} --data {data}")
         return ExitCode.INTERRUPTED
-    found = gather_report(folder, data / experiment.published)
+    printed = None if experiment.published is None else data / experiment.published
+    found = gather_report(folder, printed)
     paths = write_report_data(found, report_folder(folder, None))
     print_summary(found, make_console())
     _print_verdicts(found.published)
+    if experiment.compare is not None:
+        _print_frame(experiment.compare(read_results(folder)))
     click.echo(f"Report: {paths.page}")
     return ExitCode.DONE
 
@@ -89,3 +100,7 @@ def _print_verdicts(published: pd.DataFrame | None) -> None:
         numbers = published["verdict"].value_counts()
         shown = ", ".join(f"{number} {verdict}" for verdict, number in numbers.items())
         click.echo(f"Of {count(len(published), 'printed figure')}, ours is: {shown}")
+
+
+def _print_frame(table: pd.DataFrame) -> None:
+    print_table([*table.columns], table.itertuples(index=False))

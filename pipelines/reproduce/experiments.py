@@ -1,13 +1,16 @@
-"""The papers' experiments that ``treesweep reproduce`` knows: a sweep's file each."""
+"""The papers' experiments that ``treesweep reproduce`` knows: mostly a sweep's file each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+import pandas as pd
+
+from pipelines.reproduce.osdt import compare_counts, search_spaces
 from solver.errors import InputError
 from sweep.spec.spec import SweepFile, parse_spec
 
@@ -25,13 +28,16 @@ class Experiment:
         That of its sweep.
     summary : str
         What it reproduces, in a line.
-    published : str
+    published : str or None
         The file of the data folder with the printed figures.
+    compare : callable, optional
+        Makes a table of the printed figures, if they are not in such a file, and the results.
     """
 
     name: str
     summary: str
-    published: str
+    published: str | None
+    compare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     @property
     def text(self) -> str:
@@ -64,6 +70,15 @@ class Experiment:
         return parse_spec(text, data, f"{self.name}.yaml")
 
 
+@dataclass(frozen=True)
+class Computed:
+    """A table that needs no data and no search: printed and found figures."""
+
+    name: str
+    summary: str
+    table: Callable[[], pd.DataFrame]
+
+
 EXPERIMENTS: Mapping[str, Experiment] = {
     own.name: own
     for own in (
@@ -76,6 +91,23 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "quantbnb-tables",
             "Quant-BnB, Tables 2, 3, 6 and 7: 17 sets of numbers, depth 2 and 3",
             "published-quantbnb.csv",
+        ),
+        Experiment(
+            "osdt-ablation",
+            "OSDT, Table 6.2: Algorithm 2 as printed on COMPAS, without one bound at a time",
+            None,
+            compare_counts,
+        ),
+    )
+}
+
+COMPUTED: Mapping[str, Computed] = {
+    own.name: own
+    for own in (
+        Computed(
+            "osdt-table2.1",
+            "OSDT, Table 2.1: how many rule lists and trees there are",
+            search_spaces,
         ),
     )
 }

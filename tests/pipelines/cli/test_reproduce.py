@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from pipelines.cli import treesweep
 from pipelines.reproduce import experiments
-from pipelines.reproduce.experiments import EXPERIMENTS, Experiment
+from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS, Experiment
 
 TINY = """name: tiny
 datasets: [monks-1]
@@ -31,7 +31,14 @@ def call(*arguments: object) -> Result:
 def test_experiments_are_listed() -> None:
     for arguments in ([], ["--list"]):
         listed = call(*arguments).stdout
-        assert all(own.name in listed and own.summary in listed for own in EXPERIMENTS.values())
+        known = (*EXPERIMENTS.values(), *COMPUTED.values())
+        assert all(own.name in listed and own.summary in listed for own in known)
+
+
+def test_a_table_without_a_search_is_printed_at_once() -> None:
+    lines = call("osdt-table2.1").stdout.splitlines()
+    assert len(lines) == 11
+    assert lines[4].split() == ["10", "4", *["8.345e+06"] * 2, *["9.338e+20"] * 2, "5.609e+13"]
 
 
 def test_its_file_can_be_read_before() -> None:
@@ -44,6 +51,10 @@ def test_its_file_can_be_read_before() -> None:
     [
         (["figure-9"], "there is no experiment 'figure-9'; there are: branches-table2, "),
         (["branches-table2"], "give --data DIR"),
+        (
+            ["osdt-table2.1", "--data", "."],
+            "osdt-table2.1 is computed at once, and takes no options",
+        ),
         (["branches-table2", "--data", "nowhere"], "--data nowhere is no folder"),
         (["branches-table2", "--data", "."], "there is no file"),
         (["branches-table2", "--data", ".", "--seconds", "0"], "--seconds"),
@@ -74,5 +85,8 @@ def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.Mo
     assert "Of 2 printed figures, ours is: 1 " in result.stdout
     assert "1 not run" in result.stdout
     assert (tmp_path / "results" / "tiny" / "report" / "index.html").is_file()
+    compared = Experiment("tiny", "Table 0", None, lambda results: results[["solver", "errors"]])
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": compared})
+    assert "branches" in call("tiny", "--data", tmp_path, "--seconds", 20).stdout.split("errors")[1]
     again = call("tiny", "--data", tmp_path, "--seconds", 20)
     assert "Nothing to do" in again.stdout

@@ -121,6 +121,16 @@ def test_mode_paper_counts_the_trees_of_table_6_2(
     assert counted == pytest.approx(PRINTED[off], rel=0.05)
 
 
+@pytest.mark.slow
+def test_mode_paper_needs_as_many_trees_by_objective_as_by_curiosity(compas: Problem) -> None:
+    """The thesis says that curiosity is twice as fast."""
+    counts = [
+        solver.solve(compas, LAM, "osdt", mode="paper", policy=policy).extra["trees_evaluated"]
+        for policy in ("curiosity", "objective")
+    ]
+    assert counts == [248_099, 243_425]
+
+
 def test_mode_paper_without_lookahead_finds_no_end(compas: Problem) -> None:
     """The table prints 283,712,499 trees."""
     found = solver.solve(compas, LAM, "osdt", Limits(nodes=300_000), mode="paper", lookahead=False)
