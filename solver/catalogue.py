@@ -21,10 +21,12 @@ from solver.baselines.tao import Tao
 from solver.branches import Branches
 from solver.encodings.automatic import AUTO
 from solver.errors import InputError
+from solver.external.binoct import BinOct
 from solver.external.contree import Contree
 from solver.external.dl85 import Dl85
 from solver.external.flowoct import FlowOct
 from solver.external.gosdt import Gosdt
+from solver.external.oct import Oct
 from solver.external.pytrees import PyTreesContree, PyTreesDl85, PyTreesLgdt
 from solver.external.streed import Streed
 from solver.features.number_format import count
@@ -47,7 +49,18 @@ GROUP = "treesweep.solvers"
 
 OURS = (Branches, Osdt, QuantBnB, Proper, Cart, Tao)
 
-EXTERNAL = (Gosdt, Streed, Dl85, Contree, PyTreesDl85, PyTreesContree, PyTreesLgdt, FlowOct)
+EXTERNAL = (
+    Gosdt,
+    Streed,
+    Dl85,
+    Contree,
+    PyTreesDl85,
+    PyTreesContree,
+    PyTreesLgdt,
+    FlowOct,
+    BinOct,
+    Oct,
+)
 
 
 class Catalogue(MutableMapping[str, type[Solver]]):

@@ -126,7 +126,8 @@ class ExternalSolver(Solver):
         codes = np.repeat(problem.codes[rows], times, axis=0)
         if limits.min_leaf_size is not None:
             limits = replace(limits, min_leaf_size=math.ceil(Fraction(limits.min_leaf_size) / unit))
-        return Job(codes, np.repeat(labels, times).astype(np.int32), lam, limits, self.settings)
+        repeated = np.repeat(labels, times).astype(np.int32)
+        return Job(codes, repeated, lam, limits, self.settings, _is_ordered(problem))
 
     def _read(self, problem: Problem, lam: Fraction, outcome: Outcome) -> Solution:
         answer, note = outcome.answer, outcome.note
@@ -188,9 +189,13 @@ def _has_one_answer(problem: Problem, limits: Limits) -> bool:
     return one_class or too_few or no_split or problem.n_features == 0
 
 
+def _is_ordered(problem: Problem) -> bool:
+    return problem.feature_kind == "continuous"
+
+
 def _shape(solver: str, problem: Problem, tree: Splits) -> Shape:
     """The tree of an answer as one of this problem; PeerError if it is none."""
-    ordered = problem.feature_kind == "continuous"
+    ordered = _is_ordered(problem)
     shapes: list[Shape] = []
     # No recursion: a tree can be a chain. A node is done after its children.
     pending: list[tuple[Any, bool]] = [(tree, False)]

@@ -41,6 +41,8 @@ class Job:
     limits : Limits
     options : mapping
         The solver's options.
+    ordered : bool
+        Whether the codes are ranks of numbers.
     """
 
     codes: NDArray[np.int32]
@@ -48,6 +50,7 @@ class Job:
     lam: Fraction
     limits: Limits
     options: Mapping[str, Any]
+    ordered: bool = False
 
     def to_bytes(self) -> bytes:
         """The job as a line of JSON, then the arrays."""
@@ -57,6 +60,7 @@ class Job:
             "lam": str(self.lam),
             "limits": self.limits.to_dict(),
             "options": dict(self.options),
+            "ordered": self.ordered,
         }
         arrays = [np.ascontiguousarray(a, np.int32).tobytes() for a in (self.codes, self.labels)]
         return b"".join([json.dumps(head).encode(), b"\n", *arrays])
@@ -69,7 +73,7 @@ class Job:
         codes = np.frombuffer(stream.read(4 * rows * features), np.int32).reshape(rows, features)
         labels = np.frombuffer(stream.read(4 * rows), np.int32)
         lam, limits = Fraction(head["lam"]), Limits(**head["limits"])
-        return cls(codes.copy(), labels.copy(), lam, limits, head["options"])
+        return cls(codes.copy(), labels.copy(), lam, limits, head["options"], head["ordered"])
 
     @property
     def whole_seconds(self) -> int | None:

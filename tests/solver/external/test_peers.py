@@ -14,18 +14,21 @@ from solver import Limits, Problem, Status, solve
 from solver.catalogue import EXTERNAL
 from solver.errors import UnsupportedError
 from solver.external.base import CLAIM_SLACK, ExternalSolver
+from solver.external.binoct import BinOct
 from solver.external.flowoct import FlowOct
 from solver.external.job import Answer, Job
+from solver.external.mip import MixedIntegerSolver
+from solver.external.oct import Oct
 from solver.external.process import Outcome
 from solver.monitor import Monitor
 from tests.helpers.solutions import check_limits
 
 LAMBDAS = (Fraction(0), Fraction(1, 100), Fraction(1, 37), Fraction(1, 9))
-WITHOUT_LAMBDA = {"dl85", "pytrees-dl85", "pytrees-contree"}
+WITHOUT_LAMBDA = {"dl85", "binoct", "pytrees-dl85", "pytrees-contree"}
 LESS = {"dl85": {"depth_two": False}}
 """Where a default gives false optima: on 4 rows DL8.5 0.1.8 claims 1 error of a tree with none."""
 
-SEEDS = {"flowoct": 20}
+SEEDS = {"flowoct": 20, "binoct": 40, "oct": 40}
 """How many tables, where each takes long; 60 of others."""
 
 KINDS = [pytest.param(kind, id=kind.name) for kind in EXTERNAL]
@@ -45,7 +48,10 @@ def ask_here(self: ExternalSolver, job: Job, monitor: Monitor) -> Outcome:
 def random_problem(kind: type[ExternalSolver], seed: int) -> tuple[Problem, Limits]:
     rng = np.random.default_rng(seed)
     rows, features = int(rng.integers(4, 60)), int(rng.integers(1, 6))
-    ordered = "continuous" in kind.capabilities.features
+    kinds = sorted(kind.capabilities.features)
+    ordered = kinds[seed // 4 % len(kinds)] == "continuous"
+    if kind in (BinOct, Oct):  # larger ones take seconds each
+        rows, features = 4 + rows % 10, min(features, 3)
     codes = rng.integers(0, 6 if ordered else 2, (rows, min(features, 3) if ordered else features))
     problem = Problem.from_codes(
         codes,
@@ -53,7 +59,7 @@ def random_problem(kind: type[ExternalSolver], seed: int) -> tuple[Problem, Limi
         weights=rng.integers(1, 4, rows) if seed % 3 else None,
         ordered=ordered,
     )
-    deepest = 2 if kind is FlowOct else 3
+    deepest = 2 if issubclass(kind, MixedIntegerSolver) else 3
     given: dict[str, Any] = {"depth": int(rng.integers(1, deepest + 1))}
     if seed % 4 == 0 and "min_leaf_size" in kind.capabilities.limits:
         given["min_leaf_size"] = int(rng.integers(1, 3))
@@ -75,23 +81,66 @@ def test_what_it_claims_is_true_on_small_tables(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("kind", [FlowOct, BinOct, Oct], ids=lambda kind: kind.name)
 def test_mixed_integer_programs_agree_with_branches(
-    part: int, monkeypatch: pytest.MonkeyPatch
+    kind: type[ExternalSolver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ExternalSolver, "ask", ask_here)
-    assert check_claims(FlowOct, range(100 + 50 * part, 150 + 50 * part)) >= 45
+    least = 15 if kind.name in WITHOUT_LAMBDA else 63
+    assert check_claims(kind, range(100, 170)) >= least
+
+
+@pytest.mark.parametrize("kind", [FlowOct, BinOct, Oct], ids=lambda kind: kind.name)
+def test_mixed_integer_programs_stop_by_themselves_with_a_bound(
+    kind: type[ExternalSolver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)  # here nobody would kill them
+    rng = np.random.default_rng(5)
+    problem = Problem.from_codes(rng.integers(0, 2, (90, 8)), rng.integers(0, 2, 90))
+    found = kind().solve(problem, Fraction(1, 100), Limits(depth=3, seconds=0.5))
+    assert found.status is Status.TIME_LIMIT
+    claim = found.extra["claim"]
+    assert claim["status"] == "time_limit"
+    best = solve(problem, Fraction(1, 100), limits=Limits(depth=3))
+    assert claim.get("lower_bound", 0) <= float(best.objective) <= float(found.objective)
+
+
+def test_oct_splits_numbers_where_they_are_best_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    numbers, labels = [[value] for value in range(9)], [0, 0, 0, 1, 1, 1, 0, 0, 0]
+    problem = Problem.from_codes(numbers, labels, ordered=True)
+    found = Oct().solve(problem, Fraction(1, 20), Limits(depth=2))
+    assert (found.errors, found.splits) == (0, 2)
+    one = Oct().solve(problem, Fraction(1, 20), Limits(depth=2, splits=1))
+    assert (one.errors, one.splits) == (3, 0)  # one split sets nothing right
+    few = Oct().solve(problem, Fraction(1, 20), Limits(depth=2, min_leaf_size=4))
+    assert few.splits == 0
+    assert {one.extra["claim"]["status"], few.extra["claim"]["status"]} == {"optimal"}
+
+
+def test_binoct_splits_every_node_and_claims_an_optimum_without_lambda_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    codes = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    problem = Problem.from_codes(codes, [a & b for a, b, _ in codes])
+    free, priced = (
+        BinOct().solve(problem, lam, Limits(depth=2)) for lam in (LAMBDAS[0], LAMBDAS[1])
+    )
+    assert (free.errors, free.splits) == (0, 3)
+    assert free.extra["claim"]["status"] == "optimal"
+    assert priced.extra["claim"]["status"] == "finished"
 
 
 def check_claims(kind: type[ExternalSolver], seeds: range) -> int:
     """Compare what it claims of random tables with our optimum; how often it claims one."""
-    ours = "quantbnb" if "continuous" in kind.capabilities.features else "branches"
     claimed = 0
     for seed in seeds:
         problem, limits = random_problem(kind, seed)
         if problem.n_features < 2 and kind.name == "dl85":
             continue  # it ends with "vector::reserve"
         lam = LAMBDAS[seed % 4]
+        ours = "quantbnb" if problem.feature_kind == "continuous" else "branches"
         found = kind(**LESS.get(kind.name, {})).solve(problem, lam, limits)
         best = solve(problem, lam, ours, limits)
         assert best.status is Status.OPTIMAL
@@ -124,10 +173,10 @@ def test_nothing_to_split_asks_nobody(
 ) -> None:
     needs(kind)
     monkeypatch.delattr(ExternalSolver, "ask")
-    ordered = "continuous" in kind.capabilities.features
-    if ordered:
+    if "continuous" in kind.capabilities.features:
         problem = Problem.from_codes([[0], [1], [2]], [0, 1, 1], ordered=True)
         assert kind().solve(problem, Fraction(0), Limits(depth=0)).splits == 0
+    if "binary" not in kind.capabilities.features:
         return  # without anything to separate, a problem is binary
     for codes, labels in (
         ([[1, 0]], [0]),
@@ -141,7 +190,7 @@ def test_nothing_to_split_asks_nobody(
 def test_absent_packages_are_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in EXTERNAL:
         monkeypatch.setattr(kind, "module", "no_such_module_of_anybody")
-        (feature,) = kind.capabilities.features
+        feature = min(kind.capabilities.features)
         with pytest.raises(UnsupportedError, match=r"pip install 'treesweep\[peers\]'"):
             kind.check_task(feature, 2, Limits(depth=2))
 
@@ -149,7 +198,7 @@ def test_absent_packages_are_said_with_the_command(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_it_needs_is_asked_for(kind: type[ExternalSolver]) -> None:
     needs(kind)
-    (feature,) = kind.capabilities.features
+    feature = min(kind.capabilities.features)
     if kind.capabilities.needs:
         with pytest.raises(UnsupportedError, match="needs the limit 'depth'"):
             kind.check_task(feature, 2, Limits())
