@@ -17,6 +17,7 @@ from sweep.clusters.base import Cluster
 from sweep.clusters.dask_settings import flatten
 from sweep.clusters.main_guard import NO_GUARD, check_main, watched_main
 from sweep.clusters.validators import Memory
+from sweep.worker.fork_server import SETTINGS, start_fork_server
 from sweep.worker.worker_process import LocalWorker
 
 _NEVER = "365d"
@@ -45,6 +46,7 @@ class Local(Cluster):
         check_main()
         visitors = stack.enter_context(watched_main())
         try:
+            start_fork_server()
             cluster = stack.enter_context(self._start())
         except (OSError, RuntimeError, TimeoutError) as error:
             if visitors():
@@ -71,6 +73,8 @@ class Local(Cluster):
             dashboard_address="127.0.0.1:0",
             memory_limit=self.memory_limit or "auto",
             silence_logs=logging.CRITICAL,
+            # A process that was forked has the variables of its fork server.
+            env=dict(os.environ),
         )
 
     def dry_run(self) -> str:
@@ -90,7 +94,7 @@ class Local(Cluster):
         together with its nanny, and begin again.
         """
         timeout = {"distributed.deploy.lost-worker-timeout": _NEVER}
-        return {**super().settings(), **timeout, **dict(flatten(self.dask))}
+        return {**super().settings(), **timeout, **SETTINGS, **dict(flatten(self.dask))}
 
     def maintain(self, client: Client, workers: int, tasks: int) -> list[str]:
         """Replace nannies that have ended. A running nanny replaces its own worker."""

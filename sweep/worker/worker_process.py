@@ -134,7 +134,6 @@ class MemoryGuard:
     """
 
     def __init__(self) -> None:
-        self._process = psutil.Process()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._ceiling: int | None = None
@@ -157,7 +156,7 @@ class MemoryGuard:
             yield
             return
         with self._lock:
-            self._start = self._process.memory_info().rss
+            self._start = _used()
             self._report = report
             self._ceiling = self._start + limit + limit // 4 + SLACK
         if self._thread is None:
@@ -175,13 +174,19 @@ class MemoryGuard:
         while True:
             self._wake.wait()
             with self._lock:
-                used = self._process.memory_info().rss
+                used = _used()
                 over = self._ceiling is not None and used > self._ceiling
             if over:
                 self._report(used - self._start)
                 time.sleep(_LAST_WORDS)  # for the report to leave
                 os._exit(MEMORY_EXIT)
             time.sleep(_POLL)
+
+
+def _used() -> int:
+    """Bytes of memory that this process has, which may have been forked from another one."""
+    used: int = psutil.Process().memory_info().rss
+    return used
 
 
 GUARD = MemoryGuard()

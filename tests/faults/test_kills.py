@@ -20,6 +20,7 @@ from tests.helpers.drivers import (
     Drive,
     alike,
     children,
+    fork_servers,
     wait_for_done,
     wait_for_note,
     workers,
@@ -267,6 +268,22 @@ def test_all_workers_killed_again_and_again_change_nothing(
         out, err = process.communicate(timeout=120)
     outcome = drive.finish("resume")  # a task may have been on a worker each time
     assert outcome["code"] == 0, out + err
+    pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
+
+
+def test_the_process_that_workers_are_forked_from_may_die(
+    tmp_path: Path, quiet: pd.DataFrame
+) -> None:
+    drive = Drive(tmp_path)
+    with drive.start("run", STEPS) as process:
+        wait_for_done(process, 1)
+        (server,) = fork_servers(process.pid)
+        before = workers(process)
+        assert len(before) == 2
+        server.kill()
+        assert not psutil.wait_procs(before, timeout=60)[1]  # nobody could tell how they end
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
     pd.testing.assert_frame_equal(alike(drive.rows()), quiet)
 
 

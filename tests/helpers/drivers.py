@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -97,7 +97,19 @@ def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    return [c for c in children(process) if "spawn_main" in " ".join(c.cmdline())]
+    """The worker processes of a driver with workers of its own."""
+    return [worker for server in fork_servers(process.pid) for worker in server.children()]
+
+
+def fork_servers(pid: int) -> list[psutil.Process]:
+    """The processes that workers of this driver are forked from: one, if it has workers."""
+    found = []
+    with suppress(psutil.Error):
+        for child in psutil.Process(pid).children():
+            with suppress(psutil.Error):
+                if "multiprocessing.forkserver" in " ".join(child.cmdline()):
+                    found.append(child)
+    return found
 
 
 def wait_for_done(process: subprocess.Popen[str], done: int) -> None:

@@ -80,6 +80,11 @@ def kill_all_workers(target: Target) -> bool:
     return bool(killed)
 
 
+def kill_fork_server(target: Target) -> bool:
+    """kill -9 of the process that local workers are forked from."""
+    return any(send(server.pid, signal.SIGKILL) for server in target.processes.fork_servers())
+
+
 def stop_worker(target: Target) -> bool:
     """SIGSTOP of a worker for a while."""
     pids = target.processes.workers_at_work()
@@ -90,6 +95,7 @@ def stop_everything(target: Target) -> bool:
     """SIGSTOP of driver, scheduler and workers for less than a lease: a machine that sleeps."""
     processes = target.processes
     others = [p.pid for p in (processes.driver, processes.scheduler) if p is not None and p.pid]
+    others += [server.pid for server in processes.fork_servers()]
     return _stop(target, [*processes.workers_at_work(), *others], 0.3, 0.5 * STALE)
 
 
@@ -269,6 +275,7 @@ def damage_sign_of_life(target: Target) -> bool:
 DURING = (
     Fault("kill -9 of a worker", 10, kill_worker),
     Fault("kill -9 of all workers", 3, kill_all_workers),
+    Fault("kill -9 of the fork server", 1, kill_fork_server),
     Fault("SIGSTOP of a worker", 4, stop_worker),
     Fault("SIGSTOP of everything", 1, stop_everything),
     Fault("SIGSTOP of the scheduler", 1, stop_scheduler),

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import psutil
 
 from tests.faults.chaos import roles
 from tests.helpers import ROOT
+from tests.helpers.drivers import fork_servers
 
 N_WORKERS = 2
 _START_SECONDS = 60.0
@@ -39,17 +40,21 @@ class Processes:
         os.environ["PYTHONPATH"] = str(ROOT)
         # Processes that are killed leave semaphores behind; those that clean up after them say so.
         os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.faults.chaos.roles"])
+        multiprocessing.get_context("forkserver").set_forkserver_preload(
+            ["tests.faults.chaos.roles"]
+        )
         self._everyone: list[psutil.Process] = []
-        self.driver: ForkServerProcess | None = None
+        self.driver: BaseProcess | None = None
         self.is_local = False
-        self.scheduler: ForkServerProcess | None = None
-        self.workers: list[ForkServerProcess] = []
+        self.scheduler: BaseProcess | None = None
+        self.workers: list[BaseProcess] = []
 
-    def start(self, role: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    def start(
+        self, role: Callable[..., None], *arguments: Any, method: str = "forkserver"
+    ) -> BaseProcess:
         """Start a process of a role; the log is added to its arguments."""
-        process = self._context.Process(target=role, args=(*arguments, self.log))
+        context: Any = multiprocessing.get_context(method)
+        process: BaseProcess = context.Process(target=role, args=(*arguments, self.log))
         process.start()
         assert process.pid is not None
         with suppress(psutil.NoSuchProcess):
@@ -75,7 +80,7 @@ class Processes:
 
     # The driver
 
-    def start_driver(self, is_local: bool, elsewhere: bool = False) -> ForkServerProcess:
+    def start_driver(self, is_local: bool, elsewhere: bool = False) -> BaseProcess:
         """Run or resume the sweep; returns at once.
 
         Parameters
@@ -91,7 +96,10 @@ class Processes:
         self._n_drivers += 1
         self.journal = self.folder / f"journal-{self._n_drivers}"
         self.journal.touch()
-        self.driver = self.start(roles.drive, self.spec, self.out, where, elsewhere, self.journal)
+        # A driver that was forked would fork its workers from the server that it came from itself.
+        self.driver = self.start(
+            roles.drive, self.spec, self.out, where, elsewhere, self.journal, method="spawn"
+        )
         return self.driver
 
     @property
@@ -123,14 +131,16 @@ class Processes:
         if not self.is_local:
             return [w.pid for w in self.workers if w.is_alive() and w.pid]
         found: list[int] = []
-        with suppress(psutil.NoSuchProcess):
-            assert self.driver is not None
-            for child in psutil.Process(self.driver.pid).children(recursive=True):
-                with suppress(psutil.Error):
-                    if "spawn_main" in " ".join(child.cmdline()):
-                        found.append(child.pid)
-                        self._everyone.append(child)
+        for server in self.fork_servers():
+            with suppress(psutil.Error):
+                for worker in server.children():
+                    found.append(worker.pid)
+                    self._everyone.append(worker)
         return found
+
+    def fork_servers(self) -> list[psutil.Process]:
+        """The processes that the driver's local workers are forked from."""
+        return fork_servers(self.driver.pid) if self.driver is not None and self.is_local else []
 
     def wait_for_driver(self, seconds: float) -> int:
         """Its exit code.
@@ -166,7 +176,7 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
-def _kill(process: ForkServerProcess) -> None:
+def _kill(process: BaseProcess) -> None:
     if process.pid is not None and process.is_alive():
         send(process.pid, signal.SIGKILL)
         process.join(10)
