@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,9 +21,59 @@ from pipelines.cli.problem_options import (
 )
 
 if TYPE_CHECKING:
-    from solver import RashomonSet
+    import pandas as pd
+
+    from solver import RashomonSet, Tree
 
 _UNITS = ("relative", "objective", "lam")
+
+
+class Wish(NamedTuple):
+    """Which good tree the user asks for."""
+
+    without: tuple[str, ...]
+    root: str | None
+    max_columns: int | None
+
+    def __bool__(self) -> bool:
+        return self != Wish((), None, None)
+
+    def grant(self, found: RashomonSet) -> Tree | None:
+        """The best good tree of this kind; None if there is none."""
+        return found.best(without=self.without, root=self.root, max_columns=self.max_columns)
+
+    def __str__(self) -> str:
+        parts = [f"without {name}" for name in self.without]
+        parts += [f"with {self.root} at the root"] if self.root is not None else []
+        if self.max_columns is not None:
+            parts.append(f"of at most {count(self.max_columns, 'column')}")
+        return " and ".join(parts)
+
+    def show(self, found: RashomonSet, tree: Tree | None) -> str:
+        """The tree as text, and what it costs."""
+        from solver import export_text
+
+        if tree is None:
+            most = float(found.most)
+            return f"There is no good tree {self}: the best one costs more than {most:.6g}."
+        cost = found.objective_of(tree)
+        more = float(cost - found.optimum)
+        return (
+            f"The best good tree {self} has the objective {float(cost):.6g}, {more:.6g} above the "
+            f"optimum:\n\n{export_text(tree).rstrip()}"
+        )
+
+    def to_dict(self, found: RashomonSet, tree: Tree | None) -> dict[str, Any]:
+        """The wish, and the tree if there is one."""
+        if tree is None:
+            return {**self._asdict(), "tree": None}
+        cost = found.objective_of(tree)
+        return {
+            **self._asdict(),
+            "objective": float(cost),
+            "objective_exact": str(cost),
+            "tree": tree.to_dict(),
+        }
 
 
 @click.command()
@@ -47,6 +97,15 @@ _UNITS = ("relative", "objective", "lam")
     "--trees", type=click.IntRange(min=1), default=10, show_default=True, metavar="N",
     help="How many trees --save writes.",
 )  # fmt: skip
+@click.option(
+    "--without", multiple=True, metavar="NAME",
+    help="Show the best good tree without this column or feature (may be given several times).",
+)  # fmt: skip
+@click.option("--root", metavar="NAME", help="Show the best one that asks this column first.")
+@click.option(
+    "--max-columns", type=click.IntRange(min=0), metavar="N",
+    help="Show the best one that reads at most N columns.",
+)  # fmt: skip
 def rashomon(
     data: str,
     lam: str,
@@ -55,6 +114,9 @@ def rashomon(
     as_json: bool,
     save: Path | None,
     trees: int,
+    without: tuple[str, ...],
+    root: str | None,
+    max_columns: int | None,
     **given: Any,
 ) -> ExitCode:
     """Count all trees that are nearly as good as the best one, and the features that they use.
@@ -85,13 +147,19 @@ def rashomon(
                 return ExitCode.INTERRUPTED
             raise
     about = describe_problem(data, problem)
+    wish = Wish(without, root, max_columns)
+    granted = wish.grant(found) if wish else None
     written = 0 if save is None else save_set(found, save, trees, about)
     if as_json:
-        print_json(about | found.to_dict())
+        wished = {"wish": wish.to_dict(found, granted)} if wish else {}
+        print_json(about | found.to_dict() | wished)
         return ExitCode.DONE
     show_problem(request, problem)
     click.echo()
     _show(found, show_limits(request))
+    if wish:
+        click.echo()
+        click.echo(wish.show(found, granted))
     if save is not None:
         click.echo(f"The set and its {count(written, 'best tree')} are in {save}.")
     return ExitCode.DONE
@@ -115,15 +183,31 @@ def _show(found: RashomonSet, limits: str) -> None:
     click.echo()
     print_table(["splits", "errors", "trees"], _by_splits(found))
     click.echo()
-    shares = found.feature_shares()
-    used = shares[shares["trees"] > 0]
+    columns = found.to_dict()["columns"]
+    print_table(
+        ["column", "trees with it", "share", "at the root", "best without"],
+        [
+            [
+                row["column"],
+                f"{row['trees']:,}",
+                f"{row['share']:.1%}",
+                f"{row['root_share']:.1%}",
+                f"{row['best_without']:.6g}" if row["best_without_exact"] else "no good tree",
+            ]
+            for row in columns
+            if row["trees"]
+        ],
+    )
+    click.echo()
+    features = found.feature_shares()
     rows = [
         [row.feature, f"{row.trees:,}", f"{row.share:.1%}", f"{row.root_share:.1%}"]
-        for row in used.itertuples()
+        for row in features[features["trees"] > 0].itertuples()
     ]
-    print_table(["feature", "trees with it", "share", "at the root"], rows)
-    click.echo()
-    print_lines(_needed(found, len(shares) - len(used)))
+    if len(features) > len(columns):
+        print_table(["feature", "trees with it", "share", "at the root"], rows)
+        click.echo()
+    print_lines(_needed(found, features))
 
 
 def _by_splits(found: RashomonSet) -> list[list[str]]:
@@ -139,12 +223,18 @@ def _by_splits(found: RashomonSet) -> list[list[str]]:
     return rows
 
 
-def _needed(found: RashomonSet, unused: int) -> list[tuple[str, str]]:
-    """Which features every good tree has, and how many no good tree has."""
-    shares = found.feature_shares()
+def _needed(found: RashomonSet, shares: pd.DataFrame) -> list[tuple[str, str]]:
+    """Which features every good tree has, how many no good tree has, and how far trees disagree."""
     always = shares.loc[shares["trees"] == found.n_trees, "feature"].tolist()
+    unused = int((shares["trees"] == 0).sum())
     none = "1 feature is" if unused == 1 else f"{unused} features are"
+    ambiguity, discrepancy = found.multiplicity
     return [
         ("in every good tree", ", ".join(always) or "no feature"),
         ("not needed", f"{none} in no good tree"),
+        (
+            "disagreement",
+            f"for {float(ambiguity):.1%} of the rows some good tree predicts another class than "
+            f"the best one; one tree does so for up to {float(discrepancy):.1%}",
+        ),
     ]

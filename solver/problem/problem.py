@@ -46,8 +46,9 @@ class Preparation:
     """How the table was changed to build the problem, for the report.
 
     ``constant`` are features with one value, which no split can use. ``duplicate`` has for each
-    feature that separates the rows as an earlier one does, that feature's name. ``collapsed``
-    counts rows that were merged with an equal row. ``without_feature`` are raw columns without a
+    feature that separates the rows as an earlier one does, that feature's name, and
+    ``duplicate_columns`` the raw columns that it reads. ``collapsed`` counts rows that were merged
+    with an equal row. ``without_feature`` are raw columns without a
     feature, e.g. because ``mdlp`` found no cut.
     """
 
@@ -55,6 +56,7 @@ class Preparation:
     duplicate: dict[str, str]
     collapsed: int
     without_feature: tuple[str, ...] = ()
+    duplicate_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +279,11 @@ class Problem:
             check_spread(values, counts[:, 0], ", ".join(names))
         keep, constant, duplicate = distinct_features(rows, [test.name for test in tests], scales)
         features = tuple(tests[j] for j in keep)
+        read = {
+            test.name: (test.column,) if isinstance(test, Scale) else test.columns
+            for test in tests
+            if test.name in duplicate
+        }
         return cls(
             codes=np.ascontiguousarray(rows[:, keep]),
             counts=counts,
@@ -284,7 +291,9 @@ class Problem:
             tests=CutTests(features) if any(scales) else features,  # type: ignore[arg-type]
             classes=known,
             n_rows=n_rows,
-            preparation=Preparation(constant, duplicate, int(kept.sum()) - len(rows)),
+            preparation=Preparation(
+                constant, duplicate, int(kept.sum()) - len(rows), duplicate_columns=read
+            ),
             columns=read_columns(columns, tests),
             target=", ".join(names),
             encoding=encoding,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -54,6 +54,8 @@ class GoodTrees:
         first = int(graph.ends[place - 1]) if place else 0
         for edge in range(first, int(graph.ends[place])):
             feature, at = int(graph.feature[edge]), int(graph.first_child[edge])
+            if not self.copies[feature]:
+                continue
             arity = int(self._problem.arities[feature])
             children = graph.children[at : at + arity].tolist()
             yield Split(feature, tuple(None if c < 0 else c for c in children))
@@ -88,16 +90,30 @@ class GoodTrees:
             )
         return self._ways[key]
 
-    def shapes(self) -> Iterator[Shape]:
-        """All trees, the best first."""
+    def shapes(self, roots: Collection[int] | None = None) -> Iterator[Shape]:
+        """All trees, or those with one of these features at the root; the best first."""
         for pair in self.cells_of(0):
-            yield from self._of_node(0, pair)
+            yield from self._of_node(0, pair, roots)
 
-    def _of_node(self, node: int, pair: Pair) -> Iterator[Shape]:
+    def cost(self, shape: Shape, node: int = 0) -> int:
+        """What a tree of a node costs."""
+        if not isinstance(shape, tuple):
+            return int(self._space.memo.leaf[node])
+        split = next(s for s in self.splits_of(node) if s.feature == shape[0])
+        below = zip(shape[1], split.children, strict=True)
+        return int(self._space.split) + sum(self.cost(s, c) for s, c in below if c is not None)
+
+    def _of_node(
+        self, node: int, pair: Pair, features: Collection[int] | None = None
+    ) -> Iterator[Shape]:
+        """Trees with this cost and splits; their first split has one of the features, if given."""
         if pair[1] == 0:
-            yield -1
+            if features is None:
+                yield -1
             return
         for split in self.splits_of(node):
+            if features is not None and split.feature not in features:
+                continue
             nodes = tuple(c for c in split.children if c is not None)
             for shapes in self._of_nodes(nodes, self._below(pair)):
                 yield _shape(split, shapes)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from solver.rashomon.graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.search import LimitError, Prices, Search
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
+from solver.rashomon.wishes import Wishes
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 
@@ -126,6 +127,7 @@ class RashomonSet:
         self._allowed = copies(problem)
         self._monitor = monitor
         self._trees = GoodTrees(problem, self._space, self._graph, counts, self._allowed)
+        self._wishes = Wishes(problem, counts, self._allowed, self._check_stop)
         self._predictions = Predictions(problem, self._space, self._graph, self._trees)
         self.subproblems = int(self._graph.used[EXPANDED_NODES])
         self.splits = int(self._graph.used[EDGES])
@@ -159,6 +161,10 @@ class RashomonSet:
 
     def _objective(self, cell: Cell) -> Fraction:
         return objective(cell.errors, cell.splits, self.problem.total_weight, self.lam)
+
+    def objective_of(self, tree: Tree) -> Fraction:
+        """The exact objective of a tree of the set."""
+        return self._objective(Cell(int(tree.errors), tree.splits, 1))
 
     @property
     def n_trees(self) -> int:
@@ -209,12 +215,43 @@ class RashomonSet:
         cells = tuple(Cell(*pair, known[pair]) for _, pair in good)
         return GoodAt(price, optimum, most, cells)
 
-    def trees(self) -> Iterator[Tree]:
+    def trees(self, *, without: Collection[str] = (), root: str | None = None) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
         Of features that separate all rows alike, trees use the first.
+
+        Parameters
+        ----------
+        without : collection of str
+            Columns or features that no tree may use.
+        root : str, optional
+            The column or feature that each tree asks first.
+
+        Raises
+        ------
+        InputError
+            If a name is unknown.
         """
-        return map(self.problem.grow, self._trees.shapes())
+        return map(self.problem.grow, self._wishes.trees(_names(without), root))
+
+    def best(
+        self,
+        *,
+        without: Collection[str] = (),
+        root: str | None = None,
+        max_columns: int | None = None,
+    ) -> Tree | None:
+        """The best of :meth:`trees` that reads at most so many columns; None if no good tree does.
+
+        Raises
+        ------
+        InputError
+            If a name is unknown, or ``max_columns`` is negative.
+        """
+        if max_columns is not None and max_columns < 0:
+            raise InputError(f"max_columns = {max_columns} must be 0 or more")
+        shape = self._wishes.best(_names(without), root, max_columns)
+        return None if shape is None else self.problem.grow(shape)
 
     def sample(self, n: int, seed: int = 0) -> list[Tree]:
         """Good trees drawn at random, each equally likely, with replacement."""
@@ -259,25 +296,46 @@ class RashomonSet:
                 classes[rows] = self.problem.counts[rows].sum(axis=0).argmax()
         return self._predictions.multiplicity(classes)
 
-    def feature_shares(self) -> pd.DataFrame:
-        """How many good trees use each feature, and have it at the root.
+    def feature_shares(self, by: Literal["feature", "column"] = "feature") -> pd.DataFrame:
+        """How many good trees use each feature, have it at the root, and what it costs without.
+
+        Parameters
+        ----------
+        by : {"feature", "column"}
+            Features of the problem, such as ``age<=40``, or raw columns, with all their features.
 
         Returns
         -------
         DataFrame
-            Columns ``feature``, ``trees``, ``share``, ``root_trees`` and ``root_share``, by falling
-            share. A feature of share 1 is in every good tree; one of share 0 is in none.
+            Columns ``feature`` (or ``column``), ``trees``, ``share``, ``root_trees``,
+            ``root_share``, ``best_without`` and ``best_without_exact``, by falling share. A feature
+            of share 1 is in every good tree; one of share 0 is in none. ``best_without`` is the
+            least objective of a good tree without the feature, missing if there is none.
+
+        Raises
+        ------
+        InputError
+            If ``by`` is neither.
         """
-        roots = self._trees.root_features()
-        rows = []
-        for feature, copies in enumerate(self._allowed.tolist()):
-            users = self.n_trees - self._without(feature, copies - 1)
-            at_root = roots.get(feature, 0) // copies
-            for name in self._names(feature):
-                rows.append((name, users, users / self.n_trees, at_root, at_root / self.n_trees))
-        columns = ["feature", "trees", "share", "root_trees", "root_share"]
-        frame = pd.DataFrame(rows, columns=columns)
+        if by not in ("feature", "column"):
+            raise InputError(f"by = {by!r} is none of feature, column")
+        groups = self._wishes.features if by == "feature" else self._wishes.columns
+        roots, rows = self._trees.root_features(), []
+        for name, places in groups.items():
+            counts = self._wishes.count_without(places)
+            users, without = self.n_trees - counts.total, self._cheapest(counts)
+            at_root = sum(roots.get(place, 0) // int(self._allowed[place]) for place in places)
+            shares = users, users / self.n_trees, at_root, at_root / self.n_trees
+            exact = (float("nan"), None) if without is None else (float(without), str(without))
+            rows.append((name, *shares, *exact))
+        columns = [by, "trees", "share", "root_trees", "root_share"]
+        frame = pd.DataFrame(rows, columns=[*columns, "best_without", "best_without_exact"])
         return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+    def _cheapest(self, counts: ExactCounts) -> Fraction | None:
+        """The least objective of some of the trees."""
+        scale = self._prices.error * self.problem.total_weight
+        return None if counts.least is None else Fraction(counts.least, scale)
 
     def to_dict(self) -> dict[str, Any]:
         """The set as plain data, without its trees."""
@@ -294,32 +352,32 @@ class RashomonSet:
             "splits": self.splits,
             "seconds": self.seconds,
             "histogram": [cell._asdict() for cell in self.histogram],
-            "features": self.feature_shares().to_dict("records"),
+            "features": _records(self.feature_shares()),
+            "columns": _records(self.feature_shares(by="column")),
+            "ambiguity_exact": str(self.multiplicity.ambiguity),
+            "discrepancy_exact": str(self.multiplicity.discrepancy),
         }
-
-    def _without(self, feature: int, copies: int) -> int:
-        """The good trees if a feature of the problem stood for fewer features of the table."""
-        if feature not in self._trees.features:
-            return self.n_trees
-        allowed = self._allowed.copy()
-        allowed[feature] = copies
-        return ExactCounts(self._space, self._graph, allowed, self._check_stop).total
 
     def _check_stop(self) -> None:
         if self._monitor.stop():
             raise InputError("the count of good trees was stopped before its end")
-
-    def _names(self, feature: int) -> list[str]:
-        """The features of the table that a feature of the problem stands for."""
-        name = self.problem.tests[feature].name
-        others = self.problem.preparation.duplicate.items()
-        return [name, *(copy for copy, first in others if first == name)]
 
     def __repr__(self) -> str:
         return (
             f"<RashomonSet: {self.n_trees} trees with an objective of at most "
             f"{float(self.most):.6g} at λ = {self.lam}; the optimum is {float(self.optimum):.6g}>"
         )
+
+
+def _names(given: Collection[str]) -> Collection[str]:
+    """Names, of which a single one may be given as it is."""
+    return [given] if isinstance(given, str) else given
+
+
+def _records(shares: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain data; what is missing is None."""
+    filled = shares.astype(object).where(shares.notna(), None)
+    return [dict(zip(shares.columns, row, strict=True)) for row in filled.to_numpy().tolist()]
 
 
 def check_support(task: str, ordered: bool, limits: Limits) -> None:

@@ -1,7 +1,8 @@
 """Checks of the program that starts worker processes.
 
-Each worker is a process of its own. It first imports the program that started it, under another name
-than ``__main__``. So a program without a ``__main__`` guard would run its sweep in every worker.
+Each worker is a process of its own. It first imports the program that started it, under another
+name than ``__main__``. So a program without a ``__main__`` guard would run its sweep in every
+worker.
 """
 
 from __future__ import annotations

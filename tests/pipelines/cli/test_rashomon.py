@@ -21,10 +21,32 @@ def test_text_tells_how_many_trees_are_good_and_what_they_use() -> None:
     assert lines[3] == "optimum  0.12 = 3/25 (proven)"
     assert ["6", "0", "12"] in [line.split() for line in lines]
     assert ["a5=1", "12", "100.0%", "100.0%"] in [line.split() for line in lines]
-    assert lines[-2:] == [
+    assert ["a5", "12", "100.0%", "100.0%", "no", "good", "tree"] in [x.split() for x in lines]
+    assert lines[-3:] == [
         "in every good tree  a5=1",
         "not needed          10 features are in no good tree",
+        "disagreement        for 0.0% of the rows some good tree predicts another class than the "
+        "best one; one tree does so for up to 0.0%",
     ]
+
+
+def test_wishes_are_granted_or_said_to_be_beyond_the_set() -> None:
+    common = ["rashomon", "monks-1", "--lam", "0.05", "--within", "2", "--unit", "lam"]
+    alone = run(*common, "--max-columns", 1).stdout
+    assert "The best good tree of at most 1 column has the objective 0.3, 0 above the" in alone
+    assert "a5 = 1: 1 (108 rows)" in alone
+    without = run(*common, "--without", "a5", "--root", "a1").stdout
+    assert without.splitlines()[-1] == (
+        "There is no good tree without a5 and with a1 at the root: the best one costs more than "
+        "0.4."
+    )
+    data = json.loads(run(*common, "--root", "a5", "--without", "a1", "--json").stdout)
+    assert data["wish"]["objective_exact"] == "3/10"
+    tree = solver.Tree.from_dict(data["wish"]["tree"])
+    assert tree.splits == 1
+    none = json.loads(run(*common, "--max-columns", 0, "--root", "a5", "--json").stdout)
+    assert none["wish"]["tree"] is None
+    assert "unknown column or feature 'a9'" in refused(*common, "--without", "a9")
 
 
 def test_json_and_folder_hold_the_same(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ quick = settings(
     max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 thorough = settings(
-    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "2000")),
+    max_examples=int(os.environ.get("TREESWEEP_EXAMPLES", "700")),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
