@@ -64,7 +64,8 @@ class Leaf:
 class PaperEngine(Engine):
     """One search; the arguments are those of :class:`solver.osdt.engine.OsdtEngine`.
 
-    An iteration is one choice that is looked at, or one tree taken from the queue.
+    An iteration is one choice that is looked at, one split of a leaf, or one tree taken from the
+    queue.
     """
 
     def __init__(
@@ -183,6 +184,8 @@ class PaperEngine(Engine):
             yield True
             # Algorithm 1 asks again here; the counts of Table 6.2 are of a search that did.
             if not self._is_too_dear(tree.closed, tree.open, tree.bound):
+                for leaf in tree.open:
+                    yield from self._expand(leaf)
                 for features in product(*(self._children(leaf) for leaf in tree.open)):
                     yield from self._split(tree, features)
             self._current = None
@@ -243,19 +246,25 @@ class PaperEngine(Engine):
         return len(self._leaves) - 1
 
     def _children(self, number: int) -> dict[int, tuple[int, int]]:
-        """The two new leaves of a split on each feature that may be used (Theorem 5)."""
+        """The two new leaves of a split on each feature that may be used."""
+        return self._leaves[number].children or {}
+
+    def _expand(self, number: int) -> Iterator[bool]:
+        """Find the children of a leaf, a feature an iteration."""
         leaf = self._leaves[number]
-        if leaf.children is None:
-            leaf.children = {}
-            used = {clause // 2 for clause in leaf.clauses}
-            for feature in range(self._problem.n_features):
-                if feature not in used:
-                    pair = self._part(leaf, feature)
-                    if pair is not None:
-                        leaf.children[feature] = pair
-        return leaf.children
+        if leaf.children is not None:
+            return
+        children = {}
+        used = {clause // 2 for clause in leaf.clauses}
+        for feature in range(self._problem.n_features):
+            yield True
+            pair = None if feature in used else self._part(leaf, feature)
+            if pair is not None:
+                children[feature] = pair
+        leaf.children = children
 
     def _part(self, leaf: Leaf, feature: int) -> tuple[int, int] | None:
+        """The two leaves of a split; None if no tree needs them (Theorem 5)."""
         ones = self._problem.codes[leaf.rows, feature] == 1
         sides = leaf.rows[~ones], leaf.rows[ones]
         left, right = (
