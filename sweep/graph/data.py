@@ -30,12 +30,21 @@ class Sources(NamedTuple):
 
     @property
     def will_never_come(self) -> bool:
-        """Whether Dask lets the problem wait for a table that failed.
+        """Whether Dask lets a batch wait for a table that failed.
 
         A worker that dies may hold a problem whose table could not be loaded again before. Dask
-        then neither computes the problem nor tells anybody.
+        then neither computes the problem nor tells anybody; nor does it run a batch that is
+        submitted just after the table has failed.
         """
-        return self.loaded.status == "error" and self.encoded.status in ("lost", "pending")
+        return self.loaded.status == "error" and self.encoded.status != "finished"
+
+    @property
+    def has_lost_table(self) -> bool:
+        """Whether Dask is to refuse the next batch, although the problem is there.
+
+        When something is submitted, a problem whose table could not be loaded again fails as well.
+        """
+        return self.loaded.status == "error" and self.encoded.status == "finished"
 
 
 class Data:
@@ -65,6 +74,9 @@ class Data:
     def of(self, node: Node, priority: int) -> Sources:
         """The encoded problem of a node, and its table."""
         found = self._encoded.get(node.number)
+        if found is not None and found.has_lost_table:
+            self.again(str(found.loaded.key))
+            found = None
         if found is None:
             loaded = self._load(node, priority)
             key = f"encode-{node.number}-{next(self._numbers)}-{self._run.name}"
@@ -96,9 +108,7 @@ class Data:
             sources = self._encoded.get(number)
             if sources is None:
                 continue
-            # An encoded problem is good whatever has become of its table since.
-            is_lost = sources.loaded.key == key and sources.encoded.status != "finished"
-            if is_lost or sources.encoded.key == key:
+            if key in (sources.loaded.key, sources.encoded.key):
                 del self._encoded[number]
         for digest in [d for d, future in self._loaded.items() if future.key == key]:
             del self._loaded[digest]

@@ -397,7 +397,7 @@ class Window:
 
     def _mend_data(self) -> None:
         """Take batches back that Dask would let wait for ever."""
-        stuck = [f for f, b in self._out.items() if b.sources.will_never_come]
+        stuck = [f for f, b in self._out.items() if not f.done() and b.sources.will_never_come]
         for loaded in {b.sources.loaded for f, b in self._out.items() if f in stuck}:
             error = loaded.exception()
             if isinstance(error, KilledWorker):

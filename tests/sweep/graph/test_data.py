@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,18 @@ def test_a_step_that_failed_is_submitted_anew(case: Any) -> None:
     assert [step.arguments[1] for step in client.steps[3:]] == [True, True, False, False]
 
 
+def test_a_problem_whose_table_is_lost_is_made_anew(case: Any) -> None:
+    data, client, plan = case
+    data.of(plan.nodes[0], 0)
+    load, encode = client.steps
+    encode.status = "finished"
+    load.status = "error"  # with the next batch, Dask lets the problem fail as well
+    sources = data.of(plan.nodes[0], 0)
+    assert client.names == ["load", "encode", "load", "encode"]
+    assert not sources.has_lost_table
+    assert not sources.will_never_come
+
+
 def test_a_step_is_done_when_it_has_ended_well(case: Any) -> None:
     data, client, plan = case
     data.of(plan.nodes[0], 0)
@@ -247,3 +260,24 @@ def test_a_problem_that_dask_lets_wait_for_ever_is_known(tmp_path: Path) -> None
         if encoded.status == "finished":  # not the other, but a new worker has loaded it
             os.kill(client.run(os.getpid, workers=[other])[other], signal.SIGKILL)
         wait_until(lambda: sources.will_never_come)
+
+
+@pytest.mark.slow
+def test_a_batch_that_dask_lets_wait_for_a_failed_table_is_known(tmp_path: Path) -> None:
+    """Its problem was there until it was submitted."""
+    with open_cluster(Local(workers=3)) as client:
+        one, *others = client.scheduler_info(n_workers=-1)["workers"]
+        first = {"workers": [one], "allow_other_workers": True}
+        loaded = client.submit(_load_once, tmp_path / "mark", key="load", **first)
+        encoded = client.submit(abs, loaded, key="encode", **first)
+        for worker in others:  # both have a copy of the problem, and the table dies with one only
+            client.submit(abs, encoded, key=f"copy to {worker}", workers=[worker]).result()
+        os.kill(encoded.result(), signal.SIGKILL)
+        wait_until(lambda: loaded.status == "error")
+        sources = Sources(encoded, loaded)
+        assert sources.has_lost_table
+        solved = client.submit(abs, encoded, key="solve")
+        wait_until(lambda: encoded.status == "error")
+        assert sources.will_never_come
+        time.sleep(0.3)
+        assert not solved.done()
