@@ -1,4 +1,4 @@
-"""Run what README.md and docs/*.md show: ``make docs-check``.
+"""Run what README.md and the pages of docs/ show: ``make docs-check``.
 
 Each page has a folder of its own with copies of examples/ and cluster.yaml. There its console
 blocks run command by command, and then its Python blocks as one program. In a console block the
@@ -25,9 +25,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, documentation_pages
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COPIED = ("examples", "cluster.yaml")
 LIMIT = 300.0
 """Seconds for a command, and for the Python of a page."""
@@ -147,7 +146,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 def _parameters() -> Iterator[object]:
-    for path in PAGES:
+    for path in documentation_pages():
         page = str(path.relative_to(ROOT))
         for example in examples(path.read_text(encoding="utf-8")):
             where = f"{page}:{example.line}"

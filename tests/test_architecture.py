@@ -1,4 +1,4 @@
-"""The structure that docs/architecture.md draws: rooms, their order, and how large they may be."""
+"""The structure that docs/behind/architecture.md draws: rooms, their order, and their size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, documentation_pages
 
 FLOORS = ("solver", "sweep", "pipelines")
 
@@ -161,7 +161,7 @@ def test_every_test_of_a_module_stands_where_the_module_stands() -> None:
     assert astray == []
 
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "CONTRIBUTING.md", *documentation_pages()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

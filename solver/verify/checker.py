@@ -3,7 +3,7 @@
 A certificate lists the branches that a search had to open, in that order, each with a lower bound
 on the cost of every tree there. This module opens them again, many at a time. It derives each claim
 from counting and from the claims of rows that end before it, and refuses one that does not follow:
-all claims are true, by induction, or a row is refused. The theorems are in ``docs/proofs.md``.
+all claims are true, by induction, or a row is refused. The theorems: ``docs/guides/proofs.md``.
 
 With λ = p/d and W the total weight, a cost is the integer ``e·errors + q·splits``, ``e = d`` and
 ``q = p·W``. The gain of a tree for a branch is ``e·weight − cost``.

@@ -1,6 +1,6 @@
 """The schema of stored rows: a row is one run of one task.
 
-A test compares it with the table in ``docs/store.md``.
+A test compares it with the table in ``docs/reference/store.md``.
 """
 
 from __future__ import annotations

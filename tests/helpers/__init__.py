@@ -16,6 +16,13 @@ ROOT = Path(__file__).parents[2]
 """The folder of the project."""
 
 
+def documentation_pages() -> list[Path]:
+    """README.md and the pages of docs/, without what Sphinx makes there."""
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    made = ROOT / "docs" / "_build"
+    return [ROOT / "README.md", *(page for page in pages if made not in page.parents)]
+
+
 def environment(**more: str) -> dict[str, str]:
     """The environment of a process that imports the project from anywhere."""
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}

@@ -129,7 +129,7 @@ class Lab:
                 stdin=subprocess.DEVNULL,
                 stdout=to,
                 stderr=to,
-                # As docs/faults.md tells whoever starts a scheduler for treesweep.
+                # As docs/guides/faults.md tells whoever starts a scheduler for treesweep.
                 env=environment(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
                 | {**self.settings, **(more or {})},
                 cwd=self.folder,

@@ -499,8 +499,8 @@ def _set_clock(after: float, jump: float) -> None:
     """Let Python code that is loaded by now see another time from some moment on.
 
     Except Dask's queue of messages and tornado's timers: a message that is sent in the very
-    milliseconds in which a clock is set back waits for as long, see docs/faults.md. That is theirs,
-    and made this test hang once in some fifty runs.
+    milliseconds in which a clock is set back waits for as long, see docs/guides/faults.md. That is
+    theirs, and made this test hang once in some fifty runs.
     """
     real, now, began = time.time, result_rows.now, time.monotonic()
 

@@ -1,4 +1,6 @@
-"""Printed trees read back, by the grammar in docs/data.md. It shares nothing with the exports.
+"""Printed trees read back, by the grammar in docs/guides/data.md.
+
+It shares nothing with the exports.
 
 A tree is read as a label, or as a list of its branches: a condition in words, and a tree. Names of
 columns are known to the reader; sums are of columns whose names have none of the signs of sums.
@@ -248,7 +250,7 @@ def _in_preorder(
 
 
 def read_dict(data: dict[str, Any]) -> Callable[[Row], Any]:
-    """What ``to_dict`` gives, as docs/store.md says: from a row to its label."""
+    """What ``to_dict`` gives, as docs/reference/store.md says: from a row to its label."""
     data = json.loads(json.dumps(data))
 
     def label(row: Row) -> Any:

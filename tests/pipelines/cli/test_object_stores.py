@@ -102,7 +102,7 @@ def test_another_sweep_on_s3_is_left_alone(bucket: str, tmp_path: Path) -> None:
 
 
 def test_other_readers_can_read_a_store_on_s3(bucket: str, s3_server: str) -> None:
-    """As docs/store.md says."""
+    """As docs/reference/store.md says."""
     folder = open_folder(f"{bucket}/out")
     parts = Parts(folder, "test")
     parts.create()

@@ -149,7 +149,7 @@ def test_there_is_an_example_of_each_kind(
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_the_page_has_the_examples_and_all_keys(kind: str) -> None:
-    page = (ROOT / "docs" / "clusters.md").read_text()
+    page = (ROOT / "docs" / "guides" / "clusters.md").read_text()
     _, _, rest = page.partition(f"## `kind: {kind}`")
     section, _, _ = rest.partition("\n## ")
     example = (ROOT / "examples" / "clusters" / f"{kind}.yaml").read_text()

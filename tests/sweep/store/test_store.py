@@ -450,7 +450,7 @@ def test_a_part_without_a_column_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_documented_columns_are_those_of_the_schema() -> None:
-    text = (ROOT / "docs" / "store.md").read_text()
+    text = (ROOT / "docs" / "reference" / "store.md").read_text()
     assert columns_as_markdown() in text
 
 
@@ -510,7 +510,7 @@ def test_a_sweep_file_that_was_changed_in_the_folder_is_named(tmp_path: Path) ->
 
 
 def columns_as_markdown() -> str:
-    """The table of ``docs/store.md``."""
+    """The table of ``docs/reference/store.md``."""
     lines = ["| column | type | meaning |", "|---|---|---|"]
     lines += [f"| `{c.name}` | {_plain(c.type)} | {c.meaning} |" for c in schema.COLUMNS]
     return "\n".join(lines) + "\n"
