@@ -7,7 +7,7 @@ Usage:
 For each file and λ all solvers run one after the other, each in a fresh process on one core with
 hard limits on time and memory. Results: OUT/results.parquet (written after each solve),
 OUT/results.md, OUT/profile.png and OUT/profile.svg. Exit code 1: two solvers contradict each other.
-The peers: pip install '.[peers]'. How the numbers are made: docs/behind/benchmarks.md.
+The peers: pip install '.[peers]'. How the numbers are made: docs/behind/benchmarks/sparse.md.
 """
 
 from __future__ import annotations
