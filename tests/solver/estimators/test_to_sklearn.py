@@ -130,3 +130,15 @@ def test_converters_to_onnx_read_it() -> None:
     session = runtime.InferenceSession(convert(model.to_sklearn(), numbers[:1]).SerializeToString())
     (found, *_) = session.run(None, {"X": numbers})
     assert found.tolist() == model.predict(numbers).tolist()
+
+
+def test_shap_explains_what_the_tree_predicts() -> None:
+    shap = pytest.importorskip("shap", reason="shap is for Linux only in the dev extra")
+    X, y, _ = tables(6)
+    X = X.fillna(0)
+    model = QuantBnBClassifier(lam="0.01").fit(X, y)
+    shares = shap.TreeExplainer(model.to_sklearn())(X)
+    predicted = shares.base_values + shares.values.sum(axis=1)
+    assert predicted == pytest.approx(model.predict_proba(X))
+    explained = abs(shares.values).max(axis=(0, 2)) > 0
+    assert explained.tolist() == (model.feature_importances_ > 0).tolist()
