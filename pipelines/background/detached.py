@@ -95,14 +95,14 @@ def _environment() -> dict[str, str]:
 
 
 def await_driver(
-    process: subprocess.Popen[bytes], place: str, log: Path, patience: float
+    process: subprocess.Popen[bytes], place: str, log: Path, timeout: float
 ) -> int | None:
     """Wait until a driver is at work on its folder or has ended.
 
     Returns the driver's exit code if the sweep has ended, None if the driver works or is still
-    starting after ``patience`` seconds. Raises InputError if the driver has failed.
+    starting after ``timeout`` seconds. Raises InputError if the driver has failed.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         code = process.poll()
         if code is not None:
@@ -148,9 +148,9 @@ def stop_driver(place: str) -> Driver:
     return driver
 
 
-def await_end(driver: Driver, patience: float) -> bool:
-    """Wait until a driver of this machine has ended; False after ``patience`` seconds."""
-    deadline = time.monotonic() + patience
+def await_end(driver: Driver, timeout: float) -> bool:
+    """Wait until a driver of this machine has ended; False after ``timeout`` seconds."""
+    deadline = time.monotonic() + timeout
     while began(driver.pid) == driver.began:
         if time.monotonic() > deadline:
             return False

@@ -58,9 +58,9 @@ def launch(client: Client, place: str, name: str, files: Sequence[str]) -> Launc
     return Launched(address, **answer)
 
 
-def await_launched(client: Client, launched: Launched, place: str, patience: float) -> int | None:
+def await_launched(client: Client, launched: Launched, place: str, timeout: float) -> int | None:
     """As :func:`pipelines.background.detached.await_driver`, for a driver on a worker."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         code, line = client.run(look_here, launched.pid, launched.log, workers=[launched.address])[
             launched.address

@@ -33,7 +33,7 @@ from sweep.store import store as stores
 from sweep.store.plan_file import survey
 from sweep.store.store import Store
 from sweep.store.sweep_status import answered_gap
-from sweep.store.write_retries import Patience
+from sweep.store.write_retries import RetryingWriter
 from sweep.worker import tasks
 from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
 from sweep.worker.worker_process import name_run
@@ -173,7 +173,7 @@ class _Session:
         self.interrupted = False
         self.worst_gap = answered_gap(store.folder) if answered else None
         self._open_gaps: dict[str, float] = {}
-        self.patience = Patience(store, listener.note)
+        self.writer = RetryingWriter(store, listener.note)
         self._told = self._beaten = 0.0
         self._dashboard: str | None = None
 
@@ -205,24 +205,24 @@ class _Session:
             except (OSError, RuntimeError, ClosedClientError):
                 monitor.check(1, 1)  # says it better if the scheduler is lost
                 raise
-            self.interrupted |= not self.patience.finish(lambda: interrupts.requested)
+            self.interrupted |= not self.writer.finish(lambda: interrupts.requested)
             self._tell(window, last=True)
 
     def _loop(self, window: Window, monitor: ClusterWatch, interrupts: Interrupts) -> None:
-        while window.out or window.courier.coming or (window.waiting and not self.interrupted):
+        while window.out or window.transfers.coming or (window.waiting and not self.interrupted):
             if interrupts.requested and not self.interrupted:
                 self.interrupted = True
                 self.listener.note("stopping: running searches end and are kept")
                 window.stop()
-            if not self.interrupted and not self.patience.is_full:
+            if not self.interrupted and not self.writer.is_full:
                 window.fill()
             for finished in window.collect(_TICK):
                 self._take(finished)
             self._keep_snapshots(window)
             self._keep_states(window)
             while window.shards.kept:
-                self.patience.keep_shard(*window.shards.kept.popleft())
-            self.patience.write()
+                self.writer.keep_shard(*window.shards.kept.popleft())
+            self.writer.write()
             monitor.check(
                 window.n_willing,
                 window.waiting + window.out,
@@ -250,7 +250,7 @@ class _Session:
         stopped = pc.equal(status, Status.STOPPED.value)
         if pc.any(stopped).as_py():
             for row in finished.rows.filter(stopped).to_pylist():
-                self.patience.keep(checkpoint_of(row))
+                self.writer.keep(checkpoint_of(row))
             finished = finished.where(pc.invert(stopped))
         if not len(finished):
             return
@@ -269,13 +269,13 @@ class _Session:
             checkpoint = window.snapshots.popleft()
             answer = self.store.answers.get(checkpoint.key)
             if answer is None or not answer.status.has_tree:  # else it came late
-                self.patience.keep(checkpoint)
+                self.writer.keep(checkpoint)
                 gap = checkpoint_gap(checkpoint, window.lam_of(checkpoint.key))
                 self._open_gaps[checkpoint.key] = float(gap)
 
     def _keep_states(self, window: Window) -> None:
-        for parcel in window.states():
-            self.patience.keep_state(parcel.key, parcel.path, parcel.iterations)
+        for transfer in window.states():
+            self.writer.keep_state(transfer.key, transfer.path, transfer.iterations)
 
     def _tell(self, window: Window, last: bool = False) -> None:
         now = time.monotonic()
@@ -288,7 +288,7 @@ class _Session:
         self.listener.progress(progress)
         if last or now - self._beaten > _BEAT:
             self._beaten = now
-            self.patience.check_lease()
+            self.writer.check_lease()
             self.store.lease.beat(asdict(progress))
 
     def _progress(self, window: Window, now: float, active: bool) -> Progress:

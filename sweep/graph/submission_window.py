@@ -37,7 +37,7 @@ from sweep.rows import result_rows
 from sweep.rows.result_rows import Cell, Checkpoint, Finished, Provenance, as_finished
 from sweep.rows.shard_rows import of_shard
 from sweep.store.store import Store
-from sweep.transfer.courier import Courier, Parcel
+from sweep.transfer.driver_transfers import Transfer, Transfers
 from sweep.worker import steps
 from sweep.worker.batch_cells import REST
 from sweep.worker.checkpointing import WANTED
@@ -124,7 +124,7 @@ class Window:
         self.notes: deque[str] = deque()
         self.snapshots: deque[Checkpoint] = deque()
         self.shards = Shards(store)
-        self.courier = Courier(client, run.name)
+        self.transfers = Transfers(client, run.name)
         self._data = Data(client, plan, run, are_here)
         self._cells = CellMaker(plan, store, self.shards, run.name)
         self._failures = Failures()
@@ -199,7 +199,7 @@ class Window:
     def close(self) -> None:
         """Listen no more."""
         self._closed = True
-        self.courier.close()
+        self.transfers.close()
         self._completed.clear()
         self._added.set()
         # A client whose scheduler is lost has nobody to tell, and why it is lost matters more.
@@ -441,7 +441,7 @@ class Window:
             self._take_rest(event["key"], event["begun"])
         elif kind == "memory":
             failures.used_memory(event["key"], event["used"])
-        elif kind == "overdue":
+        elif kind == "timeout":
             failures.ran_late(event["key"], event["ran"])
         elif kind == ENDED:
             failures.end_of(event["worker"]).code = event["code"]
@@ -467,18 +467,18 @@ class Window:
     def _fetch(self, event: dict[str, Any]) -> None:
         path = self.store.states.incoming(event["token"])
         names = ("key", "token", "address", "size", "iterations")
-        self.courier.fetch(Parcel(path=path, **{name: event[name] for name in names}))
+        self.transfers.fetch(Transfer(path=path, **{name: event[name] for name in names}))
 
     def _deliver(self, event: dict[str, Any]) -> None:
         held, key, token = self._cells.held(event["token"]), event["key"], event["token"]
         if held is not None:
             done = held.reached.iterations
             where = event["address"]
-            self.courier.deliver(Parcel(key, token, where, held.size, done, source=held.open))
+            self.transfers.deliver(Transfer(key, token, where, held.size, done, source=held.open))
 
-    def states(self) -> list[Parcel]:
+    def states(self) -> list[Transfer]:
         """The states of searches that have come from workers."""
-        return self.courier.arrivals()
+        return self.transfers.arrivals()
 
     def _refuse(self, address: str, fingerprint: dict[str, str]) -> None:
         """Let the scheduler give no more work to a worker with other versions."""
@@ -509,7 +509,7 @@ class Window:
 
     def _release(self) -> None:
         """Let stopped tasks go on: their states may have been on their way here."""
-        if not self.courier.coming and not self._is_stopping:
+        if not self.transfers.coming and not self._is_stopping:
             self._give_back(self._stopped)
             self._stopped = []
 
@@ -520,14 +520,14 @@ class Window:
         """
         if self._is_stopping or self._leaving.keys() >= {*present}:
             return
-        needed = self._failures.workers_of(self._keys) | self.courier.coming
+        needed = self._failures.workers_of(self._keys) | self.transfers.coming
         for address, is_asked in self._leaving.items():
             if not is_asked and address not in needed:
                 self._leaving[address] = True
                 _start(self.client.retire_workers, [address])
 
     def _collect_notes(self) -> None:
-        self.notes.extend(self.courier.notes())
+        self.notes.extend(self.transfers.notes())
         self.notes.extend(self.store.states.notes())
         for source in (self._failures.notes, self._data.notes):
             self.notes.extend(source)

@@ -456,7 +456,7 @@ def sweep_sum(place: Place | Folder) -> str:
     return _sum({name: manifest[name] for name in ("spec_sha256", "base")})
 
 
-def _read_sweep(root: Folder, patience: float = 0.5) -> tuple[dict[str, Any], bytes]:
+def _read_sweep(root: Folder, retry_after: float = 0.5) -> tuple[dict[str, Any], bytes]:
     """The manifest and the sweep's file. A driver may be between writing the two."""
     manifest = read_manifest(root)
     where = root.where(SWEEP_FILE)
@@ -466,8 +466,8 @@ def _read_sweep(root: Folder, patience: float = 0.5) -> tuple[dict[str, Any], by
         raise InputError(f"{where} is not there; {_ANEW}") from None
     if hashlib.sha256(content).hexdigest() == manifest["spec_sha256"]:
         return manifest, content
-    if patience and is_live(root):
-        time.sleep(patience)
+    if retry_after and is_live(root):
+        time.sleep(retry_after)
         return _read_sweep(root, 0.0)
     raise InputError(
         f"{where} is not what was written there; if you have changed it, run the changed file: "

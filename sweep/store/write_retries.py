@@ -22,7 +22,7 @@ MOST_WAITING = 128 * 2**20
 _STEP = 0.1
 
 
-class Patience:
+class RetryingWriter:
     """Writes what a driver has, and waits where that cannot be done now.
 
     Nothing that was paid for may be lost because a disk is full or a network is cut: rows wait in

@@ -18,7 +18,7 @@ from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
-from sweep.transfer.shelf import SHELF
+from sweep.transfer.worker_files import STATE_FILES
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
 from sweep.worker.worker_process import TIME_GUARD, is_given_up, is_stopped
@@ -92,7 +92,7 @@ class Keeper:
         self._from_state = False
         self._solved: Callable[[], str] | None = None
         if worker is not None:
-            SHELF.open(worker, run.name)
+            STATE_FILES.open(worker, run.name)
 
     def monitor(self) -> Monitor:
         """How the search is followed and stopped."""
@@ -107,7 +107,7 @@ class Keeper:
         """Guard a search that has so many seconds left; the driver is told before the end."""
         before = self._cell.checkpoint.seconds if self._cell.checkpoint else 0.0
         grace = self._run.grace
-        return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("overdue", ran=before + ran))
+        return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("timeout", ran=before + ran))
 
     def peers(self, problem: Problem) -> AbstractContextManager[Peers | None]:
         """What other shards of the task tell while this one runs."""
@@ -145,7 +145,7 @@ class Keeper:
             return None
         if self._worker is not None:
             self.send(WANTED, token=token, address=self._worker.address)
-        path = SHELF.wait_for(token, lambda: is_stopped(self._run.name))
+        path = STATE_FILES.wait_for(token, lambda: is_stopped(self._run.name))
         if path is None:
             return None
         try:
@@ -154,7 +154,7 @@ class Keeper:
             self.reject(str(error))
             return None
         finally:
-            SHELF.discard(token)
+            STATE_FILES.discard(token)
         self._from_state = True
         return state
 
@@ -184,7 +184,7 @@ class Keeper:
         self.send("snapshot", checkpoint=asdict(reached))
         if seen.state is None or self._gave_up:
             return
-        if self._token is not None and SHELF.path(self._token).exists():
+        if self._token is not None and STATE_FILES.path(self._token).exists():
             return  # the driver has not fetched the one before
         if not self._pace.may_allow(seen.seconds):
             return
@@ -203,7 +203,7 @@ class Keeper:
         self._offer(seen.state(), self._reached(seen))
         self._is_last = not self._gave_up
         if old is not None:
-            SHELF.discard(old)
+            STATE_FILES.discard(old)
 
     def _is_worth(self, seconds: float) -> bool:
         return seconds >= min(WORTH, self._run.checkpoint_seconds)
@@ -227,13 +227,13 @@ class Keeper:
             if self._is_worth(solution.seconds) and last.iterations == solution.iterations:
                 self._offer(last.state(), self._reached(last))
         if old is not None:
-            SHELF.discard(old)
+            STATE_FILES.discard(old)
 
     def _offer(self, state: State, reached: Checkpoint) -> None:
         """Write a state for the driver to fetch."""
         assert self._worker is not None
         token = f"{self._run.name}-{uuid.uuid4().hex}"  # no other worker's
-        path = SHELF.path(token)
+        path = STATE_FILES.path(token)
         try:
             write_state(
                 path,

@@ -20,8 +20,8 @@ from distributed import Worker, WorkerPlugin
 SLACK = 256 * 2**20
 """Bytes that a process may grow by beyond a task's limit and a quarter of it."""
 
-PATIENCE = 1.5
-"""A search is given so many times its limit of seconds, and the run's grace."""
+TIMEOUT_FACTOR = 1.5
+"""A search may take this many times its limit of seconds, and the run's grace."""
 
 LEAVING = "leaving"
 """The kind of the event by which a worker tells that its time is about to end."""
@@ -217,7 +217,7 @@ class TimeGuard:
         seconds : float or None
             The search's limit; None guards nothing.
         grace : float
-            Seconds beyond :data:`PATIENCE` times the limit.
+            Seconds beyond :data:`TIMEOUT_FACTOR` times the limit.
         report : callable
             Called with the seconds that it took, before the process ends.
         """
@@ -226,7 +226,7 @@ class TimeGuard:
             return
         with self._lock:
             self._search += 1
-            self._most, self._report = PATIENCE * seconds + grace, report
+            self._most, self._report = TIMEOUT_FACTOR * seconds + grace, report
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="time-guard", daemon=True)
             self._thread.start()

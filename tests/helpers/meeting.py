@@ -33,7 +33,7 @@ two each, as long as none is done."""
 CLASS = "TREESWEEP_TEST_MEETING_AT"
 """Only searches of tables with this class wait, if it is given."""
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def meeting(folder: Path, number: int, at: str | None = None) -> dict[str, str]:
@@ -59,7 +59,7 @@ def meet() -> None:
     if place is None:
         return
     Path(place, str(os.getpid())).touch()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while len(os.listdir(place)) < int(os.environ[NUMBER]):
         if time.monotonic() > deadline:
             raise TimeoutError(f"only these have come: {os.listdir(place)}")

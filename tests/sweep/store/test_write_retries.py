@@ -19,7 +19,7 @@ from sweep.rows.result_rows import Checkpoint, as_finished
 from sweep.store import store as stores
 from sweep.store import write_retries
 from sweep.store.read_results import read_results
-from sweep.store.write_retries import Patience
+from sweep.store.write_retries import RetryingWriter
 
 Rows = list[dict[str, Any]]
 
@@ -37,12 +37,12 @@ def tmpfs(tmp_path: Path) -> Iterator[Path]:
 
 
 class Desk:
-    """A store, someone who writes to it with patience, and what is told."""
+    """A store, someone who writes to it again and again, and what is told."""
 
     def __init__(self, store: stores.Store, rows: Rows) -> None:
         self.store, self.rows = store, rows
         self.told: list[str] = []
-        self.patience = Patience(store, self.told.append)
+        self.writer = RetryingWriter(store, self.told.append)
 
     def add(self, number: int) -> None:
         self.store.add(as_finished([self.rows[number]]))
@@ -51,7 +51,7 @@ class Desk:
 def wait_until_written(desk: Desk) -> None:
     deadline = time.monotonic() + 30
     while desk.store.n_waiting:
-        desk.patience.write()
+        desk.writer.write()
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -70,7 +70,7 @@ def test_a_disk_that_is_full_and_then_has_room(
     with stores.create(tmpfs / "out", rowmaker.small_sweep(), print) as store:
         desk = Desk(store, small_rows)
         desk.add(0)
-        desk.patience.write()
+        desk.writer.write()
         assert (store.n_waiting, desk.told) == (0, [])
         rubbish = tmpfs / "rubbish"
         with pytest.raises(OSError, match="No space left"), rubbish.open("wb") as file:
@@ -79,24 +79,24 @@ def test_a_disk_that_is_full_and_then_has_room(
                 file.flush()
         for number in range(1, 8):
             desk.add(number)
-            desk.patience.write()
+            desk.writer.write()
             time.sleep(0.1)
         assert store.n_waiting == 7
         (line,) = desk.told
         assert line.startswith(f"cannot write to {tmpfs / 'out'} now (No space left on device)")
-        assert not desk.patience.is_full
+        assert not desk.writer.is_full
         monkeypatch.setattr(write_retries, "MOST_WAITING", 100)
-        assert desk.patience.is_full
-        desk.patience.keep(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 2))
+        assert desk.writer.is_full
+        desk.writer.keep(Checkpoint("a", "{}", "1/2", "1/4", 1.0, 2))
         state = store.states.incoming("token")
-        desk.patience.keep_state("0f" * 32, state, 3)
+        desk.writer.keep_state("0f" * 32, state, 3)
         assert len(desk.told) == 3
         assert len(read_results(tmpfs / "out", every_run=True)) == 1
         rubbish.unlink()
         wait_until_written(desk)
         assert desk.told[-1].endswith("can be written to again; nothing was lost")
-        assert not desk.patience.is_full
-        assert desk.patience.finish(lambda: False)
+        assert not desk.writer.is_full
+        assert desk.writer.finish(lambda: False)
     assert len(read_results(tmpfs / "out", every_run=True)) == 8
     assert not list((tmpfs / "out").rglob("*.tmp"))
 
@@ -115,7 +115,7 @@ def test_whoever_has_had_enough_is_told_what_is_lost(
             desk.add(number)
         with monkeypatch.context() as patch:
             patch.setattr("sweep.filesystem.disk._sync", full)
-            assert not desk.patience.finish(lambda: len(asked) > 5 or asked.append(True) or False)
+            assert not desk.writer.finish(lambda: len(asked) > 5 or asked.append(True) or False)
         assert store.n_waiting == 0
         assert desk.told[-1].startswith("3 finished tasks are not stored: No space left on device;")
     assert len(read_results(tmp_path / "out", every_run=True)) == 0
@@ -179,11 +179,11 @@ def test_a_store_of_objects_that_is_out_of_order_for_a_while(
         with stores.create(place, rowmaker.small_sweep(), print) as store:
             desk = Desk(store, small_rows)
             desk.add(0)
-            desk.patience.write()
+            desk.writer.write()
             assert (store.n_waiting, desk.told) == (0, [])
             relay.cut()
             desk.add(1)
-            desk.patience.write()
+            desk.writer.write()
             assert store.n_waiting == 1
             (line,) = desk.told
             assert line.startswith(f"cannot write to {place} now (")

@@ -21,7 +21,7 @@ from sweep.rows.path_progress import parse_solves
 from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_of
 from sweep.rows.schema import PROOF_CONTENT
 from sweep.spec.spec import parse_spec
-from sweep.transfer.shelf import Shelf
+from sweep.transfer.worker_files import WorkerFiles
 from sweep.worker import checkpointing, tasks, worker_process
 from sweep.worker.run_settings import Run
 
@@ -247,7 +247,7 @@ def test_what_is_solved_of_a_path_is_in_its_checkpoints(
     listening = Listening()
     listening.local_directory = str(tmp_path)
     monkeypatch.setattr(tasks, "_worker", lambda: listening)
-    monkeypatch.setattr(checkpointing, "SHELF", Shelf())
+    monkeypatch.setattr(checkpointing, "STATE_FILES", WorkerFiles())
     start = Checkpoint(cells[0].key, "{}", "1/2", "1/2", 7.0, 11, path="[]")
     cell = replace(cells[0], solver="slow", checkpoint=start)
     tasks.solve_cell(prepared, cell, Run("test", checkpoint_seconds=0.0))

@@ -26,7 +26,7 @@ from sweep.rows import result_rows, schema
 from sweep.rows.result_rows import Cell, Checkpoint, Provenance
 from sweep.spec.spec import parse_spec
 from sweep.store.search_state_file import write_state
-from sweep.transfer.shelf import Shelf
+from sweep.transfer.worker_files import WorkerFiles
 from sweep.worker import checkpointing, tasks, worker_process
 from sweep.worker.run_settings import Run
 
@@ -210,12 +210,12 @@ def test_a_state_that_the_solver_refuses_is_done_without(
 ) -> None:
     monkeypatch.setitem(SOLVERS, "picky", Picky)
     monkeypatch.setattr(Picky, "given", [])
-    shelf = Shelf(tmp_path)
-    monkeypatch.setattr(checkpointing, "SHELF", shelf)
+    worker_files = WorkerFiles(tmp_path)
+    monkeypatch.setattr(checkpointing, "STATE_FILES", worker_files)
     cell = replace(start_for(cells[0], honest, "0"), solver="picky", question="q", state="t")
     write_state(tmp_path / "given", {"good": np.array([good])}, cell.identity)
     content = (tmp_path / "given").read_bytes()
-    shelf.take("t", 0, content, len(content))
+    worker_files.take("t", 0, content, len(content))
     row = tasks.solve_cell(prepared, cell, Run("test"))
     assert (row["status"], row["error"]) == ("optimal", None)
     assert Picky.given == given

@@ -29,7 +29,7 @@ from sweep.worker.worker_process import TIME_GUARD
 limit, grace, naps, length = map(float, sys.argv[1:])
 limit = None if limit < 0 else limit
 for _ in range(int(naps)):
-    with TIME_GUARD.limit(limit, grace, lambda ran: print("overdue", ran, flush=True)):
+    with TIME_GUARD.limit(limit, grace, lambda ran: print("timeout", ran, flush=True)):
         end = time.monotonic() + length
         print("begun", flush=True)  # the process may be stopped from here on
         time.sleep(max(0.0, end - time.monotonic()))
@@ -42,11 +42,11 @@ def start(*numbers: float) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
 
 
-def test_a_process_whose_search_is_overdue_ends_and_says_so() -> None:
+def test_a_process_whose_search_times_out_ends_and_says_so() -> None:
     process = start(0.5, 0.25, 1, 60)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == worker.TIME_EXIT
-    assert "overdue" in out
+    assert "timeout" in out
     assert float(out.split()[-1]) > 1.0
 
 

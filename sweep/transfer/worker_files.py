@@ -1,4 +1,4 @@
-"""Where a worker keeps state files on their way to or from the driver.
+"""The state files of a worker on their way to or from the driver.
 
 The driver may be on another machine, without a folder in common. It asks for a file a chunk at a
 time, or sends one so, with calls that Dask's scheduler passes on: no state is ever whole in the
@@ -19,13 +19,13 @@ from distributed import Worker
 CHUNK = 8 * 2**20
 """Bytes of a chunk."""
 
-PATIENCE = 600.0
+CHUNK_TIMEOUT = 600.0
 """Seconds that a search waits for the next chunk of the state that it is to go on from."""
 
 _POLL = 0.5
 
 
-class Shelf:
+class WorkerFiles:
     """A worker's state files, by the tokens that driver and worker call them.
 
     Parameters
@@ -97,34 +97,34 @@ class Shelf:
         began = time.monotonic()
         with self._news:
             while token not in self._arrived and not is_stopped():
-                if time.monotonic() - max(began, self._heard.get(token, began)) > PATIENCE:
+                if time.monotonic() - max(began, self._heard.get(token, began)) > CHUNK_TIMEOUT:
                     break
                 self._news.wait(_POLL)
             self._heard.pop(token, None)
             return self.path(token) if self._arrived.pop(token, False) else None
 
 
-SHELF = Shelf()
+STATE_FILES = WorkerFiles()
 
 
 def read_chunk(token: str, offset: int) -> bytes | None:
-    """:meth:`Shelf.read`, called on the worker by the driver."""
-    return SHELF.read(token, offset)
+    """:meth:`WorkerFiles.read`, called on the worker by the driver."""
+    return STATE_FILES.read(token, offset)
 
 
 def take_chunk(
     run: str, token: str, offset: int, data: bytes, total: int, dask_worker: Worker
 ) -> bool:
-    """:meth:`Shelf.take`, called on the worker by the driver, maybe before its first search."""
-    SHELF.open(dask_worker, run)
-    return SHELF.take(token, offset, data, total)
+    """:meth:`WorkerFiles.take`, called by the driver, maybe before the first search."""
+    STATE_FILES.open(dask_worker, run)
+    return STATE_FILES.take(token, offset, data, total)
 
 
 def discard(token: str) -> None:
-    """:meth:`Shelf.discard`, called on the worker by the driver."""
-    SHELF.discard(token)
+    """:meth:`WorkerFiles.discard`, called on the worker by the driver."""
+    STATE_FILES.discard(token)
 
 
 def refuse(token: str) -> None:
-    """:meth:`Shelf.refuse`, called on the worker by the driver."""
-    SHELF.refuse(token)
+    """:meth:`WorkerFiles.refuse`, called on the worker by the driver."""
+    STATE_FILES.refuse(token)

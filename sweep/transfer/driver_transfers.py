@@ -1,4 +1,4 @@
-"""Carries state files between the driver's store and the workers, beside the sweep's own work."""
+"""The driver's transfers of state files, from workers to its store and back."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from distributed import Client
 
 from solver.errors import one_line
-from sweep.transfer import shelf
+from sweep.transfer import worker_files
 
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Transfer:
     """A state file on its way.
 
     Parameters
@@ -51,8 +51,8 @@ class Parcel:
     source: Callable[[], Any] | None = None
 
 
-class Courier:
-    """Two threads of the driver, one for each direction, each with one chunk under way at a time.
+class Transfers:
+    """Two threads of the driver that transfer state files, one for each direction, by chunks.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class Courier:
 
     def __init__(self, client: Client, run: str) -> None:
         self._client, self._run = client, run
-        self._here: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
+        self._here: queue.SimpleQueue[Transfer] = queue.SimpleQueue()
         self._notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._coming: Counter[str] = Counter()
         self._closed = False
-        self._in: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
-        self._out: queue.SimpleQueue[Parcel] = queue.SimpleQueue()
+        self._in: queue.SimpleQueue[Transfer] = queue.SimpleQueue()
+        self._out: queue.SimpleQueue[Transfer] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -78,23 +78,23 @@ class Courier:
         with self._lock:
             return {address for address, files in self._coming.items() if files}
 
-    def fetch(self, parcel: Parcel) -> None:
+    def fetch(self, transfer: Transfer) -> None:
         """Bring a file here."""
         with self._lock:
-            self._coming[parcel.address] += 1
+            self._coming[transfer.address] += 1
         self._start()
-        self._in.put(parcel)
+        self._in.put(transfer)
 
-    def deliver(self, parcel: Parcel) -> None:
+    def deliver(self, transfer: Transfer) -> None:
         """Bring a file to a worker; if that fails, the worker is told."""
         self._start()
-        self._out.put(parcel)
+        self._out.put(transfer)
 
-    def arrivals(self) -> list[Parcel]:
+    def arrivals(self) -> list[Transfer]:
         """Files that have come; their ``path`` is the taker's."""
         found = _drain(self._here)
-        for parcel in found:
-            self._took(parcel)
+        for transfer in found:
+            self._took(transfer)
         return found
 
     def notes(self) -> list[str]:
@@ -105,9 +105,9 @@ class Courier:
         """Carry no more."""
         self._closed = True
 
-    def _took(self, parcel: Parcel) -> None:
+    def _took(self, transfer: Transfer) -> None:
         with self._lock:
-            self._coming[parcel.address] -= 1
+            self._coming[transfer.address] -= 1
 
     def _start(self) -> None:
         # Daemons: a worker that does not answer must not keep the driver from ending.
@@ -117,37 +117,37 @@ class Courier:
                 thread.start()
                 self._threads.append(thread)
 
-    def _loop(self, pending: queue.SimpleQueue[Parcel], work: Callable[[Parcel], None]) -> None:
+    def _loop(self, pending: queue.SimpleQueue[Transfer], work: Callable[[Transfer], None]) -> None:
         while True:
             work(pending.get())
 
-    def _ask(self, parcel: Parcel, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function on the parcel's worker.
+    def _ask(self, transfer: Transfer, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function on the transfer's worker.
 
         Raises
         ------
         LookupError
             If the worker is gone.
         """
-        answer = self._client.run(function, *arguments, workers=[parcel.address])
-        return answer[parcel.address]
+        answer = self._client.run(function, *arguments, workers=[transfer.address])
+        return answer[transfer.address]
 
-    def _fetch(self, parcel: Parcel) -> None:
+    def _fetch(self, transfer: Transfer) -> None:
         try:
-            if not self._closed and self._receive(parcel):
-                self._here.put(parcel)
+            if not self._closed and self._receive(transfer):
+                self._here.put(transfer)
                 return
         except Exception as error:  # the worker is gone, or the disk is full
             why = one_line(f"{type(error).__name__}: {error}", 160)
             self._notes.put(f"the state of a search was not kept: {why}")
-        parcel.path.unlink(missing_ok=True)
-        self._took(parcel)
+        transfer.path.unlink(missing_ok=True)
+        self._took(transfer)
 
-    def _receive(self, parcel: Parcel) -> bool:
+    def _receive(self, transfer: Transfer) -> bool:
         try:
-            with parcel.path.open("wb") as file:
-                while file.tell() < parcel.size:
-                    data = self._ask(parcel, shelf.read_chunk, parcel.token, file.tell())
+            with transfer.path.open("wb") as file:
+                while file.tell() < transfer.size:
+                    data = self._ask(transfer, worker_files.read_chunk, transfer.token, file.tell())
                     if not data or self._closed:
                         return False  # it was of a search that has ended since
                     file.write(data)
@@ -156,23 +156,23 @@ class Courier:
             return True
         finally:
             with suppress(Exception):
-                self._ask(parcel, shelf.discard, parcel.token)
+                self._ask(transfer, worker_files.discard, transfer.token)
 
-    def _deliver(self, parcel: Parcel) -> None:
+    def _deliver(self, transfer: Transfer) -> None:
         try:
-            assert parcel.source is not None
-            with parcel.source() as file:
+            assert transfer.source is not None
+            with transfer.source() as file:
                 total = file.size()
                 while (offset := file.tell()) < total:
-                    data = file.read(shelf.CHUNK)
-                    given = (self._run, parcel.token, offset, data, total)
-                    if self._closed or not self._ask(parcel, shelf.take_chunk, *given):
+                    data = file.read(worker_files.CHUNK)
+                    given = (self._run, transfer.token, offset, data, total)
+                    if self._closed or not self._ask(transfer, worker_files.take_chunk, *given):
                         return
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", 160)
             self._notes.put(f"a search does not go on from its state: {why}")
             with suppress(Exception):
-                self._ask(parcel, shelf.refuse, parcel.token)
+                self._ask(transfer, worker_files.refuse, transfer.token)
 
 
 def _drain(source: queue.SimpleQueue[_Item]) -> list[_Item]:
