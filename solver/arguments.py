@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 
 from solver.errors import InputError
+from solver.features.oblique_tests import SurfaceTest
 from solver.limits import OTHER_NAMES, Limits
 from solver.monitor import Monitor
 from solver.problem.problem import Problem
@@ -37,6 +38,13 @@ def check_arguments(
             f"initial_tree = {initial_tree!r} is no tree; give that of a solution, "
             "initial_tree=solution.tree"
         )
+    for number, test in () if initial_tree is None else initial_tree.tests.items():
+        own = problem.tests[number] if number < len(problem.tests) else None
+        if test != own and not isinstance(test, SurfaceTest):
+            raise InputError(
+                f"initial_tree asks {test.name}, which is no feature of this problem; give a tree "
+                "of the same table and encoding"
+            )
 
 
 def check_names(options: Mapping[str, object], known: Collection[str], solver: str) -> None:

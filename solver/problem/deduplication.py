@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from solver.features.node_tests import NodeTest
+from solver.features.ordered_values import Scale
+
+
+class Copy(NamedTuple):
+    """A feature that was dropped since an earlier one separates the rows alike.
+
+    Parameters
+    ----------
+    test : NodeTest or Scale
+    feature : int
+        The position of the one that was kept, among those that were kept.
+    codes : tuple of int
+        Its own code for each code of the other one; −1 for a code that no row has.
+    """
+
+    test: NodeTest | Scale
+    feature: int
+    codes: tuple[int, ...]
 
 
 def collapse(
@@ -96,3 +116,22 @@ def distinct_features(
             first_with[partition] = j
             keep.append(j)
     return keep, tuple(constant), duplicate
+
+
+def copies_of(
+    codes: NDArray[np.int32],
+    tests: Sequence[NodeTest | Scale],
+    arities: NDArray[np.int32],
+    keep: Sequence[int],
+    duplicate: Mapping[str, str],
+) -> tuple[Copy, ...]:
+    """The duplicates that :func:`distinct_features` has found."""
+    places = {tests[j].name: place for place, j in enumerate(keep)}
+    copies = []
+    for j, test in enumerate(tests):
+        if test.name in duplicate:
+            place = places[duplicate[test.name]]
+            own = np.full(arities[keep[place]], -1, np.int32)
+            own[codes[:, keep[place]]] = codes[:, j]
+            copies.append(Copy(test, place, tuple(own.tolist())))
+    return tuple(copies)

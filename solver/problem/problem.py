@@ -26,7 +26,14 @@ from solver.features.ordered_values import Axis, CutTests, Scale
 from solver.objective.exact_objective import CostScale
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
-from solver.problem.deduplication import collapse, collapse_numbers, distinct_features, equal_rows
+from solver.problem.deduplication import (
+    Copy,
+    collapse,
+    collapse_numbers,
+    copies_of,
+    distinct_features,
+    equal_rows,
+)
 from solver.problem.from_codes import (
     default_test,
     output_names,
@@ -46,17 +53,16 @@ class Preparation:
     """How the table was changed to build the problem, for the report.
 
     ``constant`` are features with one value, which no split can use. ``duplicate`` has for each
-    feature that separates the rows as an earlier one does, that feature's name, and
-    ``duplicate_columns`` the raw columns that it reads. ``collapsed`` counts rows that were merged
-    with an equal row. ``without_feature`` are raw columns without a
-    feature, e.g. because ``mdlp`` found no cut.
+    feature that separates the rows as an earlier one does, that feature's name, and ``copies`` its
+    own test. ``collapsed`` counts rows that were merged with an equal row. ``without_feature`` are
+    raw columns without a feature, e.g. because ``mdlp`` found no cut.
     """
 
     constant: tuple[str, ...]
     duplicate: dict[str, str]
     collapsed: int
     without_feature: tuple[str, ...] = ()
-    duplicate_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    copies: tuple[Copy, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,11 +285,7 @@ class Problem:
             check_spread(values, counts[:, 0], ", ".join(names))
         keep, constant, duplicate = distinct_features(rows, [test.name for test in tests], scales)
         features = tuple(tests[j] for j in keep)
-        read = {
-            test.name: (test.column,) if isinstance(test, Scale) else test.columns
-            for test in tests
-            if test.name in duplicate
-        }
+        copies = copies_of(rows, tests, sizes, keep, duplicate)
         return cls(
             codes=np.ascontiguousarray(rows[:, keep]),
             counts=counts,
@@ -292,7 +294,7 @@ class Problem:
             classes=known,
             n_rows=n_rows,
             preparation=Preparation(
-                constant, duplicate, int(kept.sum()) - len(rows), duplicate_columns=read
+                constant, duplicate, int(kept.sum()) - len(rows), copies=copies
             ),
             columns=read_columns(columns, tests),
             target=", ".join(names),
@@ -409,10 +411,16 @@ class Problem:
         """Most branches of a test, at least 2."""
         return 2 if self.ordered else max(2, int(self.arities.max(initial=2)))
 
-    def branch_codes(self, test: int | SurfaceTest) -> NDArray[np.int32]:
-        """The branch that each row takes at a test, an array of shape (rows,)."""
+    def branch_codes(self, test: int | NodeTest) -> NDArray[np.int32]:
+        """The branch that each row takes at a test, an array of shape (rows,).
+
+        A test that is no feature is one of several numbers, or of a duplicate feature.
+        """
         if isinstance(test, SurfaceTest):
             return test.branches(*(self.numbers(column) for column in test.columns))
+        if isinstance(test, NodeTest):
+            copy = next(copy for copy in self.preparation.copies if copy.test == test)
+            return np.array(copy.codes, np.int32)[self.codes[:, copy.feature]]
         if not isinstance(self.tests, CutTests):
             return self.codes[:, test]
         feature, code = self.tests.locate(test)
@@ -468,7 +476,7 @@ class Problem:
         rows predicts as its parent does.
         """
         features: list[int | None] = []
-        surfaces: dict[SurfaceTest, int] = {}  # tests that are no features, and their numbers
+        others: dict[NodeTest, int] = {}  # tests that are no features, and their numbers
         children: list[list[int]] = []
         reached: list[NDArray[np.int64]] = []
         parents: list[int] = []
@@ -486,8 +494,8 @@ class Problem:
             parents.append(parent)
             if isinstance(part, tuple):
                 test, shapes = part
-                if isinstance(test, SurfaceTest):
-                    features.append(surfaces.setdefault(test, len(self.tests) + len(surfaces)))
+                if isinstance(test, NodeTest):
+                    features.append(others.setdefault(test, len(self.tests) + len(others)))
                 else:
                     features.append(test)
                 codes = self.branch_codes(test)[rows]
@@ -502,7 +510,7 @@ class Problem:
             nodes.append(replace(node, feature=feature_, children=tuple(below)))
         first = len(self.tests)
         used = {f: self.tests[f] for f in features if f is not None and f < first}
-        used.update({number: test for test, number in surfaces.items()})
+        used.update({number: test for test, number in others.items()})
         columns = columns_read(self.columns, used.values())
         return Tree(
             tuple(nodes),

@@ -218,7 +218,7 @@ class RashomonSet:
     def trees(self, *, without: Collection[str] = (), root: str | None = None) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
-        Of features that separate all rows alike, trees use the first.
+        Of features that separate all rows alike, trees use the first that they may.
 
         Parameters
         ----------

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from solver.errors import InputError, unknown_name
+from solver.features.node_tests import NodeTest
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
@@ -15,8 +17,43 @@ from solver.rashomon.graph import EDGES
 from solver.trees.tree import Shape
 
 
+class Asked(NamedTuple):
+    """A feature of the table.
+
+    Parameters
+    ----------
+    name : str
+    columns : tuple of str
+        The raw columns that it reads.
+    place : int
+        The feature of the problem that stands for it.
+    test : int or NodeTest
+        The same number, or the test of a duplicate.
+    codes : tuple of int
+        Of a duplicate, its code for each code of the problem's feature.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    place: int
+    test: int | NodeTest
+    codes: tuple[int, ...] = ()
+
+    def split(self, children: tuple[Shape, ...]) -> Shape:
+        """The split by this feature, of children in the order of the problem's codes."""
+        if isinstance(self.test, int):
+            return self.place, children
+        own: list[Shape] = [-1] * self.test.arity
+        for code, child in zip(self.codes, children, strict=True):
+            if code >= 0:
+                own[code] = child
+        return self.test, tuple(own)
+
+
 class Wishes:
     """Selects trees of a graph.
+
+    Of features of the table that separate all rows alike a tree asks the first that it may ask.
 
     Parameters
     ----------
@@ -37,15 +74,19 @@ class Wishes:
         self._known: dict[tuple[int, ...], tuple[ExactCounts, Ints]] = {}
 
     @cached_property
+    def _table(self) -> list[Asked]:
+        """The features of the table, those of the problem first."""
+        own = [Asked(t.name, t.columns, j, j) for j, t in enumerate(self._problem.tests)]
+        return own + [
+            Asked(test.name, test.columns, place, test, codes)
+            for test, place, codes in self._problem.preparation.copies
+            if isinstance(test, NodeTest)  # ordered features have no good trees
+        ]
+
+    @cached_property
     def features(self) -> dict[str, list[int]]:
         """For each feature of the table, the feature of the problem that stands for it."""
-        first = {test.name: place for place, test in enumerate(self._problem.tests)}
-        copies = self._problem.preparation.duplicate
-        found = {}
-        for name, place in first.items():
-            found[name] = [place]
-            found.update({copy: [place] for copy, of in copies.items() if of == name})
-        return found
+        return {feature.name: [feature.place] for feature in self._table}
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:
@@ -53,12 +94,10 @@ class Wishes:
 
         One that stands for several of them is there several times.
         """
-        reads = dict(self._problem.preparation.duplicate_columns)
-        reads |= {test.name: test.columns for test in self._problem.tests}
         found: dict[str, list[int]] = {}
-        for name, places in self.features.items():
-            for column in reads[name]:
-                found.setdefault(column, []).extend(places)
+        for feature in self._table:
+            for column in feature.columns:
+                found.setdefault(column, []).append(feature.place)
         return found
 
     def count_without(self, places: Collection[int]) -> ExactCounts:
@@ -67,7 +106,9 @@ class Wishes:
 
     def trees(self, without: Collection[str], root: str | None) -> Iterator[Shape]:
         """The trees without some columns or features, and with one at the root; the best first."""
-        return self._select(self._barred(without)).shapes(self._roots(root))
+        barred, roots = self._named(without), self._roots(root)
+        trees, places = self._select(barred), self._places(roots, barred)
+        return (self._asking(shape, barred, roots) for shape in trees.shapes(places))
 
     def best(
         self, without: Collection[str], root: str | None, most_columns: int | None
@@ -77,15 +118,16 @@ class Wishes:
         The best tree of all is taken if it reads few enough. Else it reads a column that the
         wanted tree does not read: each is left out in turn, the cheapest trees first.
         """
-        roots, begin = self._roots(root), frozenset(self._barred(without))
+        roots, begin = self._roots(root), frozenset(self._named(without))
         waiting: list[tuple[int, int, frozenset[int], Shape]] = []
         seen = {begin}
 
         def enter(barred: frozenset[int]) -> None:
             trees = self._select(barred)
-            shape = next(trees.shapes(roots), None)
+            shape = next(trees.shapes(self._places(roots, barred)), None)
             if shape is not None:
-                heapq.heappush(waiting, (trees.cost(shape), len(seen), barred, shape))
+                asking = self._asking(shape, barred, roots)
+                heapq.heappush(waiting, (trees.cost(shape), len(seen), barred, asking))
 
         enter(begin)
         while waiting:
@@ -94,7 +136,7 @@ class Wishes:
             if most_columns is None or len(read) <= most_columns:
                 return shape
             for column in sorted(read):
-                fewer = barred | self._barred([column])
+                fewer = barred | self._named([column])
                 if fewer not in seen:
                     seen.add(fewer)
                     enter(fewer)
@@ -104,36 +146,54 @@ class Wishes:
         """The columns that a tree reads."""
         if not isinstance(shape, tuple):
             return set()
-        feature, children = shape
-        assert isinstance(feature, int)  # ordered features have no good trees
+        asked, children = shape
+        test = asked if isinstance(asked, NodeTest) else self._problem.tests[asked]
         below = (self._columns_of(child) for child in children)
-        return {*self._problem.tests[feature].columns}.union(*below)
+        return {*test.columns}.union(*below)
 
-    def _barred(self, names: Collection[str]) -> set[int]:
-        """The features that are such, or read such a column. Raises InputError if unknown."""
+    def _asking(self, shape: Shape, barred: Collection[int], roots: set[int] | None) -> Shape:
+        """The tree with features of the table that it may ask."""
+        allowed = {f.place: f for i, f in reversed([*enumerate(self._table)]) if i not in barred}
+
+        def rewrite(
+            shape: Shape, allowed: Mapping[int, Asked], below: Mapping[int, Asked]
+        ) -> Shape:
+            if not isinstance(shape, tuple):
+                return shape
+            place, children = shape
+            assert isinstance(place, int)
+            return allowed[place].split(tuple(rewrite(c, below, below) for c in children))
+
+        if roots is None:
+            return rewrite(shape, allowed, allowed)
+        first = [self._table[i] for i in sorted(roots - {*barred}, reverse=True)]
+        return rewrite(shape, {f.place: f for f in first}, allowed)
+
+    def _named(self, names: Collection[str]) -> set[int]:
+        """The features of the table that are such, or read such a column.
+
+        Raises InputError if a name is unknown.
+        """
         for name in names:
-            self._check_name(name)
+            known = self.columns | self.features
+            if name not in known:
+                raise InputError(unknown_name(name, known, "column or feature"))
         return {
-            place
-            for place, test in enumerate(self._problem.tests)
-            if not {test.name, *test.columns}.isdisjoint(names)
+            number
+            for number, feature in enumerate(self._table)
+            if not {feature.name, *feature.columns}.isdisjoint(names)
         }
 
     def _roots(self, name: str | None) -> set[int] | None:
-        if name is None:
-            return None
-        self._check_name(name)
-        return {*self.features.get(name, []), *self._barred([name])}
+        return None if name is None else self._named([name])
 
-    def _check_name(self, name: str) -> None:
-        known = self.columns | self.features
-        if name not in known:
-            raise InputError(unknown_name(name, known, "column or feature"))
+    def _places(self, roots: set[int] | None, barred: Collection[int]) -> set[int] | None:
+        """The features of the problem that may be at the root; None for all."""
+        return None if roots is None else {self._table[i].place for i in roots - {*barred}}
 
     def _select(self, barred: Collection[int]) -> GoodTrees:
-        """The trees without some features of the problem."""
-        every = [place for place in barred for _ in range(int(self._copies[place]))]
-        counts, allowed = self._fewer(every) if every else (self._counts, self._copies)
+        """The trees without some features of the table."""
+        counts, allowed = self._fewer([self._table[number].place for number in barred])
         return GoodTrees(self._problem, counts.space, counts.graph, counts, allowed)
 
     def _fewer(self, places: Collection[int]) -> tuple[ExactCounts, Ints]:

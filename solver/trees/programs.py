@@ -211,7 +211,9 @@ def _asked(spec: ColumnSpec) -> str:
             "text": "text", "number": "a number", "boolean": "True or False",
             "date": "a date as text, '2020-01-31' or '2020-01-31 12:30:00'",
         }  # fmt: skip
-        return kinds.get(spec.values, "text, a number or a boolean")
+        return kinds.get(
+            spec.values, "a number, a boolean, or text that writes neither: 1, not '1'"
+        )
     asked = "a number" if spec.kind == "number" else "a date, or its text as ISO 8601 has it"
     return f"{asked} (the table wrote it {spec.form.describe()})" if spec.form else asked
 

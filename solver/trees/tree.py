@@ -330,10 +330,11 @@ def _check_links(nodes: Sequence[Node]) -> None:
         raise ValueError("the nodes do not form a tree")
 
 
-Shape = int | tuple[int | SurfaceTest, Sequence["Shape"]]
+Shape = int | tuple[int | NodeTest, Sequence["Shape"]]
 """A tree without counts: −1 for a leaf, or (feature, one shape per code).
 
-A test on several columns is no feature of the problem and stands for itself.
+A test that is no feature of the problem stands for itself: one on several columns, or one that
+separates the rows as a feature does.
 """
 
 
