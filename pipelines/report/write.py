@@ -11,6 +11,12 @@ import pandas as pd
 from pipelines.report.analysis.ablations import ablation_table, find_ablations
 from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
 from pipelines.report.analysis.contradictions import find_disagreements
+from pipelines.report.analysis.good_trees import (
+    column_table,
+    find_good_trees,
+    row_table,
+    set_table,
+)
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
@@ -20,6 +26,7 @@ from pipelines.report.analysis.solver_outcomes import compare_outcomes
 from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFolder
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
+from pipelines.report.data.stored_sets import StoredSets
 from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages
 from pipelines.reproduce.published import reproduce
@@ -85,7 +92,8 @@ def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
 
 def gather_report(store_dir: Place, published: str | Path | None = None) -> ReportData:
     """Read a sweep and compute all that its report says; errors as :func:`write_report`."""
-    return gather(load_results(store_dir), stored_references(store_dir), published)
+    stored = StoredSets(store_dir)
+    return gather(load_results(store_dir), stored_references(store_dir), published, stored)
 
 
 def write_report_data(
@@ -120,8 +128,9 @@ def gather(
     results: Results,
     references: dict[str, DatasetRef] | None = None,
     published: str | Path | None = None,
+    stored: StoredSets | None = None,
 ) -> ReportData:
-    """Compute all that a report says."""
+    """Compute all that a report says; without ``stored``, nothing about sets of good trees."""
     paths = make_paths(results)
     excess = add_excess(results.at_grid)
     comparison = compare(paths, excess)
@@ -146,6 +155,9 @@ def gather(
         ablations=find_ablations(results),
         scalings=find_scalings(results, references or {}),
         families=find_families(results, references or {}),
+        good_trees=[]
+        if stored is None
+        else find_good_trees(results, paths, recommendations, stored),
     )
 
 
@@ -175,6 +187,10 @@ def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
         tables["scaling"] = scaling_table(report.scalings)
     if report.families:
         tables["families"] = family_table(report.families)
+    if report.good_trees:
+        tables["good_trees"] = set_table(report.good_trees)
+        tables["good_trees_columns"] = column_table(report.good_trees)
+        tables["good_trees_rows"] = row_table(report.good_trees)
     if report.published is not None:
         tables["published"] = report.published
     return tables

@@ -15,6 +15,7 @@ from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, read_kn
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data.metrics import number
+from pipelines.report.data.stored_sets import USED, StoredSets
 from pipelines.report.write import gather_report, report_folder
 from solver.errors import InputError
 from solver.features.number_format import count
@@ -22,13 +23,11 @@ from solver.path.path import Path
 from solver.rashomon import RashomonSet
 from solver.trees.tree import Tree
 from sweep.events import Outcome
-from sweep.filesystem import Place, is_remote, open_folder
+from sweep.filesystem import Place, is_remote
 from sweep.rows.path_columns import stored_path
 from sweep.store import read_results as stored
-from sweep.store.rashomon_files import read_set
 from sweep.store.store import read_manifest
 from sweep.store.sweep_status import SweepStatus, sweep_status
-from sweep.verify.raw_data import FoldKey, Tables
 
 
 @dataclass(frozen=True)
@@ -170,22 +169,13 @@ class SweepResults:
             If no task or several have such a key, it has no such set, or the set's file or the
             dataset is not there any more as it was.
         """
-        names = ("data_hash", "dataset", "validation", "repeat", "fold")
-        took = ("seconds", "rashomon_seconds")
-        row = self._row_of(key, (*names, "encoding", "encoding_options", "rashomon", *took))
+        row = self._row_of(key, USED)
         if not isinstance(row["rashomon"], str):
             raise InputError(
                 f"the task {key!r} has no good trees, its status is {row['status']!r}; "
                 "results.frame['rashomon_trees'] says which tasks have"
             )
-        folder = open_folder(self.folder)
-        tables, found = Tables(folder), read_set(folder, row["rashomon"])
-        if not tables.has(row["data_hash"]):
-            raise InputError(tables.why_not(row["dataset"]))
-        whole = {n: None if pd.isna(row[n]) else int(row[n]) for n in ("repeat", "fold")}
-        fold = FoldKey.of(row | whole)
-        problem = tables.problem(fold, row["encoding"], row["encoding_options"])
-        return found.restore(problem, sum(row[name] for name in took))
+        return StoredSets(self.folder).restore(row)
 
     def _row_of(self, key: str, columns: Sequence[str]) -> dict[str, Any]:
         """The row of the task whose key begins so. Raises InputError if there is not one."""

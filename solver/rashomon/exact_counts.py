@@ -68,12 +68,6 @@ class ExactCounts:
         first, end = self.cells_of(0)
         return sum(self.number(cell) for cell in range(first, end))
 
-    @property
-    def least(self) -> int | None:
-        """What the cheapest tree of the root costs; None if there is no tree."""
-        first, end = self.cells_of(0)
-        return int(self.cells.cost[first]) if first < end else None
-
     def cells_of(self, node: int) -> tuple[int, int]:
         """The first cell of a node, and the end."""
         return int(self.cells.first[node]), int(self.cells.end[node])

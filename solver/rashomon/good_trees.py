@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -90,9 +90,16 @@ class GoodTrees:
             )
         return self._ways[key]
 
-    def shapes(self, roots: Collection[int] | None = None) -> Iterator[Shape]:
-        """All trees, or those with one of these features at the root; the best first."""
-        for pair in self.cells_of(0):
+    def shapes(
+        self,
+        roots: Collection[int] | None = None,
+        first: Callable[[Pair], int] = lambda pair: 0,
+    ) -> Iterator[Shape]:
+        """All trees, or those with one of these features at the root.
+
+        Those come first whose cost and splits ``first`` gives the least number, of these the best.
+        """
+        for pair in sorted(self.cells_of(0), key=first):
             yield from self._of_node(0, pair, roots)
 
     def cost(self, shape: Shape, node: int = 0) -> int:
@@ -166,34 +173,14 @@ class GoodTrees:
                     return (shape, *self._draw_nodes(nodes[1:], rest, chance))
         raise AssertionError("the cells of a node have fewer trees than its split")
 
-    def root_features(self) -> dict[int, int]:
-        """How many trees have each feature at the root."""
-        found: dict[int, int] = {}
+    def root_features(self) -> dict[int, dict[Pair, int]]:
+        """For each feature, how many trees with it at the root have which cost and splits."""
+        found: dict[int, dict[Pair, int]] = {}
         for split in self.splits_of(0):
-            nodes = tuple(c for c in split.children if c is not None)
-            within = int(self._graph.budget[0]) - int(self._space.split)
-            number = self._number_within(nodes, within)
-            found[split.feature] = self.copies[split.feature] * number
+            nodes, copies = tuple(c for c in split.children if c is not None), self.copies
+            numbers = {pair: self._number(nodes, self._below(pair)) for pair in self.cells_of(0)}
+            found[split.feature] = {p: copies[split.feature] * n for p, n in numbers.items() if n}
         return found
-
-    def _number_within(self, nodes: tuple[int, ...], budget: int) -> int:
-        """In how many ways trees of some nodes cost a budget or less together."""
-        cells = self.cells_of(nodes[0])
-        if len(nodes) == 1:
-            costs = [cost for cost, _ in cells]
-            return sum(list(cells.values())[: bisect_right(costs, budget)])
-        if len(nodes) == 2:
-            costs = [cost for cost, _ in self.cells_of(nodes[1])]
-            sums = [0, *accumulate(self.cells_of(nodes[1]).values())]
-            return sum(
-                number * sums[bisect_right(costs, budget - cost)]
-                for (cost, _), number in cells.items()
-            )
-        return sum(
-            number * self._number_within(nodes[1:], budget - cost)
-            for (cost, _), number in cells.items()
-            if cost <= budget
-        )
 
 
 def _shape(split: Split, shapes: tuple[Shape, ...]) -> Shape:

@@ -31,6 +31,9 @@ from solver.trees.tree import Tree
 
 UNITS = ("relative", "objective", "lam")
 
+ORDERS = ("objective", "splits", "errors")
+"""Which good trees are first."""
+
 
 class Cell(NamedTuple):
     """The good trees of equal errors and splits."""
@@ -159,8 +162,9 @@ class RashomonSet:
         """The graph that holds all good trees."""
         return stored_graph(self._graph)
 
-    def _objective(self, cell: Cell) -> Fraction:
-        return objective(cell.errors, cell.splits, self.problem.total_weight, self.lam)
+    def _objective(self, cell: Cell, lam: Fraction | None = None) -> Fraction:
+        price = self.lam if lam is None else lam
+        return objective(cell.errors, cell.splits, self.problem.total_weight, price)
 
     def objective_of(self, tree: Tree) -> Fraction:
         """The exact objective of a tree of the set."""
@@ -177,16 +181,18 @@ class RashomonSet:
     @cached_property
     def histogram(self) -> tuple[Cell, ...]:
         """How many good trees have which errors and splits, the best first."""
-        first, end = self._counts.cells_of(0)
-        cells, prices = self._counts.cells, self._prices
-        return tuple(
-            Cell(
-                int((cells.cost[i] - cells.splits[i] * prices.split) // prices.error),
-                int(cells.splits[i]),
-                self._counts.number(i),
-            )
-            for i in range(first, end)
-        )
+        return tuple(Cell(*pair, trees) for pair, trees in self._by_size(self._counts).items())
+
+    def _by_size(self, counts: ExactCounts) -> dict[tuple[int, int], int]:
+        """How many of some trees have which errors and splits, the cheapest first."""
+        first, end = counts.cells_of(0)
+        cells = zip(counts.cells.cost[first:end], counts.cells.splits[first:end], strict=True)
+        pairs = [self._size(int(cost), int(splits)) for cost, splits in cells]
+        return dict(zip(pairs, map(counts.number, range(first, end)), strict=True))
+
+    def _size(self, cost: int, splits: int) -> tuple[int, int]:
+        """The errors and splits of a tree that costs so much."""
+        return (cost - splits * self._prices.split) // self._prices.error, splits
 
     def at(self, lam: Any) -> GoodAt:
         """The good trees at a larger λ, without another search.
@@ -199,10 +205,9 @@ class RashomonSet:
         price = as_lambda(lam)
         if price < self.lam:
             raise InputError(f"λ = {price} is below {self.lam}, where the set begins")
-        weight, leaf_errors = self.problem.total_weight, int(self.problem.leaf_errors)
         known = {(cell.errors, cell.splits): cell.trees for cell in self.histogram}
-        known[leaf_errors, 0] = 1
-        costs = {pair: objective(*pair, weight, price) for pair in known}
+        known[int(self.problem.leaf_errors), 0] = 1
+        costs = {pair: objective(*pair, self.problem.total_weight, price) for pair in known}
         optimum = min(costs.values())
         most = self._question._replace(lam=price).most(optimum)
         # A tree that was not counted has a split, so it costs more than this.
@@ -215,7 +220,13 @@ class RashomonSet:
         cells = tuple(Cell(*pair, known[pair]) for _, pair in good)
         return GoodAt(price, optimum, most, cells)
 
-    def trees(self, *, without: Collection[str] = (), root: str | None = None) -> Iterator[Tree]:
+    def trees(
+        self,
+        *,
+        without: Collection[str] = (),
+        root: str | None = None,
+        order: Literal["objective", "splits", "errors"] = "objective",
+    ) -> Iterator[Tree]:
         """The good trees one after the other, the best first.
 
         Of features that separate all rows alike, trees use the first that they may.
@@ -226,13 +237,20 @@ class RashomonSet:
             Columns or features that no tree may use.
         root : str, optional
             The column or feature that each tree asks first.
+        order : {"objective", "splits", "errors"}
+            Which trees are first: the best, the smallest or the most accurate ones. Those that are
+            equal in it are ordered by their objectives.
 
         Raises
         ------
         InputError
             If a name is unknown.
         """
-        return map(self.problem.grow, self._wishes.trees(_names(without), root))
+        if order not in ORDERS:
+            raise InputError(f"order = {order!r} is none of {', '.join(ORDERS)}")
+        first = {"objective": lambda _: 0, "splits": lambda pair: pair[1],
+                 "errors": lambda pair: self._size(*pair)[0]}[order]  # fmt: skip
+        return map(self.problem.grow, self._wishes.trees(_names(without), root, first))
 
     def best(
         self,
@@ -296,13 +314,17 @@ class RashomonSet:
                 classes[rows] = self.problem.counts[rows].sum(axis=0).argmax()
         return self._predictions.multiplicity(classes)
 
-    def feature_shares(self, by: Literal["feature", "column"] = "feature") -> pd.DataFrame:
+    def feature_shares(
+        self, by: Literal["feature", "column"] = "feature", lam: Any = None
+    ) -> pd.DataFrame:
         """How many good trees use each feature, have it at the root, and what it costs without.
 
         Parameters
         ----------
         by : {"feature", "column"}
             Features of the problem, such as ``age<=40``, or raw columns, with all their features.
+        lam : str, int, float or Fraction, optional
+            A larger λ, as for :meth:`at`; by default the one of the set.
 
         Returns
         -------
@@ -315,27 +337,34 @@ class RashomonSet:
         Raises
         ------
         InputError
-            If ``by`` is neither.
+            If ``by`` is neither, or for λ as :meth:`at`.
         """
         if by not in ("feature", "column"):
             raise InputError(f"by = {by!r} is none of feature, column")
+        good = self.at(self.lam if lam is None else lam)
+        costs = {cell[:2]: self._objective(cell, good.lam) for cell in good.histogram}
         groups = self._wishes.features if by == "feature" else self._wishes.columns
         roots, rows = self._trees.root_features(), []
         for name, places in groups.items():
-            counts = self._wishes.count_without(places)
-            users, without = self.n_trees - counts.total, self._cheapest(counts)
-            at_root = sum(roots.get(place, 0) // int(self._allowed[place]) for place in places)
-            shares = users, users / self.n_trees, at_root, at_root / self.n_trees
-            exact = (float("nan"), None) if without is None else (float(without), str(without))
+            fewer = self._by_size(self._wishes.count_without(places))
+            fewer |= {(errors, 0): 1 for errors, splits in costs if splits == 0}
+            without = sum(fewer.get(pair, 0) for pair in costs)
+            users, least = (
+                good.n_trees - without,
+                min((costs[p] for p in fewer if p in costs), default=None),
+            )
+            at_root = sum(
+                number // int(self._allowed[place])
+                for place in places
+                for pair, number in roots.get(place, {}).items()
+                if self._size(*pair) in costs
+            )
+            shares = users, users / good.n_trees, at_root, at_root / good.n_trees
+            exact = (float("nan"), None) if least is None else (float(least), str(least))
             rows.append((name, *shares, *exact))
         columns = [by, "trees", "share", "root_trees", "root_share"]
         frame = pd.DataFrame(rows, columns=[*columns, "best_without", "best_without_exact"])
         return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
-
-    def _cheapest(self, counts: ExactCounts) -> Fraction | None:
-        """The least objective of some of the trees."""
-        scale = self._prices.error * self.problem.total_weight
-        return None if counts.least is None else Fraction(counts.least, scale)
 
     def to_dict(self) -> dict[str, Any]:
         """The set as plain data, without its trees."""

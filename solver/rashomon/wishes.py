@@ -12,7 +12,7 @@ from solver.features.node_tests import NodeTest
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.good_trees import GoodTrees
+from solver.rashomon.good_trees import GoodTrees, Pair
 from solver.rashomon.graph import EDGES
 from solver.trees.tree import Shape
 
@@ -104,11 +104,14 @@ class Wishes:
         """The trees if each of these features stood for one feature less of the table."""
         return self._fewer(places)[0]
 
-    def trees(self, without: Collection[str], root: str | None) -> Iterator[Shape]:
-        """The trees without some columns or features, and with one at the root; the best first."""
+    def trees(
+        self, without: Collection[str], root: str | None, first: Callable[[Pair], int]
+    ) -> Iterator[Shape]:
+        """The trees without some columns or features, and with one at the root: those first whose
+        cost and splits ``first`` gives the least number, and of these the best."""
         barred, roots = self._named(without), self._roots(root)
         trees, places = self._select(barred), self._places(roots, barred)
-        return (self._asking(shape, barred, roots) for shape in trees.shapes(places))
+        return (self._asking(shape, barred, roots) for shape in trees.shapes(places, first))
 
     def best(
         self, without: Collection[str], root: str | None, most_columns: int | None

@@ -176,11 +176,13 @@ class FinalTrees:
 
 
 class Leaf(NamedTuple):
-    """A leaf: the conditions on the way to it, its prediction and its training rows by class."""
+    """A leaf: the conditions on the way to it, its prediction, its training rows by class, and the
+    place of its node."""
 
     conditions: str
     label: str
     counts: tuple[int, ...]
+    position: int
 
 
 def leaves_of(tree: Tree) -> Iterator[Leaf]:
@@ -192,7 +194,7 @@ def leaves_of(tree: Tree) -> Iterator[Leaf]:
         if node.feature is None:
             if sum(node.counts):
                 words = " and ".join(conditions) or "all rows"
-                yield Leaf(words, str(tree.classes[node.prediction]), node.counts)
+                yield Leaf(words, str(tree.classes[node.prediction]), node.counts, position)
             continue
         test = tree.tests[node.feature]
         below = [(child, (*conditions, in_short(test, i))) for i, child in enumerate(node.children)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
+from pipelines.report.analysis.good_trees import GoodTrees
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
@@ -38,6 +39,7 @@ class ReportData:
     ablations: Ablations
     scalings: list[Scaling]
     families: list[FamilySet]
+    good_trees: list[GoodTrees]
 
     @property
     def is_large(self) -> bool:

@@ -30,6 +30,7 @@ from pipelines.report.data.columns import lam_ranks
 from pipelines.report.data.metrics import is_regression
 from pipelines.report.pages.ablations import PAGE, pruned_table
 from pipelines.report.pages.exact_path import exact_section
+from pipelines.report.pages.good_trees import good_tree_sections
 from pipelines.report.pages.rule_families import family_sections
 from pipelines.report.pages.tree_cards import tree_card
 from solver.features.number_format import nouns
@@ -78,6 +79,7 @@ def dataset_section(
         "encoding_fact": encoding_facts(comparison).get(name),
         "comparison": cut.to_dict("records"),
         "families": family_sections(name, report, figures),
+        "good_trees": good_tree_sections(name, report, figures),
         "comparison_lams": (cut["lam_key"].nunique() if len(cut) else 0, of),
         "paths": [_path_section(path, recommendation, report, figures) for path in paths],
     }

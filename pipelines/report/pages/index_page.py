@@ -179,6 +179,7 @@ def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
         "profile": _profile(report, figures),
         "ablations": ABLATIONS if report.ablations.cells else None,
         "families": [found.dataset for found in report.families],
+        "good_trees": [found.dataset for found in report.good_trees],
         "scalings": _scalings(report, figures),
         "disagreements": report.disagreements.to_dict("records"),
         "failures": failure_groups(results.rows),

@@ -154,6 +154,10 @@ def test_a_set_holds_those_of_larger_lambdas(seed: int) -> None:
             again = rashomon_set(as_problem(table), price, "0.5")
             assert (good.optimum, good.n_trees) == (again.optimum, again.n_trees)
             assert set(good.histogram) == set(again.histogram)
+            for by in ("feature", "column"):
+                shares = found.feature_shares(by, price).sort_values(by, ignore_index=True)
+                anew = again.feature_shares(by).sort_values(by, ignore_index=True)
+                pd.testing.assert_frame_equal(shares, anew)
             answered += 1
     assert answered >= 1
 

@@ -116,6 +116,20 @@ def test_wishes_are_granted_best_first(seed: int) -> None:
         assert (None if best is None else cost(found, best)) == min(few, default=None)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_simplest_and_the_most_accurate_come_first(seed: int) -> None:
+    found = found_for(a_table(seed), "0.05", "1")
+    every = sorted(tree.to_json() for tree in found.trees())
+    sizes = {"splits": lambda t: t.splits, "errors": lambda t: t.errors}
+    for order, size in sizes.items():
+        trees = [*found.trees(order=order)]  # type: ignore[arg-type]
+        keys = [(size(tree), cost(found, tree)) for tree in trees]
+        assert keys == sorted(keys)
+        assert sorted(tree.to_json() for tree in trees) == every
+    with pytest.raises(InputError, match="order = 'size' is none of objective, splits, errors"):
+        found.trees(order="size")  # type: ignore[arg-type]
+
+
 def asked(tree: Tree) -> set[str]:
     """The columns that a tree reads."""
     features = {node.feature for node in tree.nodes if node.feature is not None}
