@@ -247,10 +247,8 @@ def _candidates(found: RashomonSet, best: Tree) -> Iterator[tuple[str, Tree | No
     yield "the smallest one", next(found.trees(order="splits"))
     yield "the most accurate one", next(found.trees(order="errors"))
     shares = found.feature_shares(by="column")
-    read = {c for node in best.nodes if node.feature is not None
-            for c in best.tests[node.feature].columns}  # fmt: skip
     used = shares[(shares["trees"] > 0) & (shares["trees"] < found.n_trees)]
-    for column in used.loc[used["column"].isin(read), "column"].head(2):
+    for column in used.loc[used["column"].isin(list(best.columns)), "column"].head(2):
         yield f"the best one without {column}", found.best(without=[column])
     for column in shares.loc[shares["root_trees"] > 0].sort_values(
         "root_trees", ascending=False, kind="stable"
