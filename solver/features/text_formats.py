@@ -26,8 +26,8 @@ _SPACES = "\u00a0\u202f\u2009"
 
 _DATES = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
-    "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y",
-    "%d-%b-%Y", "%d-%b-%y",
+    "%d/%m/%y", "%m/%d/%y", "%y/%m/%d", "%d.%m.%y", "%y.%m.%d", "%d %b %Y", "%d %B %Y",
+    "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 
@@ -177,8 +177,9 @@ def doubt(reading: Reading, texts: Iterable[str]) -> tuple[str, str] | None:
     does.
 
     If only some numbers have a percent sign, 0.5 may be a half. Of years of two digits, Python
-    takes those up to 68 for 20xx. Where the longest gap between them is elsewhere, as in
-    ``31/12/45`` and ``31/12/99``, the first is most likely earlier.
+    takes those up to 68 for 20xx, Excel those up to 29, so nobody knows what 30 to 68 mean. Where
+    the longest gap between years is elsewhere, as in ``31/12/25`` and ``31/12/85``, the first is
+    most likely earlier.
     """
     rest = [text for text in texts if text not in reading.missing]
     if reading.form.unit in ("%", "‰"):
@@ -195,6 +196,12 @@ def doubt(reading: Reading, texts: Iterable[str]) -> tuple[str, str] | None:
         return None
     years = {int((reading.form.plain_date(text) or text)[:4]): text for text in rest}
     known = sorted(years)
+    if known[-1] > _LAST_CERTAIN_YEAR:
+        year = known[-1]
+        return (
+            f"years of two digits: {years[year]!r} may be in {year} or in {year - 100}",
+            "write four digits",
+        )
     gap, before = max(((b - a, a) for a, b in pairwise(known)), default=(0, known[0]))
     if gap <= known[0] + 100 - known[-1]:
         return None
@@ -239,6 +246,7 @@ def _read_all(kind: str, form: TextFormat, texts: Iterable[str]) -> list[str] | 
     return values
 
 
+_LAST_CERTAIN_YEAR = 2029
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _UNIT = re.compile(r"[+-]?\s*(\D??)\s*[+-]?[\d.,'\s]*\d\s*(\D??)")
 

@@ -11,15 +11,17 @@ import difflib
 import io
 import json
 import math
+import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from solver.errors import InputError, InputWarning, one_line
+from solver.features.text_formats import readings_of
 
 MOST_BYTES = 2**30
 """The most bytes of a sheet's XML, and of the text that it becomes."""
@@ -29,6 +31,8 @@ MOST_CELLS = 20_000_000
 MOST_ROWS = 2**20
 """The rows of a sheet in Excel; the number of a row in a file may be anything."""
 _STREAMED = ("xl/worksheets/", "xl/sharedStrings")
+_GROUPS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}$")
+"""A number that looks like a thousand."""
 _TOO_LARGE = "save the sheet as CSV or Parquet, which may be larger"
 _Rows = list[list[Any]]
 
@@ -192,6 +196,7 @@ def _check_formats(rows: _Rows, formatted: Collection[str], path: Path) -> None:
     """Refuse cells in which numbers or dates are no text: a format would misread them."""
     for place, name in enumerate(map(_text, rows[0])):
         if name not in formatted:
+            _check_guess([row[place] for row in rows[1:]], name, path)
             continue
         for number, row in enumerate(rows[1:], 2):
             if isinstance(row[place], (float, datetime, date)):
@@ -201,6 +206,21 @@ def _check_formats(rows: _Rows, formatted: Collection[str], path: Path) -> None:
                     f"{_letters(place)}{number} is a {kind}; leave out the format, or make all "
                     "cells of the column text"
                 )
+
+
+def _check_guess(values: Sequence[Any], name: str, path: Path) -> None:
+    """Refuse numbers that would be read otherwise: 12.345 is 12345 among texts such as 1.234,5."""
+    grouped = [value for value in values if isinstance(value, float) and _GROUPS.match(str(value))]
+    if not grouped or not any(isinstance(value, str) for value in values):
+        return
+    texts = dict.fromkeys(_text(value) for value in values if value is not None)
+    readings = readings_of([*texts])
+    if len(readings) == 1 and readings[0].form.thousands == ".":
+        raise InputError(
+            f"column {name!r} of {path} has numbers that are text, such as "
+            f"{readings[0].example[0]!r}, and numbers, such as {grouped[0]!r}, which may not be "
+            "read alike; make all cells of the column numbers"
+        )
 
 
 def _letters(place: int) -> str:

@@ -153,6 +153,15 @@ def test_a_format_does_not_misread_numbers_and_dates(tmp_path: Path, cell: Any) 
         load_dataset(path, target="y", columns=wish)
 
 
+def test_no_number_is_read_by_the_format_of_texts_beside_it(tmp_path: Path) -> None:
+    rows = [["a"], *([f"1.{i},5"] for i in range(100, 112))]
+    assert len(read_file(write(tmp_path / "t.xlsx", [*rows, [2.25], [1200]]))) == 14
+    with pytest.raises(
+        InputError, match=r"such as '1\.100,5', and numbers, such as 12\.345, which"
+    ):
+        read_file(write(tmp_path / "t.xlsx", [*rows, [12.345]]))
+
+
 def test_blank_cells_and_rows_at_the_end_do_not_count(tmp_path: Path) -> None:
     path = write(tmp_path / "t.xlsx", [["a", "b"], [1, None], [None, None], [2, 3]])
     book = openpyxl.load_workbook(path)
