@@ -52,10 +52,11 @@ class Wish(NamedTuple):
     def show(self, found: RashomonSet, tree: Tree | None) -> str:
         """The tree as text, and what it costs."""
         from solver import export_text
+        from solver.features.number_format import at_most
 
         if tree is None:
-            most = float(found.most)
-            return f"There is no good tree {self}: the best one costs more than {most:.6g}."
+            most = at_most(found.most, 6)
+            return f"There is no good tree {self}: the best one costs more than {most}."
         cost = found.objective_of(tree)
         more = float(cost - found.optimum)
         return (
@@ -167,12 +168,14 @@ def rashomon(
 
 def _show(found: RashomonSet, limits: str) -> None:
     """Print the numbers of a set."""
+    from solver.features.number_format import at_least
+
     trees = "1 good tree" if found.n_trees == 1 else f"{found.n_trees:,} good trees"
     click.echo(f"{trees}{limits} at λ = {found.lam}")
     print_lines(
         [
             ("optimum", f"{float(found.optimum):.6g} = {found.optimum} (proven)"),
-            ("good", f"an objective of at most {float(found.most):.6g}"),
+            ("good", f"an objective of at most {at_least(found.most, 6)}"),
             (
                 "graph",
                 f"{count(found.subproblems, 'subproblem')}, {count(found.splits, 'split')}, "
@@ -190,8 +193,8 @@ def _show(found: RashomonSet, limits: str) -> None:
             [
                 row["column"],
                 f"{row['trees']:,}",
-                f"{row['share']:.1%}",
-                f"{row['root_share']:.1%}",
+                _percent(row["share"]),
+                _percent(row["root_share"]),
                 f"{row['best_without']:.6g}" if row["best_without_exact"] else "no good tree",
             ]
             for row in columns
@@ -201,7 +204,7 @@ def _show(found: RashomonSet, limits: str) -> None:
     click.echo()
     features = found.feature_shares()
     rows = [
-        [row.feature, f"{row.trees:,}", f"{row.share:.1%}", f"{row.root_share:.1%}"]
+        [row.feature, f"{row.trees:,}", _percent(row.share), _percent(row.root_share)]
         for row in features[features["trees"] > 0].itertuples()
     ]
     if len(features) > len(columns):
@@ -234,7 +237,14 @@ def _needed(found: RashomonSet, shares: pd.DataFrame) -> list[tuple[str, str]]:
         ("not needed", f"{none} in no good tree"),
         (
             "disagreement",
-            f"for {float(ambiguity):.1%} of the rows some good tree predicts another class than "
-            f"the best one; one tree does so for up to {float(discrepancy):.1%}",
+            f"for {_percent(ambiguity)} of the rows some good tree predicts another class than "
+            f"the best one; one tree does so for up to {_percent(discrepancy)}",
         ),
     ]
+
+
+def _percent(part: Any) -> str:
+    """A share; one below 100 % is never rounded up to it."""
+    from solver.features.number_format import share
+
+    return f"{100 * float(share(part, 3)):.1f}%"

@@ -19,6 +19,7 @@ from solver.features.columns import ColumnSpec, text_names
 from solver.features.dataframes import as_frame
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
+from solver.features.utf8 import check_storable
 from solver.rich_display import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
@@ -272,7 +273,10 @@ class Tree(RichDisplay):
             error = Fraction(data.get("weight_error", 0))
             if error < 0 or (error and scale is None):
                 raise ValueError("the rounding of its weights cannot be")
-            return cls(tuple(nodes), tests, classes, columns, data["target"], outputs, scale, error)
+            target = data["target"]
+            tree = cls(tuple(nodes), tests, classes, columns, target, outputs, scale, error)
+            _check_names(tree)
+            return tree
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -300,9 +304,9 @@ class Tree(RichDisplay):
 
 def _read_counts(entry: dict[str, Any], data: dict[str, Any]) -> Node:
     """The outcome of a node of classification."""
-    if len(entry["counts"]) != len(data["classes"]):
+    if len(entry["counts"]) != len(data["classes"]) or not all(map(_is_count, entry["counts"])):
         raise ValueError("a node has not one count for each class")
-    if not 0 <= entry["prediction"] < len(data["classes"]):
+    if not _is_count(entry["prediction"]) or entry["prediction"] >= len(data["classes"]):
         raise ValueError("a prediction names no class")
     return Node(tuple(entry["counts"]), entry["prediction"])
 
@@ -313,9 +317,23 @@ def _read_numbers(entry: dict[str, Any], data: dict[str, Any]) -> Node:
     if len(value) != len(data["outputs"]) or not all(map(math.isfinite, value)):
         raise ValueError("a node has not one finite value for each output")
     error = Fraction(entry["squared_error"])
-    if error < 0 or entry["weight"] < 0:
+    if error < 0 or not _is_count(entry["weight"]):
         raise ValueError("a node has a negative weight or squared error")
     return Node((entry["weight"],), 0, value=value, squared_error=error)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _check_names(tree: Tree) -> None:
+    """Labels are text, numbers or booleans, and names are text, all of it such as files hold."""
+    names = (tree.target, *tree.outputs, *tree.columns)
+    plain = all(isinstance(label, (str, int, float)) for label in tree.classes)
+    if not plain or not all(isinstance(name, str) for name in names):
+        raise ValueError("a label or a name is none")
+    for text in (text for text in (*names, *tree.classes) if isinstance(text, str)):
+        check_storable(text, "the name")
 
 
 def _check_links(nodes: Sequence[Node]) -> None:

@@ -135,6 +135,13 @@ def test_bad_input_is_one_line(given: list[str], words: str) -> None:
     assert words in refused("inspect", *given)
 
 
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "head.csv"
+    path.write_text("a,y\n")
+    assert "has no rows below" in refused("inspect", path)
+    assert "has no rows below" in refused("init", path, "--target", "y")
+
+
 def test_a_sweep_says_how_columns_are_read_that_nobody_described(tmp_path: Path) -> None:
     path, spec = tmp_path / "customers.csv", tmp_path / "sweep.yaml"
     write_messy_table(path)

@@ -148,6 +148,10 @@ def damaged(*path: Any, value: Any) -> dict[str, Any]:
         (("nodes", 1, "prediction"), 2),
         (("nodes", 1, "counts"), [1, 2, 3]),
         (("nodes", 1, "counts"), ...),
+        (("nodes", 1, "counts"), [1, "2"]),
+        (("nodes", 1, "counts"), [1, -2]),
+        (("nodes", 1, "counts"), [1, 2.5]),
+        (("nodes", 1, "prediction"), 0.5),
         (("nodes", 0, "test"), ...),
         (("nodes", 0, "test", "groups"), ...),
         (("nodes", 2, "test", "threshold"), "high"),
@@ -156,6 +160,9 @@ def damaged(*path: Any, value: Any) -> dict[str, Any]:
         (("columns",), {}),
         (("columns", "age"), "number"),
         (("classes",), ...),
+        (("classes", 0), ["a"]),
+        (("classes", 0), None),
+        (("target",), ["y"]),
         (("version",), ...),
         (("version",), "one"),
     ],
@@ -163,6 +170,11 @@ def damaged(*path: Any, value: Any) -> dict[str, Any]:
 def test_damaged_trees(path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(InputError, match="the tree is damaged"):
         Tree.from_dict(damaged(*path, value=value))
+
+
+def test_names_that_no_file_holds() -> None:
+    with pytest.raises(InputError, match="holds a lone surrogate"):
+        Tree.from_dict(damaged("classes", 0, value="\ud800"))
 
 
 def test_trees_of_a_later_version() -> None:
