@@ -137,6 +137,16 @@ def _wrongly_declared(solver: type[Solver]) -> str | None:
 
 
 SOLVERS = Catalogue()
+"""The solvers by name: ours, others' with an adapter of ours, and those of installed packages.
+
+Examples
+--------
+>>> import treesweep
+>>> "branches" in treesweep.SOLVERS
+True
+>>> sorted(name for name, kind in treesweep.SOLVERS.items() if kind.certifies)
+['branches']
+"""
 
 
 def register(solver: type[Solver]) -> type[Solver]:
@@ -159,12 +169,30 @@ def register(solver: type[Solver]) -> type[Solver]:
     ------
     InputError
         If it is no solver, declares too little, or another one has its name.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> class Stump(treesweep.get_solver("cart")):
+    ...     name, version = "stump", "1"
+    ...     summary = "CART with another name"
+    >>> treesweep.register(Stump).name
+    'stump'
+    >>> "stump" in treesweep.SOLVERS
+    True
     """
     return SOLVERS.register(solver)
 
 
 def get_solver(name: str) -> type[Solver]:
-    """The solver of a name; InputError if there is none."""
+    """The solver of a name; InputError if there is none.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> treesweep.get_solver("branches").capabilities.proves
+    True
+    """
     if not isinstance(name, str):
         raise InputError(
             f"the solver is a value of type {type(name).__name__}",

@@ -21,6 +21,16 @@ class InputError(ValueError):
         What is wrong, or the whole message.
     remedy : str
         What to do; appended to the message.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> try:
+    ...     treesweep.solve(problem, lam="-1")
+    ... except treesweep.InputError as error:
+    ...     print(error)
+    λ = -1 is negative; the price of a split must be 0 or more
     """
 
     def __init__(self, what: str = "", remedy: str = "") -> None:
@@ -33,7 +43,20 @@ class StateError(InputError):
 
 
 class UnsupportedError(InputError):
-    """A solver or an encoding cannot do this, e.g. CART a multiway split."""
+    """A solver or an encoding cannot do this, e.g. CART a multiway split.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treesweep
+    >>> table = pd.DataFrame({"colour": ["red", "green", "blue"], "class": [0, 1, 1]})
+    >>> problem = treesweep.Problem.from_table(table, target="class", encoding="categorical")
+    >>> try:
+    ...     treesweep.solve(problem, lam="0.01", solver="cart")
+    ... except treesweep.UnsupportedError as error:
+    ...     print(error)
+    solver 'cart' needs binary or continuous features, the encoding gives categorical ones
+    """
 
 
 class ClaimError(RuntimeError):

@@ -50,6 +50,14 @@ class Limits:
     ------
     InputError
         If a limit is negative, not a number, or larger than any search can reach.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> limits = treesweep.Limits(seconds=60, bytes=2**30, depth=1)
+    >>> treesweep.solve(problem, lam="0.05", limits=limits).depth
+    0
     """
 
     seconds: float | None = None

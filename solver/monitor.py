@@ -31,6 +31,16 @@ class Snapshot:
         including the state, is then that of the whole path, see
         :func:`solver.path.path_search.find_path`. Read that state inside the callback; the last
         one of a path that a limit ended also later.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> seen = []
+    >>> monitor = treesweep.Monitor(snapshot=seen.append, interval=0.0)
+    >>> solution = treesweep.solve(problem, lam="0.05", monitor=monitor)
+    >>> all(snapshot.lower_bound <= snapshot.objective for snapshot in seen)
+    True
     """
 
     tree: Tree
@@ -81,6 +91,14 @@ class Monitor:
         Seconds.
     peers : Peers, optional
         The other shards; None if the search is not divided, or must not depend on them.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> monitor = treesweep.Monitor(stop=lambda: True)
+    >>> treesweep.solve(problem, lam="0.05", monitor=monitor).status.value
+    'stopped'
     """
 
     stop: Callable[[], bool] = lambda: False

@@ -17,7 +17,17 @@ BELOW_ONE = math.nextafter(1, 0)
 
 
 class Status(StrEnum):
-    """How a run ended. The first six come from a solver, the last two from the sweep."""
+    """How a run ended. The first six come from a solver, the last two from the sweep.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> treesweep.solve(problem, lam="0.05").status is treesweep.Status.OPTIMAL
+    True
+    >>> treesweep.solve(problem, lam="0.05", solver="cart").status.value
+    'heuristic'
+    """
 
     OPTIMAL = "optimal"
     HEURISTIC = "heuristic"
@@ -90,6 +100,16 @@ class Solution(RichDisplay):
         regression or weights with too many digits were rounded.
     extra : dict
         Further results of the solver by name: JSON data without NaN and infinity.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> solution = treesweep.solve(problem, lam="0.05")
+    >>> str(solution.objective), str(solution.lower_bound), solution.gap == 0
+    ('1/10', '1/10', True)
+    >>> solution.errors, solution.splits, solution.depth
+    (0, 2, 2)
     """
 
     tree: Tree

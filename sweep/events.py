@@ -13,33 +13,41 @@ from sweep.plan.plan import Plan
 class Progress:
     """The progress of a sweep."""
 
-    active: bool  # whether the driver is at work
-    total: int  # tasks of the plan
-    answered: int  # tasks that had an answer before this run
-    done: int  # all tasks with an answer
-    failed: int  # tasks of this run that ended in an error or killed their worker
-    running: int  # tasks on workers
-    seconds: float  # duration of this run so far
-    rate: float  # tasks per second in this run
-    eta: float | None  # estimated seconds to the end, if known
-    worst_gap: float | None  # largest gap among this run's rows and running searches
+    active: bool  #: whether the driver is at work
+    total: int  #: tasks of the plan
+    answered: int  #: tasks that had an answer before this run
+    done: int  #: all tasks with an answer
+    failed: int  #: tasks of this run that ended in an error or killed their worker
+    running: int  #: tasks on workers
+    seconds: float  #: duration of this run so far
+    rate: float  #: tasks per second in this run
+    eta: float | None  #: estimated seconds to the end, if known
+    worst_gap: float | None  #: largest gap among this run's rows and running searches
     workers: int
-    memory: int  # bytes in use by the workers
-    shards_done: int = 0  # finished shards of running tasks
-    shards: int = 0  # all shards of running tasks
-    dashboard: str | None = None  # the address of Dask's dashboard
+    memory: int  #: bytes in use by the workers
+    shards_done: int = 0  #: finished shards of running tasks
+    shards: int = 0  #: all shards of running tasks
+    dashboard: str | None = None  #: the address of Dask's dashboard
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of a sweep ended."""
+    """How a run of a sweep ended.
 
-    total: int  # tasks of the plan
-    answered: int  # tasks that had an answer before
-    ran: int  # written rows
-    failed: int  # those of them that are failures
-    limited: int  # those of them that hit a limit of time, memory or nodes
-    impossible: int  # cells that cannot run
+    Examples
+    --------
+    >>> import treesweep
+    >>> outcome = treesweep.resume_sweep("results/first", progress=False).outcome
+    >>> outcome.total, outcome.failed, outcome.exit_code
+    (8, 0, 0)
+    """
+
+    total: int  #: tasks of the plan
+    answered: int  #: tasks that had an answer before
+    ran: int  #: written rows
+    failed: int  #: those of them that are failures
+    limited: int  #: those of them that hit a limit of time, memory or nodes
+    impossible: int  #: cells that cannot run
     interrupted: bool
     seconds: float
 

@@ -78,6 +78,12 @@ def write_report(
     ------
     InputError
         If the folder is not a sweep's, a file in it is damaged, or the report cannot be written.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> treesweep.write_report("results/first").page.name
+    'index.html'
     """
     folder = report_folder(store_dir, out_dir)
     return write_report_data(gather_report(store_dir, published), folder, single_file=single_file)

@@ -32,21 +32,30 @@ from sweep.store.sweep_status import SweepStatus, sweep_status
 
 @dataclass(frozen=True)
 class Best:
-    """What a sweep's report recommends for a dataset."""
+    """What a sweep's report recommends for a dataset.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> results = treesweep.read_results("results/first")
+    >>> best = results.best("monks-1")
+    >>> best.encoding, best.solver, best.tree.leaves
+    ('onehot', 'branches', 7)
+    """
 
     dataset: str
-    headline: str  # one sentence: what to take
-    verdict: str  # one sentence: how good it is on unseen rows, and what is proven
+    headline: str  #: one sentence: what to take
+    verdict: str  #: one sentence: how good it is on unseen rows, and what is proven
     reasons: tuple[str, ...]
-    encoding: str | None = None  # with the options that tell it from others; None: no choice
+    encoding: str | None = None  #: with the options that tell it from others; None: no choice
     solver: str | None = None
-    lam: str | None = None  # a λ or an interval; None if training results alone cannot choose it
-    test_accuracy: float | None = None  # on unseen rows, the mean over folds; None without any
-    test_rmse: float | None = None  # the same of regression
-    tree: Tree | None = None  # the final tree, grown on all rows
-    status: str | None = None  # of the search for this tree
-    command: str | None = None  # that grows the tree again; None if no command does
-    why: str = ""  # why there is no tree
+    lam: str | None = None  #: a λ or an interval; None if training results alone cannot choose it
+    test_accuracy: float | None = None  #: on unseen rows, the mean over folds; None without any
+    test_rmse: float | None = None  #: the same of regression
+    tree: Tree | None = None  #: the final tree, grown on all rows
+    status: str | None = None  #: of the search for this tree
+    command: str | None = None  #: that grows the tree again; None if no command does
+    why: str = ""  #: why there is no tree
 
     @classmethod
     def of(cls, found: Answer) -> Best:
@@ -73,7 +82,17 @@ class Best:
 
 @dataclass(frozen=True)
 class SweepResults:
-    """The results of a sweep, finished or not. They are read when they are first used."""
+    """The results of a sweep, finished or not. They are read when they are first used.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> results = treesweep.read_results("results/first")
+    >>> len(results), results.best().solver
+    (8, 'branches')
+    >>> results.frame["status"].value_counts().to_dict()
+    {'optimal': 4, 'heuristic': 4}
+    """
 
     folder: Place
     columns: Sequence[str] | None = None
@@ -288,9 +307,12 @@ def read_results(
 
     Examples
     --------
-    >>> results = treesweep.read_results("results/first-look")  # doctest: +SKIP
-    >>> results.frame.groupby(["dataset", "solver"])["test_accuracy"].mean()  # doctest: +SKIP
-    >>> treesweep.export_text(results.best("iris").tree)  # doctest: +SKIP
+    >>> import treesweep
+    >>> results = treesweep.read_results("results/first")
+    >>> results.frame.groupby("solver")["splits"].max().to_dict()
+    {'branches': 6, 'cart': 4}
+    >>> results.best("monks-1").solver
+    'branches'
     """
     read_manifest(path)
     stored.check_columns(columns)

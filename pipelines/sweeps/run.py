@@ -67,10 +67,26 @@ def run_sweep(
 
     Examples
     --------
-    >>> spec = {"name": "first", "datasets": "iris", "encodings": "quantiles", "lambdas": 0.02,
-    ...         "solvers": ["branches", "cart"]}
-    >>> results = treesweep.run_sweep(spec)  # doctest: +SKIP
-    >>> results.best().tree  # doctest: +SKIP
+    >>> import treesweep
+    >>> spec = {"name": "first", "datasets": "monks-1", "encodings": "onehot",
+    ...         "lambdas": [0.05, 0.02], "solvers": ["branches", "cart"],
+    ...         "validation": {"kind": "kfold", "folds": 2}}
+    >>> results = treesweep.run_sweep(spec, progress=False)
+    >>> results.outcome.total, results.outcome.failed
+    (8, 0)
+    >>> print(treesweep.export_text(results.best().tree))
+    a5 ≠ 1
+    |   a1 ≠ 1
+    |   |   a1 ≠ 2
+    |   |   |   a2 ≠ 3: 0 (72 rows)
+    |   |   |   a2 = 3: 1 (36 rows)
+    |   |   a1 = 2
+    |   |   |   a2 ≠ 2: 0 (72 rows)
+    |   |   |   a2 = 2: 1 (36 rows)
+    |   a1 = 1
+    |   |   a2 ≠ 1: 0 (72 rows)
+    |   |   a2 = 1: 1 (36 rows)
+    a5 = 1: 1 (108 rows)
     """
     leave_if_imported()
     sweep = as_sweep(spec)
@@ -85,13 +101,29 @@ def resume_sweep(
     progress: bool = True,
     listener: Listener | None = None,
 ) -> SweepResults:
-    """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
+    """Go on with the sweep that a folder holds; as :func:`run_sweep`.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> results = treesweep.resume_sweep("results/first", progress=False)
+    >>> results.outcome.answered, results.outcome.ran
+    (8, 0)
+    """
     leave_if_imported()
     return _run(stored_sweep(out), out, cluster, progress, listener)
 
 
 def status(path: Place) -> SweepStatus:
-    """How far a sweep is, whether it runs or not. Raises InputError if it is no sweep's folder."""
+    """How far a sweep is, whether it runs or not. Raises InputError if it is no sweep's folder.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> now = treesweep.status("results/first")
+    >>> now.done, now.total
+    (8, 8)
+    """
     return sweep_status(path)
 
 

@@ -103,6 +103,16 @@ ENCODINGS: dict[str, Encoding] = {
         ),
     )
 }
+"""The encodings by name, with what each does and its options.
+
+Examples
+--------
+>>> import treesweep
+>>> treesweep.ENCODINGS["quantiles"].summary
+'numbers cut into k bins of about equal weight; categories as in onehot'
+>>> list(treesweep.ENCODINGS["quantiles"].options)
+['k']
+"""
 
 
 def get_encoding(name: str) -> Encoding:
@@ -180,6 +190,15 @@ def fit_encoder(
     InputError
         If the encoding, an option or an override is unknown, there are no features, or a column
         does not fit the encoding.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treesweep
+    >>> table = pd.DataFrame({"colour": ["red", "green", "blue"]})
+    >>> encoder = treesweep.fit_encoder("onehot", table, [0, 1, 1], n_classes=2)
+    >>> len(encoder.tests)
+    3
     """
     description = get_encoding(encoding)
     settings = description.check_options(options)

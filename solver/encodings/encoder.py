@@ -121,6 +121,15 @@ class Encoder:
         How each raw column is read, in the order of the table.
     without_feature : tuple of str
         Columns without a feature, e.g. because ``mdlp`` found no cut.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treesweep
+    >>> table = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["m", "f", "f", "m"]})
+    >>> encoder = treesweep.fit_encoder("quantiles", table, [0, 0, 1, 1], n_classes=2, k=2)
+    >>> encoder.transform(table).tolist()
+    [[0, 0, 1], [0, 1, 0], [1, 1, 0], [1, 0, 1]]
     """
 
     name: str

@@ -76,7 +76,7 @@ class BranchesClassifier(SparseTreeClassifier):
         Proven: no tree of these tests within the limits has a smaller objective.
     objective_exact_, lower_bound_exact_ : Fraction
         The same without rounding.
-    feature_importances_ : array of shape (n_features_in_,)
+    feature_importances_ : array of shape (n_features,)
         The share of each column in the decrease of the Gini impurity, or of the squared error.
     status_ : Status
         ``optimal``, or the limit that ended the search.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from solver.objective.exact_objective import Errors, objective
+from solver.objective.exact_objective import Errors, as_lambda, objective
 from solver.path.envelope import Envelope, Point
 from solver.rich_display import RichDisplay
 from solver.solution import Solution, Status
@@ -29,6 +29,16 @@ class Step:
     tree : Tree
     proven : bool
         Whether no tree is better anywhere from ``start`` to ``end``.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> path = treesweep.regularization_path(problem, lam_min="0.05")
+    >>> for step in path.steps:
+    ...     print(step.start, step.end, step.splits, step.errors, step.proven)
+    1/20 1/8 2 0 True
+    1/8 None 0 1 True
     """
 
     start: Fraction
@@ -69,6 +79,14 @@ class Path(RichDisplay):
         :attr:`solver.problem.problem.Problem.tolerance`.
     rounding : Fraction
         How much rounding the weights may have changed an objective. Bounds are lowered by it.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> path = treesweep.regularization_path(problem, lam_min="0.05")
+    >>> path.step_at("0.2").splits, str(path.objective_at("0.2"))
+    (0, '1/4')
     """
 
     lam_min: Fraction
@@ -109,27 +127,34 @@ class Path(RichDisplay):
         """The tree of each step."""
         return tuple(step.tree for step in self.steps)
 
-    def step_at(self, lam: Fraction) -> Step:
+    def step_at(self, lam: Any) -> Step:
         """The best step at a λ, the one of fewer splits at a breakpoint; ValueError below
         ``lam_min``."""
+        lam = as_lambda(lam)
         if lam < self.lam_min:
             raise ValueError(f"the path begins at λ = {self.lam_min}, not at {lam}")
         return self.steps[bisect_right(self.steps, lam, key=lambda step: step.start) - 1]
 
-    def objective_at(self, lam: Fraction) -> Fraction:
+    def objective_at(self, lam: Any) -> Fraction:
         """The least objective known at a λ."""
+        lam = as_lambda(lam)
         step = self.step_at(lam)
         return objective(step.errors, step.splits, self.total_weight, lam)
 
-    def lower_bound_at(self, lam: Fraction) -> Fraction | None:
+    def lower_bound_at(self, lam: Any) -> Fraction | None:
         """The proven lower bound at a λ; None without one."""
-        return None if self.status is Status.HEURISTIC else max(self._bounds.at(lam), Fraction(0))
+        return (
+            None
+            if self.status is Status.HEURISTIC
+            else max(self._bounds.at(as_lambda(lam)), Fraction(0))
+        )
 
-    def solution_at(self, lam: Fraction) -> Solution:
+    def solution_at(self, lam: Any) -> Solution:
         """The solution at one λ, with the effort of the whole path; ValueError below ``lam_min``.
 
         Its status is ``optimal`` if the tree is proven at this λ, else the path's.
         """
+        lam = as_lambda(lam)
         step, reached, bound = self.step_at(lam), self.objective_at(lam), self.lower_bound_at(lam)
         if step.proven and bound is not None:
             bound = max(bound, reached - self.tolerance)

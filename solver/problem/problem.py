@@ -103,6 +103,15 @@ class Problem:
     ----- Constant and duplicate features are dropped here, once. Two features are duplicates if
     they separate the rows alike, whatever the order of the codes: ``x`` and ``not x`` are the same
     split. Ordered features are duplicates if their codes are equal or reversed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treesweep
+    >>> table = pd.DataFrame({"outlook": ["sun", "rain", "rain"], "play": ["no", "yes", "yes"]})
+    >>> problem = treesweep.Problem.from_table(table, target="play", encoding="onehot")
+    >>> problem.n_rows, problem.n_features, problem.classes
+    (3, 1, ('no', 'yes'))
     """
 
     codes: NDArray[np.int32]

@@ -111,6 +111,16 @@ class RashomonSet:
         Size of the graph that holds all good trees.
     seconds : float
         Of the search, without compilation.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> good = treesweep.rashomon_set(problem, "0.05", within="0.5")
+    >>> good.n_trees, str(good.optimum), str(good.most)
+    (4, '1/10', '3/20')
+    >>> good.histogram
+    (Cell(errors=0, splits=2, trees=2), Cell(errors=0, splits=3, trees=2))
     """
 
     def __init__(
@@ -461,6 +471,19 @@ def rashomon_set(
         If an argument is wrong, or a limit is reached before all good trees are found.
     UnsupportedError
         For regression, ordered features, and a limit on splits.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> good = treesweep.rashomon_set(problem, "0.05", within="0.1")
+    >>> good.n_trees
+    2
+    >>> print(treesweep.export_text(next(iter(good.trees()))))
+    x0 = 0: 0 (2 rows)
+    x0 = 1
+    |   x1 = 0: 0 (1 row)
+    |   x1 = 1: 1 (1 row)
     """
     question, limits = Question.of(lam_min, within, unit), limits or Limits()
     monitor = monitor or Monitor()

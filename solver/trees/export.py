@@ -97,7 +97,15 @@ def _wrapped(line: str, depth: int) -> str:
 
 
 def export_dot(tree: TreeSource, *, merge: bool = False) -> str:
-    """The tree in the DOT language of Graphviz; parameters as in :func:`export_text`."""
+    r"""The tree in the DOT language of Graphviz; parameters as in :func:`export_text`.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> print(treesweep.export_dot(treesweep.solve(problem, lam="0.05")).split("\n")[0])
+    digraph tree {
+    """
     lines = [
         "digraph tree {",
         '  node [shape=box, style="rounded,filled", fontname="sans-serif"];',
@@ -148,6 +156,14 @@ def export_svg(tree: TreeSource, *, merge: bool = False, title: str = "Decision 
     It holds no ids, scripts, styles or links, so a page may hold several. Long names are cut; the
     full text is in the tooltip. ``title`` is for screen readers; other parameters as in
     :func:`export_text`.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> picture = treesweep.export_svg(treesweep.solve(problem, lam="0.05"))
+    >>> picture.startswith("<svg")
+    True
     """
     plan = layout(tree_view(tree, merge=merge))
     parts = [
@@ -220,6 +236,13 @@ def plot_tree(tree: TreeSource, *, ax: Axes | None = None, merge: bool = False) 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> figure = treesweep.plot_tree(treesweep.solve(problem, lam="0.05"))
+    >>> figure.savefig("tree.png")
     """
     from matplotlib.figure import Figure, SubFigure
 

@@ -339,7 +339,11 @@ def export_sql(tree: TreeSource, *, indent: str = "") -> str:
     >>> print(export_sql(problem.grow((0, (-1, (1, (-1, -1)))))))
     CASE
       WHEN "x0" = 0 THEN 0
-      WHEN "x1" = 1 THEN 1
+      WHEN "x0" = 1 THEN CASE
+        WHEN "x1" = 0 THEN 0
+        WHEN "x1" = 1 THEN 1
+        ELSE 0
+      END
       ELSE 0
     END
     """

@@ -90,6 +90,16 @@ class Tree(RichDisplay):
     weight_error : Fraction
         By how much the share of a node in the total weight may differ from that in the given
         weights; 0 where no weight was rounded.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treesweep
+    >>> problem = treesweep.Problem.from_codes([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> tree = treesweep.solve(problem, lam="0.05").tree
+    >>> again = treesweep.Tree.from_json(tree.to_json())
+    >>> again.predict(pd.DataFrame({"x0": [1, 0], "x1": [1, 1]})).tolist()
+    [1, 0]
     """
 
     nodes: tuple[Node, ...]

@@ -21,9 +21,9 @@ from sweep.spec.yaml_reader import problem
 class Certificates(FromPython):
     """The certificate files for a ``tls://`` scheduler."""
 
-    ca_file: str
-    cert: str
-    key: PrivateKey
+    ca_file: str  #: certificate of the authority
+    cert: str  #: certificate of this client
+    key: PrivateKey  #: its private key
 
     @field_validator("ca_file", "cert")
     @classmethod
@@ -43,13 +43,21 @@ class Certificates(FromPython):
 
 
 class Address(Cluster):
-    """A Dask scheduler that somebody else has started."""
+    """A Dask scheduler that somebody else has started.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> cluster = treesweep.Address(address="tcp://127.0.0.1:8786", insecure=True)
+    >>> print(cluster.address)
+    tcp://127.0.0.1:8786
+    """
 
     kind: Literal["address"] = "address"
-    address: str
-    security: Certificates | None = None
-    insecure: bool = False
-    connect_timeout: float = Field(default=10.0, gt=0)
+    address: str  #: tls://HOST:PORT or tcp://HOST:PORT
+    security: Certificates | None = None  #: needed for tls://
+    insecure: bool = False  #: true allows tcp://, where whoever reaches the port can run code
+    connect_timeout: float = Field(default=10.0, gt=0)  #: seconds
 
     @model_validator(mode="after")
     def _is_safe(self) -> Address:

@@ -24,9 +24,9 @@ class Cluster(FromPython, ABC):
     the ``ExitStack`` that is passed to it.
     """
 
-    kind: str  # each kind has its own model
-    worker_timeout: float = Field(default=300.0, gt=0)  # give up after these seconds without worker
-    dask: dict[str, Any] = Field(default_factory=dict)  # settings under Dask's own names
+    kind: str  #: each kind has its own model
+    worker_timeout: float = Field(default=300.0, gt=0)  #: seconds without a worker to give up
+    dask: dict[str, Any] = Field(default_factory=dict)  #: settings under Dask's own names
 
     is_here: ClassVar[bool] = False
     """Whether all workers run on this machine, which the driver has already warmed up."""

@@ -24,11 +24,19 @@ _NEVER = "365d"
 
 
 class Local(Cluster):
-    """Worker processes on this machine. Only this machine can connect to them."""
+    """Worker processes on this machine. Only this machine can connect to them.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> cluster = treesweep.Local(workers=2)
+    >>> print(cluster.dry_run()[:40])
+    2 worker processes of one thread on this
+    """
 
     kind: Literal["local"] = "local"
-    workers: int | None = Field(default=None, ge=1, le=4096)
-    memory_limit: Memory = None
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: by default one for each core
+    memory_limit: Memory = None  #: bytes for each worker
 
     is_here: ClassVar[bool] = True
 

@@ -46,12 +46,20 @@ class CheckedHost:
 
 
 def load_cluster(path: str | Path) -> Cluster:
-    """Read ``cluster.yaml``.
+    r"""Read ``cluster.yaml``.
 
     Raises
     ------
     InputError
         With the file, line, key and allowed values.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import treesweep
+    >>> _ = pathlib.Path("cluster.yaml").write_text("kind: local\nworkers: 2\n")
+    >>> treesweep.load_cluster("cluster.yaml").workers
+    2
     """
     file = read_yaml(path)
     if not isinstance(file.data, dict):

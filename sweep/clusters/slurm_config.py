@@ -41,8 +41,8 @@ _LEAST_MARGIN, _MOST_MARGIN = 30.0, 300.0
 class Jobs(FromPython):
     """The least and the largest number of jobs. Dask decides how many there are."""
 
-    minimum: int = Field(default=0, ge=0, le=10_000)
-    maximum: int = Field(ge=1, le=10_000)
+    minimum: int = Field(default=0, ge=0, le=10_000)  #: jobs that are always there
+    maximum: int = Field(ge=1, le=10_000)  #: jobs when there is enough work
 
     @model_validator(mode="after")
     def _in_order(self) -> Jobs:
@@ -65,25 +65,33 @@ def read_walltime(text: str) -> int:
 
 
 class Slurm(Cluster):
-    """Workers in jobs of a SLURM queue. The scheduler is in this process."""
+    """Workers in jobs of a SLURM queue. The scheduler is in this process.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> cluster = treesweep.Slurm(jobs=4, processes=8, memory="16GiB", walltime="02:00:00")
+    >>> cluster.most_workers
+    32
+    """
 
     kind: Literal["slurm"] = "slurm"
-    jobs: Jobs  # how many at a time; a job that ends is replaced while there is work
-    processes: int = Field(default=1, ge=1, le=1024)  # workers of a job, one core each
-    memory: Memory  # bytes of a job, for all its workers together
-    walltime: str  # of a job, as SLURM writes it
+    jobs: Jobs  #: how many at a time; a job that ends is replaced while there is work
+    processes: int = Field(default=1, ge=1, le=1024)  #: workers of a job, one core each
+    memory: Memory  #: bytes of a job, for all its workers together
+    walltime: str  #: of a job, as SLURM writes it
     margin: float | None = Field(default=None, ge=1)
     """Workers stop and checkpoint their searches this many seconds before the wall time. By default
     a tenth of the wall time, but from 30 s to 5 minutes."""
-    queue: Word | None = None  # the partition
-    account: Word | None = None
-    options: dict[str, Any] = Field(default_factory=dict)  # more options of sbatch, among OPTIONS
-    python: PythonPath | None = None  # the Python of the nodes; by default this Python's path
+    queue: Word | None = None  #: the partition
+    account: Word | None = None  #: who pays
+    options: dict[str, Any] = Field(default_factory=dict)  #: more options of sbatch, among OPTIONS
+    python: PythonPath | None = None  #: the Python of the nodes; by default this Python's path
     shared_directory: SafePath = "~/.treesweep"
     """A folder that this machine and the nodes share, for certificates, settings and logs."""
-    local_directory: SafePath | None = None  # for temporary files of workers
-    interface: Word | None = None  # the network interface of scheduler and workers
-    listen: HostName | None = None  # the scheduler's address
+    local_directory: SafePath | None = None  #: for temporary files of workers
+    interface: Word | None = None  #: the network interface of scheduler and workers
+    listen: HostName | None = None  #: the scheduler's address
 
     @field_validator("jobs", mode="before")
     @classmethod

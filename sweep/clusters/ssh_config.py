@@ -22,36 +22,44 @@ from sweep.spec.yaml_reader import problem
 class Host(FromPython):
     """A machine, with the settings that differ from those of the other machines."""
 
-    host: HostName  # its name or address, or an alias in ~/.ssh/config
-    port: int | None = Field(default=None, ge=1, le=65535)
-    username: Word | None = None
-    python: PythonPath | None = None  # the Python there that has treesweep
-    workers: int | None = Field(default=None, ge=1, le=4096)  # number of worker processes
-    listen: HostName | None = None  # the address that its workers listen on
+    host: HostName  #: its name or address, or an alias in ~/.ssh/config
+    port: int | None = Field(default=None, ge=1, le=65535)  #: of the SSH server
+    username: Word | None = None  #: who logs in
+    python: PythonPath | None = None  #: the Python there that has treesweep
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: number of worker processes
+    listen: HostName | None = None  #: the address that its workers listen on
 
 
 class Ssh(Cluster):
-    """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run."""
+    """Workers on machines that are reached by SSH. They talk TLS, with keys made for each run.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> cluster = treesweep.Ssh(hosts=["lab1", "lab2"], workers=4)
+    >>> [host.host for host in cluster.hosts]
+    ['lab1', 'lab2']
+    """
 
     kind: Literal["ssh"] = "ssh"
-    hosts: list[Host] = Field(min_length=1)  # a file may give a name alone
+    hosts: list[Host] = Field(min_length=1)  #: a file may give a name alone
     # For all hosts that do not set them. By default this Python's path and a worker for each core.
-    username: Word | None = None
-    port: int | None = Field(default=None, ge=1, le=65535)
-    python: PythonPath | None = None
-    workers: int | None = Field(default=None, ge=1, le=4096)
-    listen: HostName | None = None
-    scheduler: Literal["first", "here"] = "first"  # runs on the first host, or in this process
-    listen_scheduler: HostName | None = None  # its address; by default all of its machine
-    interface: Word | None = None  # the network interface of workers, e.g. ib0
-    tunnel: bool = True  # reach a scheduler on the first host through the SSH connection
-    keys: list[PrivateKey] = Field(default_factory=list)  # by default those of ssh, and its agent
-    known_hosts: str | None = None  # by default the file of ssh
-    check_host_keys: bool = True  # False trusts any host
-    memory_limit: Memory = None  # bytes for each worker
-    local_directory: SafePath | None = None  # for temporary files of workers
-    connect_timeout: float = Field(default=15.0, gt=0)  # seconds for the SSH connection
-    start_timeout: float = Field(default=120.0, gt=0)  # seconds for starting the programs
+    username: Word | None = None  #: as in an entry of hosts, for all that have none
+    port: int | None = Field(default=None, ge=1, le=65535)  #: likewise
+    python: PythonPath | None = None  #: likewise; by default the path of this Python
+    workers: int | None = Field(default=None, ge=1, le=4096)  #: likewise; by default one a core
+    listen: HostName | None = None  #: likewise
+    scheduler: Literal["first", "here"] = "first"  #: runs on the first host, or in this process
+    listen_scheduler: HostName | None = None  #: its address; by default all of its machine
+    interface: Word | None = None  #: the network interface of workers, e.g. ib0
+    tunnel: bool = True  #: reach a scheduler on the first host through the SSH connection
+    keys: list[PrivateKey] = Field(default_factory=list)  #: by default those of ssh, and its agent
+    known_hosts: str | None = None  #: by default the file of ssh
+    check_host_keys: bool = True  #: False trusts any host
+    memory_limit: Memory = None  #: bytes for each worker
+    local_directory: SafePath | None = None  #: for temporary files of workers
+    connect_timeout: float = Field(default=15.0, gt=0)  #: seconds for the SSH connection
+    start_timeout: float = Field(default=120.0, gt=0)  #: seconds for starting the programs
 
     @field_validator("hosts", mode="before")
     @classmethod

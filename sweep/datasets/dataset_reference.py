@@ -24,14 +24,14 @@ class ColumnOverride(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: ColumnKind | None = None
+    kind: ColumnKind | None = None  #: by default as the values look
     missing: list[str | int | float | bool] = Field(default_factory=list)
     """Values that mean missing."""
-    decimal: str = PLAIN.decimal
-    thousands: str = PLAIN.thousands
-    unit: str = PLAIN.unit
+    decimal: str = PLAIN.decimal  #: the decimal point of numbers in text
+    thousands: str = PLAIN.thousands  #: what separates thousands
+    unit: str = PLAIN.unit  #: text next to each number, e.g. % or €
     format: str = PLAIN.format
-    """How text writes numbers or dates, see :class:`solver.features.text_formats.TextFormat`."""
+    """The format of dates in text, as in ``strptime``, e.g. ``%d/%m/%Y``."""
 
     @property
     def is_formatted(self) -> bool:
@@ -48,7 +48,7 @@ class DatasetRef(BaseModel):
         A built-in dataset, ``openml:61``, ``openml:iris``, ``openml:iris@2``; or the name of the
         table at ``path`` (by default the file's name without its suffix).
     path : Path, optional
-        A file. A relative path starts at the current directory, see :meth:`from_directory`.
+        A file. A relative path starts at the current directory, in a sweep at its file.
     target : str or list of str, optional
         The target column. A file needs one. Regression may have several.
     task : {"classification", "regression"}

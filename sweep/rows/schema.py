@@ -1,6 +1,6 @@
 """The schema of stored rows: a row is one run of one task.
 
-A test compares it with the table in ``docs/reference/store.md``.
+The table in ``docs/reference/store.md`` is written from it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.number_format import count
 from sweep.datasets import Dataset
-from sweep.spec.spec import Given, Holdout, KFold, NoValidation, Validation
+from sweep.spec.validation import Given, Holdout, KFold, NoValidation, Validation
 
 
 class Fold(NamedTuple):

@@ -95,10 +95,10 @@ class LambdaGrid(Strict):
     decimals of a linear grid are kept.
     """
 
-    start: Any = Field(alias="from")
-    to: Any
-    count: int = Field(ge=2, le=_MOST)
-    scale: Literal["log", "linear"] = "log"
+    start: Any = Field(alias="from")  #: one end
+    to: Any  #: the other end
+    count: int = Field(ge=2, le=_MOST)  #: number of λ
+    scale: Literal["log", "linear"] = "log"  #: even ratios, or even steps
 
     @field_validator("start", "to")
     @classmethod
@@ -156,7 +156,7 @@ def _even_ratios(first: Fraction, last: Fraction, part: Fraction, digits: int) -
 class PerRow(Strict):
     """λ = k/n for each k, where n is the number of training rows."""
 
-    ks: list[Any] = Field(alias="per-row", min_length=1)
+    ks: list[Any] = Field(alias="per-row", min_length=1)  #: each k gives λ = k/n
 
     @field_validator("ks", mode="before")
     @classmethod

@@ -14,8 +14,8 @@ from sweep.spec.yaml_reader import Strict, problem
 class RashomonEntry(Strict):
     """Which trees are good, see :func:`solver.rashomon.rashomon_set`."""
 
-    within: str = "1/20"  # a fraction
-    unit: Literal["relative", "objective", "lam"] = "relative"
+    within: str = "1/20"  #: how much worse than the optimum a good tree may be
+    unit: Literal["relative", "objective", "lam"] = "relative"  #: of within
 
     @field_validator("within", mode="before")
     @classmethod

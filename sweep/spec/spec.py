@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from dask.utils import parse_bytes
 from pydantic import (
@@ -31,6 +31,7 @@ from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry
 from sweep.spec.task_options import LAM, PATH, PROOF, RASHOMON, with_asks
+from sweep.spec.validation import NoValidation, Validation
 from sweep.spec.yaml_reader import (
     Strict,
     YamlFile,
@@ -74,7 +75,7 @@ class Choice:
 class EncodingEntry(Strict):
     """``onehot`` or ``{encoding: quantiles, k: [4, 8]}``."""
 
-    encoding: str
+    encoding: str  #: its name, or auto
     options: dict[str, list[Scalar]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -119,13 +120,13 @@ class SolverEntry(Strict):
     task among workers.
     """
 
-    solver: str
-    options: dict[str, list[Scalar]] = Field(default_factory=dict)
-    ablate: list[str] = Field(default_factory=list)
-    lam: str | None = None
-    proof: bool = False
-    rashomon: RashomonEntry | None = None
-    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)
+    solver: str  #: its name, or auto
+    options: dict[str, list[Scalar]] = Field(default_factory=dict)  #: its options, and limits
+    ablate: list[str] = Field(default_factory=list)  #: switches to turn one at a time, or all
+    lam: str | None = None  #: path: the exact λ-path instead of a tree for each λ
+    proof: bool = False  #: store a certificate with each row
+    rashomon: RashomonEntry | None = None  #: find all good trees of each task
+    shards: int = Field(default=1, ge=1, le=MOST_SHARDS)  #: parts of each task
 
     @model_validator(mode="before")
     @classmethod
@@ -306,12 +307,12 @@ def problem_below(part: str, error: Any) -> Any:
 class LimitsEntry(Strict):
     """``{seconds: 300, memory: 4GiB, depth: 5}``: limits of each run and of its tree."""
 
-    seconds: float | None = None
-    memory: int | None = None
-    nodes: int | None = None
-    depth: int | None = None
-    splits: int | None = None
-    min_leaf_size: int | None = None
+    seconds: float | None = None  #: search time, that of interrupted attempts included
+    memory: int | None = None  #: bytes of the search's arrays, also as 512MiB or 4GiB
+    nodes: int | None = None  #: branches in the search's memo
+    depth: int | None = None  #: splits on the longest path of the tree
+    splits: int | None = None  #: splits of the tree
+    min_leaf_size: int | None = None  #: the least weight of a leaf
 
     @field_validator("seconds", "memory", "nodes", "depth", "splits", "min_leaf_size")
     @classmethod
@@ -341,41 +342,6 @@ def read_bytes(value: Any) -> Any:
         raise problem(f"{value!r} is no amount of memory; write e.g. 512MiB or 4GiB") from None
 
 
-class NoValidation(Strict):
-    """Train and score on the whole table; repeat it to see how the time varies."""
-
-    kind: Literal["none"]
-    repeats: int = Field(default=1, ge=1, le=1000)
-
-
-class Holdout(Strict):
-    """Hold out a share of the rows for testing."""
-
-    kind: Literal["holdout"]
-    test: float = Field(default=0.25, gt=0, lt=1)
-    stratify: bool = False
-    seed: int | None = Field(default=None, ge=0, lt=2**32)
-
-
-class KFold(Strict):
-    """Hold out each row once per repetition."""
-
-    kind: Literal["kfold"]
-    folds: int = Field(default=5, ge=2, le=1000)
-    repeats: int = Field(default=1, ge=1, le=1000)
-    stratify: bool = False
-    seed: int | None = Field(default=None, ge=0, lt=2**32)
-
-
-class Given(Strict):
-    """Hold out the test rows that each dataset names (``test: {split: test}``)."""
-
-    kind: Literal["given"]
-
-
-Validation: TypeAlias = NoValidation | Holdout | KFold | Given
-
-
 class DatasetEntry(DatasetRef):
     """A dataset, with its own encodings and λ, if it has any.
 
@@ -386,7 +352,9 @@ class DatasetEntry(DatasetRef):
     _series: tuple[DatasetEntry, ...] = PrivateAttr(default=())
 
     encodings: list[EncodingEntry] | None = Field(default=None, min_length=1, exclude=True)
+    """Of this dataset alone, in place of the sweep's."""
     lambdas: list[LambdaItem] | None = Field(default=None, min_length=1, exclude=True)
+    """Likewise."""
 
     @field_validator("encodings", mode="before")
     @classmethod
@@ -432,14 +400,15 @@ def _size_words(key: str, size: int) -> str:
 class Spec(Strict):
     """A sweep. Every combination of its axes is a task."""
 
-    name: Name
-    datasets: list[DatasetEntry] = Field(min_length=1)
-    encodings: list[EncodingEntry] = Field(min_length=1)
-    lambdas: list[LambdaItem] = Field(min_length=1)
-    solvers: list[SolverEntry] = Field(min_length=1)
+    name: Name  #: letters, digits, spaces and ._-
+    datasets: list[DatasetEntry] = Field(min_length=1)  #: the tables; one needs no list
+    encodings: list[EncodingEntry] = Field(min_length=1)  #: what turns columns into features
+    lambdas: list[LambdaItem] = Field(min_length=1)  #: the prices of a split
+    solvers: list[SolverEntry] = Field(min_length=1)  #: the searches
     validation: Validation = Field(default=NoValidation(kind="none"), discriminator="kind")
-    limits: LimitsEntry = LimitsEntry()  # of each task
-    seed: int = Field(default=0, ge=0, lt=2**32)  # of everything without its own seed
+    """How rows are held out for testing."""
+    limits: LimitsEntry = LimitsEntry()  #: of each task
+    seed: int = Field(default=0, ge=0, lt=2**32)  #: of everything without its own seed
 
     @field_validator("datasets", mode="before")
     @classmethod
@@ -570,6 +539,16 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
     ------
     InputError
         Naming file, line and key, and what is allowed there.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import treesweep
+    >>> _ = pathlib.Path("sweep.yaml").write_text(
+    ...     "{name: first, datasets: iris, encodings: onehot, lambdas: 0.02, solvers: cart}"
+    ... )
+    >>> treesweep.load_spec("sweep.yaml").spec.name
+    'first'
     """
     path = Path(path)
     file = read_yaml(path)
@@ -577,7 +556,17 @@ def load_spec(path: str | Path, base: str | Path | None = None) -> SweepFile:
 
 
 def parse_spec(text: str, base: str | Path = ".", name: str = "sweep.yaml") -> SweepFile:
-    """Read a sweep from text. Raises as :func:`load_spec`."""
+    """Read a sweep from text. Raises as :func:`load_spec`.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> file = treesweep.parse_spec(
+    ...     "{name: first, datasets: iris, encodings: onehot, lambdas: 0.02, solvers: cart}"
+    ... )
+    >>> file.spec.solvers[0].solver
+    'cart'
+    """
     return read_spec(parse_yaml(text, Path(name)), text, base)
 
 

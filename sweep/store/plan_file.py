@@ -143,6 +143,13 @@ def read_plan(path: Place) -> pd.DataFrame:
     ------
     InputError
         If it is no sweep's folder, has no plan yet, or the plan is damaged.
+
+    Examples
+    --------
+    >>> import treesweep
+    >>> plan = treesweep.read_plan("results/first")
+    >>> len(plan), sorted(plan["solver"].unique())
+    (8, ['branches', 'cart'])
     """
     frame: pd.DataFrame = pa.concat_tables([*plan_tables(path)]).to_pandas()
     return frame

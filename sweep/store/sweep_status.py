@@ -30,31 +30,39 @@ from sweep.store.store import CHECKPOINTS, read_checkpoint, read_manifest
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """The progress of a sweep."""
+    """The progress of a sweep.
 
-    sweep: str  # its name
+    Examples
+    --------
+    >>> import treesweep
+    >>> now = treesweep.status("results/first")
+    >>> now.statuses, now.worst_gap
+    ({'optimal': 4, 'heuristic': 4}, 0.0)
+    """
+
+    sweep: str  #: its name
     folder: str
-    live: bool  # whether a driver is at work
-    driver: str | None  # the driver that is at work, or was last
-    updated: float | None  # its last heartbeat, in seconds since 1970
-    total: int  # tasks of the plan
-    done: int  # tasks with an answer
-    failed: int  # tasks that ended in an error or killed their worker
-    running: int  # tasks on workers
-    missing: int  # the other tasks
-    impossible: int  # cells that cannot run
-    unfinished: int  # tasks without an answer that resume an earlier run
-    states: int  # stored states of searches, unfinished or ended by a limit, of any plan
-    state_bytes: int  # their size
-    statuses: dict[str, int]  # number of tasks by the status of their row
-    uncertified: int  # answered tasks without their certificate, or its file
-    worst_gap: float | None  # of done and unfinished tasks; of a λ-path over all its λ
-    seconds: float  # search time of the rows of all tasks
-    rate: float | None  # tasks per second, if a driver is at work
-    eta: float | None  # estimated seconds to the end, if a driver is at work
+    live: bool  #: whether a driver is at work
+    driver: str | None  #: the driver that is at work, or was last
+    updated: float | None  #: its last heartbeat, in seconds since 1970
+    total: int  #: tasks of the plan
+    done: int  #: tasks with an answer
+    failed: int  #: tasks that ended in an error or killed their worker
+    running: int  #: tasks on workers
+    missing: int  #: the other tasks
+    impossible: int  #: cells that cannot run
+    unfinished: int  #: tasks without an answer that resume an earlier run
+    states: int  #: stored states of searches, unfinished or ended by a limit, of any plan
+    state_bytes: int  #: their size
+    statuses: dict[str, int]  #: number of tasks by the status of their row
+    uncertified: int  #: answered tasks without their certificate, or its file
+    worst_gap: float | None  #: of done and unfinished tasks; of a λ-path over all its λ
+    seconds: float  #: search time of the rows of all tasks
+    rate: float | None  #: tasks per second, if a driver is at work
+    eta: float | None  #: estimated seconds to the end, if a driver is at work
     workers: int
-    memory: int  # bytes in use by the workers
-    dashboard: str | None  # the address of Dask's dashboard, if a driver is at work
+    memory: int  #: bytes in use by the workers
+    dashboard: str | None  #: the address of Dask's dashboard, if a driver is at work
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data for JSON."""

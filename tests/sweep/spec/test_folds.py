@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from sweep.spec.folds import Fold, describe, held_out, list_folds
-from sweep.spec.spec import Holdout, KFold, NoValidation
+from sweep.spec.validation import Holdout, KFold, NoValidation
 
 TARGET = np.array([0] * 50 + [1] * 30 + [2] * 7)
 

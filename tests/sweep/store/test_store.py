@@ -31,7 +31,7 @@ from sweep.store.plan_file import read_plan, survey
 from sweep.store.read_results import read_results
 from sweep.store.sweep_status import sweep_status
 from sweep.verify.verify import verify_sweep
-from tests.helpers import ROOT, without_dask
+from tests.helpers import without_dask
 
 Rows = list[dict[str, Any]]
 
@@ -449,11 +449,6 @@ def test_a_part_without_a_column_is_refused(tmp_path: Path) -> None:
         read_results(tmp_path / "out")
 
 
-def test_the_documented_columns_are_those_of_the_schema() -> None:
-    text = (ROOT / "docs" / "reference" / "store.md").read_text()
-    assert columns_as_markdown() in text
-
-
 @pytest.mark.parametrize("where", ["disk", "s3"])
 def test_what_a_driver_writes_after_it_was_taken_for_dead_is_not_among_the_rows(
     request: pytest.FixtureRequest, tmp_path: Path, small_rows: Rows, where: str
@@ -507,22 +502,3 @@ def test_a_sweep_file_that_was_changed_in_the_folder_is_named(tmp_path: Path) ->
     for read in (read_plan, read_results, sweep_status, verify_sweep):
         with pytest.raises(InputError, match=r"sweep.yaml is not what was written there; if you"):
             read(tmp_path / "out")
-
-
-def columns_as_markdown() -> str:
-    """The table of ``docs/reference/store.md``."""
-    lines = ["| column | type | meaning |", "|---|---|---|"]
-    lines += [f"| `{c.name}` | {_plain(c.type)} | {c.meaning} |" for c in schema.COLUMNS]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"list of {_plain(kind.value_type)}"
-    if pa.types.is_struct(kind):
-        return "struct"
-    return (
-        str(kind)
-        .replace("timestamp[us, tz=UTC]", "timestamp (µs, UTC)")
-        .replace("double", "float64")
-    )
