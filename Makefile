@@ -22,7 +22,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo "$$python"; break; }; done)
 
-.PHONY: help venv venv-dev quickstart test test-hard test-slow test-faults chaos lint format docs-check lock clean
+.PHONY: help venv venv-dev quickstart test test-hard test-slow test-faults chaos lint format docs docs-check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,12 @@ format: venv-dev ## Put style right where a tool can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# Sphinx tells of what is wrong in pages, in docstrings and in the examples of the gallery.
+docs: venv-dev ## Build the site into docs/_build/html; warnings are errors
+	@$(BIN)/treesweep warmup
+	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html $(ARGS)
+	@echo "The site: docs/_build/html/index.html"
+
 docs-check: venv-dev ## Run the commands of README.md and docs/
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10 $(ARGS) tests/documentation.py
 
@@ -107,5 +113,5 @@ lock: ## Resolve requirements.lock anew (UPGRADE=1: to the newest versions)
 	@grep -c '==' requirements.lock requirements-dev.lock
 
 clean: ## Remove everything that make made
-	@rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) results build dist docs/_build docs/gallery docs/reference/api .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 	@find solver sweep pipelines tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,8 @@ blocks run command by command, and then its Python blocks as one program. In a c
 lines that begin with "$ " are commands. A command goes on after a backslash at the line's end and
 to the end of its here-document. It must exit with 0, or with N where it ends in "# exit N".
 
+The notebook of examples/ is executed, too. Examples of the gallery run when the site is built.
+
 Not run, but listed: `make`, `git clone` and `cd`, and each block that follows the comment
 <!-- not run: the reason -->.
 """
@@ -23,7 +25,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from tests.helpers import ROOT, documentation_pages
 
@@ -158,3 +162,8 @@ def _parameters() -> Iterator[object]:
 @pytest.mark.parametrize("page, example", list(_parameters()))
 def test_what_is_shown_runs(page: str, example: Example, folder_of: Callable[[str], Path]) -> None:
     run(example, folder_of(page))
+
+
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    notebook = nbformat.read(prepare(tmp_path) / "examples" / "first-tree.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=LIMIT, kernel_name="python3").execute(cwd=str(tmp_path))

@@ -1,0 +1,41 @@
+"""
+A first tree
+============
+
+Fit the best small tree for a table, look at it, and predict. It works as in scikit-learn.
+"""
+
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+import treesweep
+
+# %%
+# The table: 569 tumours, measured. To keep the picture small, we use five of the 30 columns.
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X = X[["worst radius", "worst texture", "worst smoothness", "worst concavity", "worst symmetry"]]
+y = y.map({0: "malignant", 1: "benign"})
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+
+# %%
+# ``lam`` is λ, the price of a split: 0.01 means that a split must remove at least 1 % of errors.
+
+model = treesweep.BranchesClassifier(lam=0.01, max_depth=3).fit(X_train, y_train)
+print("right on new rows:", round(model.score(X_test, y_test), 3))
+print("status:", model.status_.value)
+
+# %%
+# ``optimal`` is a proof: among all trees with at most three levels over these tests, none has a
+# smaller ``errors / rows + λ · splits``. The two sides of the proof are exact fractions:
+
+print(model.objective_exact_, "=", model.lower_bound_exact_)
+
+# %%
+# The tree as a picture, and as text.
+
+treesweep.plot_tree(model)
+
+# %%
+
+print(treesweep.export_text(model))

@@ -1,0 +1,34 @@
+"""
+All good trees
+==============
+
+There is rarely one good tree. The *Rashomon set* holds all trees that are nearly as good as the
+best one, counted exactly. From it one can take a tree that does without a column.
+"""
+
+import matplotlib.pyplot as plt
+
+import treesweep
+
+data = treesweep.load_dataset("monks-1")
+problem = treesweep.Problem.from_table(data.frame, target=data.target, encoding="onehot")
+good = treesweep.rashomon_set(problem, "0.02", within="0.1", limits=treesweep.Limits(depth=4))
+print(good.n_trees, "trees have an objective of at most", float(good.most))
+print(treesweep.export_text(good.best()))
+
+# %%
+# How many of them use each column, and how much worse the best tree without it is:
+
+shares = good.feature_shares(by="column")
+print(shares.to_string(index=False))
+
+# %%
+# The good trees by size.
+
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+sizes: dict[int, int] = {}
+for cell in good.histogram:
+    sizes[cell.splits] = sizes.get(cell.splits, 0) + cell.trees
+axes.bar([str(splits) for splits in sorted(sizes)], [sizes[splits] for splits in sorted(sizes)])
+axes.set(xlabel="splits", ylabel="good trees", yscale="log")
+plt.show()
