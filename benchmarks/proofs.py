@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmarks` is.
 
@@ -169,6 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=Path("results/proofs"))
     given = parser.parse_args(arguments)
     os.sched_setaffinity(0, {choose_core(given.core)})
+    threadpool_limits(1)  # threads wait for each other at each of many small products
     solver.get_solver("branches").warm_up()
     text = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
     print("\n".join(text))

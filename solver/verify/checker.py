@@ -12,7 +12,7 @@ With λ = p/d and W the total weight, a cost is the integer ``e·errors + q·spl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,8 +25,7 @@ _INFINITE = np.int64(2**62)  # beyond every cost, depth and weight
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-Floats = NDArray[np.floating]  # float32 where all sums of weights are exact in it, else float64
-Progress = Callable[[int], None] | None
+Bounds = dict[Fraction, Fraction]
 
 
 class Refused(ValueError):
@@ -37,23 +36,20 @@ class Refused(ValueError):
         self.row, self.why = row, why
 
 
-def check(
-    codes: Any, arities: Any, counts: Any, columns: Any, meta: Any, progress: Progress = None
-) -> dict[Fraction, Fraction]:
+def check(codes: Any, arities: Any, counts: Any, columns: Any, meta: Any) -> Bounds:
     """Verify a certificate against the data; raise :class:`Refused` if a claim does not follow.
 
     ``codes`` are points × features, ``arities`` tells how many codes a feature has, and ``counts``
-    are weights, points × classes. ``columns`` and ``meta`` are those of a certificate. ``progress``
-    is called now and then with the number of a row. Returns λ → lower bound on the objective of
-    every tree within the limit on depth, both exact.
+    are weights, points × classes. ``columns`` and ``meta`` are those of a certificate. Returns λ →
+    lower bound on the objective of every tree within the limit on depth, both exact.
     """
     data = _read_data(codes, arities, counts, meta)
     rows, lams = _read_script(columns, data)
-    proven: dict[Fraction, Fraction] = {}
+    proven: Bounds = {}
     starts = np.append(np.flatnonzero(rows[0] == 0), len(lams))
     for first, end in np.c_[starts[:-1], starts[1:]].tolist():
         proof = _Proof(_priced(data, str(lams[first]), first), rows[:, first:end], first)
-        lam, bound = Fraction(lams[first]), proof.check(progress)
+        lam, bound = Fraction(lams[first]), proof.check()
         proven[lam] = max(bound, proven.get(lam, bound))
     return proven
 
@@ -62,7 +58,7 @@ class _Data(NamedTuple):
     """The problem. Entries, a point and one of its classes each, lie together by class."""
 
     codes: NDArray[np.signedinteger]  # entries × features; the last of both are padding, −1
-    weights: Floats
+    weights: NDArray[np.floating]  # single precision where all sums are exact in it, else double
     keys: Words  # random numbers: equal sums of words times these tell of equal sets
     classes: list[int]  # the first entry of each class, and the end
     bits: Words  # (feature, code) × words: the entries that have the code; the last is padding
@@ -79,11 +75,9 @@ class _Data(NamedTuple):
 
 def _places(mask: NDArray[np.bool_], offset: int = 0) -> Ints:
     """The places of each row that are set, and −1 up to the length of the longest."""
-    owner, place = np.nonzero(mask)
-    sizes = mask.sum(axis=1)
-    out = np.full((len(mask), int(sizes.max(initial=0))), -1)
-    out[owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = place + offset
-    return out
+    sizes = mask.sum(axis=1, keepdims=True)
+    place = np.argsort(~mask, axis=1, kind="stable")[:, : sizes.max(initial=0)]
+    return np.where(np.arange(place.shape[1]) < sizes, place + offset, -1)
 
 
 def _ranges(values: Any, wanted: Any) -> tuple[Ints, Ints]:
@@ -101,26 +95,31 @@ class _Batch:
     has no points: its gain is 0, so it never pays.
     """
 
-    def __init__(self, data: _Data, level: int, sets: Words, live: Any, known: Ints) -> None:
+    def __init__(self, data: _Data, level: int, sets: Words, live: Any) -> None:
         self.data, self.level, self.error, self.split = data, level, data.error, data.split
-        self.least = known  # what it costs at least, however its children are bounded
         inside = np.unpackbits(sets.view(np.uint8), axis=1).view(bool)
         parts = [_places(inside[:, a:b], a) for a, b in np.c_[data.classes[:-1], data.classes[1:]]]
-        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
-        self.slices = [slice(a, b) for a, b in np.c_[ends[:-1], ends[1:]].tolist()]
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
+        self.slices = list(map(slice, ends, ends[1:]))
         self.entries = np.concatenate(parts, axis=1)
         self.weights = data.weights[self.entries]
-        totals = np.stack([self.weights[:, s].sum(axis=1) for s in self.slices])
-        self.leaf: Ints = self.error * (totals.sum(axis=0) - totals.max(axis=0)).astype(np.int64)
+        totals = np.stack([self.weights[:, s].sum(axis=1) for s in self.slices]).astype(np.int64)
+        self.leaf: Ints = self.error * (totals.sum(axis=0) - totals.max(axis=0))
         self.lost = np.zeros_like(self.weights)  # errors that no tree avoids, at some entries
+        self.least: Ints = 0 * self.leaf  # what it costs at least, however its children are bounded
         self._begin(data.order[_places((live & (level < data.depth))[:, data.order[:-1]])])
+
+    def select(self, at: Ints) -> None:
+        """Go on with these branches: some, in their order, or all, some of them more than once."""
+        if len(at) != len(self.leaf):
+            vars(self).update({k: x[at] for k, x in vars(self).items() if hasattr(x, "dtype")})
 
     def _begin(self, features: Ints) -> None:
         """Which entry is in which child of the features, and the children's weights by class."""
         data, self.features = self.data, features
         most = data.arities[features].max(axis=0, initial=1)  # codes at each place
         code, place = np.nonzero(np.arange(most.max(initial=0))[:, None] < most)
-        self.planes = np.bincount(code).tolist()
+        self.planes = np.bincount(code, minlength=1).tolist()
         self.codes = codes = data.codes[self.entries[:, :, None], features[:, None]]
         self.hot = np.array(codes[..., place] == code.astype(codes.dtype), self.weights.dtype)
         sums = [self.weights[:, None, s] @ self.hot[:, s] for s in self.slices]
@@ -131,14 +130,17 @@ class _Batch:
 
     def _drop(self) -> None:
         """Drop the features that cannot pay."""
-        place = _places(self.splits(self.lower, self.weight) < _INFINITE)
-        self._begin(np.where(place < 0, -1, np.take_along_axis(self.features, place, axis=1)))
+        pays = self.splits(self.lower, self.weight) < _INFINITE
+        if (pays != (self.features >= 0)).any():
+            place = _places(pays)
+            self._begin(np.where(place < 0, -1, np.take_along_axis(self.features, place, axis=1)))
 
     def _fold(self, combine: np.ufunc, values: Any) -> Any:
         """Combine what the children of each feature have."""
-        out, *others = np.split(values, np.cumsum(self.planes, dtype=int)[:-1], axis=1)
-        for part in others:
-            out = np.append(combine(out[:, : part.shape[1]], part), out[:, part.shape[1] :], axis=1)
+        out, start = values[:, : self.planes[0]], self.planes[0]
+        for n in self.planes[1:]:
+            part, start = values[:, start : start + n], start + n
+            out = np.append(combine(out[:, :n], part), out[:, n:], axis=1)
         return out
 
     def splits(self, lower: Ints, weight: Ints) -> Ints:
@@ -168,17 +170,13 @@ class _Batch:
         self._drop()
         codes, sizes = self.codes, [s.stop - s.start for s in self.slices]
         names = codes @ np.random.default_rng(2).integers(0, 2**36, codes.shape[2]).astype("f8")
-        names = np.take_along_axis(names, order := np.argsort(names, axis=1), axis=1)
-        first = np.ones(order.shape, bool)
-        branch, at = np.nonzero(np.diff(names, axis=1) == 0)
-        one, other = codes[branch, order[branch, at]], codes[branch, order[branch, at + 1]]
-        first[branch, at + 1] = (one != other).any(axis=1)
+        codes = np.take_along_axis(codes, (order := np.argsort(names, axis=1))[..., None], axis=1)
+        first = np.insert((codes[:, 1:] != codes[:, :-1]).any(axis=2), 0, True, axis=1)
         n, owner = len(sizes), np.repeat(np.arange(len(sizes)), sizes)[order]
         weights = np.take_along_axis(self.weights, order, axis=1).ravel()
         place = n * np.cumsum(first) + owner.ravel()  # groups begin with an empty one
         groups = np.bincount(place, weights, n + n * int(first.sum())).reshape(-1, n)[1:]
-        branch, at = np.nonzero(first)
-        self.lost[branch, order[branch, at]] = groups.sum(axis=1) - groups.max(axis=1)
+        self.lost[np.nonzero(first)[0], order[first]] = groups.sum(axis=1) - groups.max(axis=1)
         self.least = np.maximum(self.least, self.error * self.lost.sum(axis=1).astype(np.int64))
         self._bound_by_classes()
 
@@ -210,10 +208,9 @@ class _Batch:
         low, value, three = error * errors, split + error * stump, floor
         if self.level + 2 < self.data.depth:
             low = np.minimum(np.minimum(low, split + error * second), 2 * split)
-            saved = self._fold(np.maximum, errors - second)
+            saved, both = self._fold(np.maximum, errors - second), self._fold(np.minimum, errors)
             if self.data.arity == 2:
                 value = np.minimum(value, 4 * split + error * floor)
-                both = self._fold(np.minimum, errors)
                 three = np.maximum(floor, np.minimum(self._fold(np.add, second), both))
             two = 2 * split + error * np.maximum(floor, stump - saved)
             value = np.minimum(value, np.minimum(two, 3 * split + error * three))
@@ -250,7 +247,7 @@ class _Proof:
         self.began, self.ended = np.arange(n) - self.level, ends - 1 - self.level
         self.key, self.size = self.sets.view("u4") @ data.keys, np.bitwise_count(self.sets).sum(1)
 
-    def check(self, progress: Progress) -> Fraction:
+    def check(self) -> Fraction:
         """Verify all rows, a level at a time; return what is proven of all points."""
         live, known = np.ones((1, len(self.data.order) - 1), bool), np.zeros(1, np.int64)
         for level, rows in enumerate(self.levels):
@@ -260,32 +257,37 @@ class _Proof:
             used = used[np.lexsort((self.ended[used], self.key[used]))]
             stronger = (np.diff(self.key[used]) != 0) | (np.diff(self.claim[used]) > 0)
             self.used = used = used[np.append(True, stronger)[: len(used)]]
-            self.used_key, self.above = self.key[used], self.parent[below]
-            self.live = np.zeros((len(below), live.shape[1]), bool)
-            self.below, self.known = below, np.zeros(len(below), np.int64)
+            self.used_key, self.below, self.above = self.key[used], below, self.parent[below]
+            self.live, self.known = np.zeros((len(below), len(live[0])), bool), 0 * below
             width, size = 8 + live @ self.data.arities[:-1], self.size[rows]
-            left = np.lexsort((size, width))
-            left = left[self.wanted[rows[left]] > known[left]]
-            while len(left):
+            left = np.flatnonzero(self.wanted[rows] > known)
+            # Up to 8 rows of the same points and live features are counted together.
+            same = np.c_[self.sets[rows[left]].view("u1"), np.packbits(live[left], axis=1)]
+            name = np.unique(same.view(f"V{same.shape[1]}"), return_inverse=True)[1].ravel()
+            order = np.lexsort((name, size[left], width[left]))
+            left, group = left[order], name[order] * len(left) + np.arange(len(left)) // 8
+            starts = np.flatnonzero(np.diff(group, prepend=-1))
+            while len(starts):
                 count = 2**18 // int(width[left[-1]] * (width[left[-1]] + size[left].max()))
-                left, at = np.split(left, [-max(1, count)])
-                if progress is not None:
-                    progress(self.start + int(rows[at[0]]))
-                batch = _Batch(self.data, level, self.sets[rows[at]], live[at], known[at])
-                self._open(batch, rows[at])
+                starts, at = np.split(starts, [-max(1, count)])
+                of = np.repeat(np.arange(len(at)), np.diff(at, append=len(left)))
+                left, one, members = left[: at[0]], left[at], left[at[0] :]
+                batch = _Batch(self.data, level, self.sets[rows[one]], live[one])
+                self._open(batch, rows[members], of, known[members])
             live, known = self.live, self.known
         for row, bound in sorted(self.refused)[:1]:
             why = f"the claim is {self.claim[row]}, but only {bound} follows"
             raise Refused(self.start + row, f"{self._name(row)}: {why}")
         return Fraction(int(self.claim[0]), self.data.error * self.data.total)
 
-    def _open(self, batch: _Batch, rows: Ints) -> None:
-        """Check the claims of branches, and tell the rows below what is live and known."""
+    def _open(self, batch: _Batch, rows: Ints, of: Ints, known: Ints) -> None:
+        """Check the claims of rows, ``of`` which branch each; tell those below what is known."""
         for bound_children in (batch.bound_by_points, batch.bound_by_pairs, list):
-            keep = np.flatnonzero(self.wanted[rows] > batch.bound())
-            vars(batch).update({k: x[keep] for k, x in vars(batch).items() if hasattr(x, "dtype")})
-            rows = rows[keep]
+            left = self.wanted[rows] > np.maximum(known, batch.bound()[of])
+            rows, known, (kept, of) = rows[left], known[left], np.unique(of[left], False, True)
+            batch.select(kept)
             bound_children()
+        batch.select(of)
         sets = self.sets[rows, None] & self.data.bits[batch.tests]
         branch, child = np.nonzero(keys := sets.view("u4") @ self.data.keys)
         which, at = _ranges(self.used_key, keys[branch, child])
@@ -307,7 +309,7 @@ class _Proof:
             proven[at + shift] = np.maximum(proven[at + shift], proven[at])
         batch.lower = proven[np.searchsorted(time, n * (each + 1)) - 1]
         lower = proven[np.searchsorted(time, n * asking + self.began[tests], "right") - 1]
-        false = self.claim[rows] > (bound := batch.bound())
+        false = self.claim[rows] > (bound := np.maximum(known, batch.bound()))
         self.refused += zip(rows[false].tolist(), bound[false].tolist(), strict=True)
         query, place = np.nonzero(batch.splits(lower, batch.weight[asking]) < _INFINITE)
         self.live[asks[query], batch.features[asking[query], place]] = True
@@ -316,11 +318,10 @@ class _Proof:
 
     def _name(self, row: int) -> str:
         """The tests of a branch."""
-        tests: list[str] = []
-        while self.level[row]:
-            tests.insert(0, f"x{self.feature[row]}={self.code[row]}")
-            row = self.parent[row]
-        return " ∧ ".join(tests) or "all points"
+        rows = [row]
+        while self.level[rows[0]]:
+            rows.insert(0, self.parent[rows[0]])
+        return " ∧ ".join(f"x{self.feature[r]}={self.code[r]}" for r in rows[1:]) or "all points"
 
 
 def _priced(data: _Data, text: str, row: int) -> _Data:
@@ -368,10 +369,9 @@ def _read_data(codes: Any, arities: Any, counts: Any, meta: Any) -> _Data:
     weights = np.append(counts[point, label], 0).astype("f4" if total < 2**24 else "f8")
     classes = np.searchsorted(label, np.arange(counts.shape[1] + 1)).tolist()
     order, arities = np.append(np.argsort(-arities, kind="stable"), -1), np.append(arities, 0)
-    first, at = np.cumsum(arities) - arities, np.arange(n)[:, None]
+    first, (byte, bit) = np.cumsum(arities) - arities, np.divmod(np.arange(n)[:, None], 8)
     bits = np.zeros((int(first[-1]) + 1, n // 64 + 1), np.uint64)
-    place = (first[:-1] + codes[point], at // 8)
-    np.bitwise_or.at(bits.view("u1"), place, 128 >> at.astype("u1") % 8)
+    np.bitwise_or.at(bits.view("u1"), (first[:-1] + codes[point], byte), 128 >> bit.astype("u1"))
     keys = np.random.default_rng(1).integers(0, 2**64, 2 * bits.shape[1], np.uint64)
     return _Data(padded, weights, keys, classes, bits, first, arities, order, arity, total, depth)
 
