@@ -20,6 +20,9 @@ class Option:
     kind : type or tuple of types
     minimum : int, optional
         The least value of a number.
+    in_contract : bool
+        Whether the contract's tests take each of the allowed values. Those that search far longer,
+        or mean nothing on small tables of categories, have tests of their own.
     """
 
     default: Any
@@ -27,6 +30,7 @@ class Option:
     allowed: tuple[Any, ...] | None = None
     kind: type | tuple[type, ...] = str
     minimum: int | None = None
+    in_contract: bool = True
 
     def check(self, solver: str, name: str, value: Any) -> None:
         """Refuse a wrong value with an InputError."""

@@ -21,7 +21,10 @@ from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 
-_YES_NO = (True, False)
+
+def _bound(default: bool, doc: str) -> Option:
+    """The switch of a bound: without some of them the search sees far too many trees."""
+    return Option(default, doc, (True, False), in_contract=False)
 
 
 class Osdt(Solver):
@@ -70,35 +73,31 @@ class Osdt(Solver):
         ),
         "policy": Option("curiosity", "which tree of the queue to split next", POLICIES),
         "warm_start": Option("none", "cart: start from CART's tree as incumbent", ("none", "cart")),
-        "hierarchical": Option(
-            True, "prune by lower bounds (Theorem 1); without it all trees are searched", _YES_NO
+        "hierarchical": _bound(
+            True, "prune by lower bounds (Theorem 1); without it all trees are searched"
         ),
-        "lookahead": Option(True, "a leaf to be split costs at least a split (Lemma 2)", _YES_NO),
-        "support": Option(True, "never split leaves of few errors (Theorem 3)", _YES_NO),
-        "incremental_accuracy": Option(
-            True, "a split that gains too little needs another below it (Theorem 4)", _YES_NO
+        "lookahead": _bound(True, "a leaf to be split costs at least a split (Lemma 2)"),
+        "support": _bound(True, "never split leaves of few errors (Theorem 3)"),
+        "incremental_accuracy": _bound(
+            True, "a split that gains too little needs another below it (Theorem 4)"
         ),
-        "accuracy": Option(
-            True, "make no leaf that classifies too little correctly (Theorem 5)", _YES_NO
+        "accuracy": _bound(True, "make no leaf that classifies too little correctly (Theorem 5)"),
+        "permutation": _bound(
+            True, "search a tree once, whatever the order of its leaves (Corollary 6)"
         ),
-        "permutation": Option(
-            True, "search a tree once, whatever the order of its leaves (Corollary 6)", _YES_NO
-        ),
-        "similar_support": Option(
+        "similar_support": _bound(
             False,
             "move bounds between features that separate a leaf's rows almost alike (Theorem 7)",
-            _YES_NO,
         ),
-        "equivalent_points": Option(
-            True, "count errors on rows that no feature distinguishes (Theorem 9)", _YES_NO
+        "equivalent_points": _bound(
+            True, "count errors on rows that no feature distinguishes (Theorem 9)"
         ),
-        "dominance": Option(
+        "dominance": _bound(
             True,
             "of trees with the same leaves to be split keep the best: extends permutation (ours)",
-            _YES_NO,
         ),
-        "two_steps": Option(
-            True, "the cost of a leaf that was split elsewhere is a bound here (ours)", _YES_NO
+        "two_steps": _bound(
+            True, "the cost of a leaf that was split elsewhere is a bound here (ours)"
         ),
     }
 

@@ -78,6 +78,7 @@ class Proper(Solver):
             "axis",
             "kinds of splits: cuts of one column, hyperplanes, surfaces, or the simplest of these",
             FAMILIES,
+            in_contract=False,
         ),
         "degree": Option(
             2, "a whole number from 1; the degree of the surfaces", kind=int, minimum=1
@@ -86,6 +87,7 @@ class Proper(Solver):
             "search",
             "search: down by regions, with bounds; paper: all choices of rules",
             ("search", "paper"),
+            in_contract=False,
         ),
         "memo": Option(
             False, "true or false; remember best trees of regions, and count hits", (False, True)
@@ -94,6 +96,7 @@ class Proper(Solver):
             False,
             "mode paper, true or false: keep the cheapest subtrees of every depth (section 4.8.2)",
             (False, True),
+            in_contract=False,
         ),
     }
 

@@ -81,8 +81,14 @@ class QuantBnB(Solver):
             "fast",
             "fast: with improvements beyond the paper; paper: the published algorithm",
             ("fast", "paper"),
+            in_contract=False,
         ),
-        "bound": Option("w1", "mode paper: its lower bound, see Section 3.2 of the paper", BOUNDS),
+        "bound": Option(
+            "w1",
+            "mode paper: its lower bound, see Section 3.2 of the paper",
+            BOUNDS,
+            in_contract=False,
+        ),
     }
 
     @classmethod

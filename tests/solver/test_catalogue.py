@@ -25,7 +25,6 @@ from solver.catalogue import EXTERNAL, OURS, Catalogue
 from solver.engine import driver
 from solver.engine.driver import Engine
 from solver.monitor import Monitor, Snapshot
-from solver.osdt.engine import BOUNDS
 from solver.path.path_search import find_path
 from solver.verify.scorer import score
 from sweep.store.read_results import read_results
@@ -61,19 +60,14 @@ thorough = settings(
 
 def _variants() -> list[Any]:
     """Every solver, and a user's, as it is and with each other value that an option lists."""
-    variants = []
+    variants, seen = [], set[int]()
     for kind in (*OURS, Exhaustive):
         variants.append(pytest.param(kind, {}, id=kind.name))
         for name, option in kind.options.items():
+            if not option.in_contract or id(option) in seen:
+                continue  # the option of another solver is handed to that one
+            seen.add(id(option))
             for value in option.allowed or ():
-                if kind.name == "osdt" and name in BOUNDS:
-                    continue  # without a bound it sees far too much; it has tests of its own
-                if kind.name == "tao" and name in SOLVERS["cart"].options:
-                    continue  # it hands them to CART
-                if kind.name == "quantbnb":
-                    continue  # mode paper takes too long at any depth; it has tests of its own
-                if kind.name == "proper" and name != "memo":
-                    continue  # of categories there are cuts only; it has tests of its own
                 if value != option.default:
                     label = f"{kind.name}-{name}-{value}"
                     variants.append(pytest.param(kind, {name: value}, id=label))
