@@ -95,6 +95,12 @@ def test_every_public_name_has_an_example_that_works(
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
+def test_every_public_name_has_a_page() -> None:
+    lines = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8").splitlines()
+    listed = [line.strip() for line in lines if line.startswith("   ") and ":" not in line]
+    assert sorted(listed) == sorted(set(treesweep.__all__) - {"__version__"})
+
+
 def docstring_of(module: ModuleType, name: str) -> str:
     """The text under an assignment."""
     body = ast.parse(inspect.getsource(module)).body
