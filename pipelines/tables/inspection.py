@@ -69,7 +69,7 @@ def inspect_table(data: str, target: str | None = None, **given: Any) -> Inspect
     reference, notes = _find_charset(parse_reference(data, target=target, **given))
     frame, targets = load_table(reference)
     frame = text_names(frame)
-    if not len(frame):
+    if targets and not len(frame):
         raise InputError(f"{data} has no rows below the names of its columns")
     for name in targets or ():
         if name not in frame.columns:

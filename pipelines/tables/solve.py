@@ -20,6 +20,7 @@ from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.category_values import GAPS
 from solver.features.columns import ColumnSpec
+from solver.features.text_formats import TextFormat
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import as_lambda
@@ -264,8 +265,8 @@ def read_frame(data: str, tree: Tree, **given: str | None) -> pd.DataFrame:
         ``separator``, ``charset`` and ``sheet`` of a file, see
         :class:`sweep.datasets.dataset_reference.DatasetRef`; None if not given.
     """
-    formatted = [name for name, spec in tree.columns.items() if spec.form]
-    return _read(data, given, tree.texts, formatted)
+    forms = {name: spec.form for name, spec in tree.columns.items() if spec.form}
+    return _read(data, given, tree.texts, forms)
 
 
 def read_kept(
@@ -287,12 +288,12 @@ def _read(
     data: str,
     given: Mapping[str, str | None],
     texts: Mapping[str, Collection[str]] | None,
-    as_text: Collection[str] = (),
+    forms: Mapping[str, TextFormat] | None = None,
 ) -> pd.DataFrame:
-    """A table; ``texts`` and ``as_text`` as in :func:`sweep.datasets.files.read_file`."""
+    """A table; ``texts`` and ``forms`` as in :func:`sweep.datasets.files.read_file`."""
     reference = parse_reference(data, **{k: v for k, v in given.items() if v is not None})
     if reference.path is not None:
         path, sheet = reference.path.expanduser(), reference.sheet
         how = reference.separator, reference.charset
-        return read_file(path, *how, sheet=sheet, texts=texts, as_text=as_text)
+        return read_file(path, *how, sheet=sheet, texts=texts, forms=forms)
     return load_dataset(reference).frame

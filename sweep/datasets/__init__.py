@@ -84,9 +84,7 @@ def load_table(ref: DatasetRef) -> tuple[pd.DataFrame, tuple[str, ...] | None]:
     target: tuple[str, ...] | None = ref.targets or None
     if ref.path is not None:
         path = ref.path.expanduser()
-        frame = read_file(
-            path, ref.separator, ref.charset, sheet=ref.sheet, as_text=ref.text_columns
-        )
+        frame = read_file(path, ref.separator, ref.charset, sheet=ref.sheet, forms=ref.forms)
     elif ref.is_fetched:
         name = ref.targets[0] if len(ref.targets) == 1 else None
         frame, found = read_openml(ref.origin, name)

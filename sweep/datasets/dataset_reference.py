@@ -34,9 +34,9 @@ class ColumnOverride(BaseModel):
     """The format of dates in text, as in ``strptime``, e.g. ``%d/%m/%Y``."""
 
     @property
-    def is_formatted(self) -> bool:
-        """Whether the column has to be read as text."""
-        return bool(TextFormat(self.decimal, self.thousands, self.unit, self.format))
+    def form(self) -> TextFormat:
+        """The format; one that is not the usual one needs the column as text."""
+        return TextFormat(self.decimal, self.thousands, self.unit, self.format)
 
 
 class DatasetRef(BaseModel):
@@ -154,10 +154,10 @@ class DatasetRef(BaseModel):
         return self.model_copy(update={"path": path})
 
     @property
-    def text_columns(self) -> tuple[str, ...]:
-        """The columns of a text file that must stay text until their format is known."""
+    def forms(self) -> dict[str, TextFormat]:
+        """The columns of a text file that must stay text, since it has a format of its own."""
         wishes = self.columns.items()
-        return tuple(n for n, w in wishes if isinstance(w, ColumnOverride) and w.is_formatted)
+        return {n: w.form for n, w in wishes if isinstance(w, ColumnOverride) and w.form}
 
     def overrides(self) -> dict[str, Any]:
         """The overrides for :func:`solver.features.column_inference.infer_columns`."""

@@ -14,14 +14,14 @@ import math
 import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from solver.errors import InputError, InputWarning, one_line
-from solver.features.text_formats import readings_of
+from solver.features.text_formats import TextFormat, readings_of
 
 MOST_BYTES = 2**30
 """The most bytes of a sheet's XML, and of the text that it becomes."""
@@ -33,11 +33,15 @@ MOST_ROWS = 2**20
 _STREAMED = ("xl/worksheets/", "xl/sharedStrings")
 _GROUPS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}$")
 """A number that looks like a thousand."""
+_SHARES = ("%", "‰")
+"""Units of texts; a cell that shows 23 % is the number 0.23."""
 _TOO_LARGE = "save the sheet as CSV or Parquet, which may be larger"
 _Rows = list[list[Any]]
 
 
-def sheet_as_csv(path: Path, sheet: str | None = None, formatted: Collection[str] = ()) -> str:
+def sheet_as_csv(
+    path: Path, sheet: str | None = None, forms: Mapping[str, TextFormat] | None = None
+) -> str:
     """The text of a sheet, with the names of the columns in its first line.
 
     Cells with errors (``#N/A``) are missing; a warning says so.
@@ -48,8 +52,8 @@ def sheet_as_csv(path: Path, sheet: str | None = None, formatted: Collection[str
         The file.
     sheet : str, optional
         The sheet; needed if the file has several.
-    formatted : collection of str
-        Columns that are to be read by a format of text, so they may not have other cells.
+    forms : mapping of str to TextFormat, optional
+        Columns that are to be read by a format of text: their numbers and dates are written in it.
 
     Raises
     ------
@@ -79,7 +83,7 @@ def sheet_as_csv(path: Path, sheet: str | None = None, formatted: Collection[str
             ".xlsx without a password, or as CSV"
         ) from None
     _check_header(rows, path)
-    _check_formats(rows, formatted, path)
+    _write_in_formats(rows, forms or {}, path)
     if errors:
         kinds = ", ".join(sorted({*errors}))
         warnings.warn(
@@ -128,7 +132,7 @@ def _quoted(names: Iterable[str]) -> str:
 def _read(sheet: Any, path: Path) -> tuple[_Rows, list[str]]:
     """The values of all rows, without empty cells and rows at the end, and the errors in cells.
 
-    Values are texts, None, and dates and fractions, which :func:`_check_formats` asks for.
+    Values are texts, None, and numbers and dates, for which :func:`_write_in_formats` looks.
     """
     sheet.reset_dimensions()  # what the file claims may be wrong, and huge
     rows: _Rows = []
@@ -163,8 +167,8 @@ def _value(cell: Any, errors: list[str]) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else value
-    if isinstance(value, (datetime, date)):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, (int, datetime, date)) and not isinstance(value, bool):
         return value
     if isinstance(value, (time, timedelta)):
         return str(value)
@@ -192,20 +196,42 @@ def _check_header(rows: _Rows, path: Path) -> None:
             )
 
 
-def _check_formats(rows: _Rows, formatted: Collection[str], path: Path) -> None:
-    """Refuse cells in which numbers or dates are no text: a format would misread them."""
+def _write_in_formats(rows: _Rows, forms: Mapping[str, TextFormat], path: Path) -> None:
+    """Write the numbers and dates of columns that a format will read in this format.
+
+    Raises InputError where it would misread them.
+    """
     for place, name in enumerate(map(_text, rows[0])):
-        if name not in formatted:
+        if name not in forms:
             _check_guess([row[place] for row in rows[1:]], name, path)
             continue
         for number, row in enumerate(rows[1:], 2):
-            if isinstance(row[place], (float, datetime, date)):
-                kind = "number" if isinstance(row[place], float) else "date"
+            if not isinstance(row[place], (int, float, datetime, date)):
+                continue
+            text = _formatted(row[place], forms[name])
+            if text is None:
+                kind = "number" if isinstance(row[place], (int, float)) else "date"
                 raise InputError(
                     f"column {name!r} is to be read by a format of text, but in {path} the cell "
                     f"{_letters(place)}{number} is a {kind}; leave out the format, or make all "
                     "cells of the column text"
                 )
+            row[place] = text
+
+
+def _formatted(value: Any, form: TextFormat) -> str | None:
+    """A number or a date as a format writes it; None if it would read another one."""
+    if isinstance(value, (int, float)):
+        text = repr(value).replace(".", form.decimal)
+        if form.format:
+            return text if isinstance(value, int) else None
+        read = None if form.unit in _SHARES and value else form.plain_number(text)
+        return text if read is not None and type(value)(read) == value else None
+    if not form.format:
+        return None
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    text = moment.strftime(form.format)
+    return text if form.plain_date(text) == moment.isoformat() else None
 
 
 def _check_guess(values: Sequence[Any], name: str, path: Path) -> None:

@@ -20,6 +20,7 @@ import pyarrow.parquet
 
 from solver.errors import InputError, one_line
 from solver.features.dataframes import as_frame
+from solver.features.text_formats import TextFormat
 from sweep.datasets.csv_parser import parse_text
 from sweep.datasets.excel import sheet_as_csv
 
@@ -69,7 +70,7 @@ def read_file(
     *,
     sheet: str | None = None,
     texts: Mapping[str, Collection[str]] | None = None,
-    as_text: Collection[str] = (),
+    forms: Mapping[str, TextFormat] | None = None,
 ) -> pd.DataFrame:
     """Read a table in the format that its suffix names.
 
@@ -89,8 +90,9 @@ def read_file(
     texts : mapping of str, optional
         Columns of a text or Excel file to keep as text, each with its known values: ``NA`` among
         them is not a missing field. By default the values decide: text, numbers or booleans.
-    as_text : collection of str
-        Columns of such a file to keep as text, if their values are to decide about the others.
+    forms : mapping of str to TextFormat, optional
+        Columns of such a file to keep as text, if their values are to decide about the others, and
+        the format of their texts.
     """
     ending = ending_of(path)
     if ending not in READERS:
@@ -105,12 +107,12 @@ def read_file(
         raise InputError(f"{path} has no sheets; leave out the sheet {sheet!r}")
     try:
         if ending == EXCEL:
-            return _parse(path, sheet_as_csv(path, sheet, as_text), ",", texts, as_text)
+            return _parse(path, sheet_as_csv(path, sheet, forms), ",", texts, forms or ())
         if (read := READERS[ending]) is not None:
             return read(path)
         text = read_characters(path, charset)
         separator = separator or find_separator(text, SEPARATORS[ending.removesuffix(".gz")])
-        return _parse(path, text, separator, texts, as_text)
+        return _parse(path, text, separator, texts, forms or ())
     except InputError:
         raise
     except PermissionError:

@@ -138,7 +138,7 @@ def test_bad_input_is_one_line(given: list[str], words: str) -> None:
 def test_a_table_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "head.csv"
     path.write_text("a,y\n")
-    assert "has no rows below" in refused("inspect", path)
+    assert "has no rows below" in refused("inspect", path, "--target", "y")
     assert "has no rows below" in refused("init", path, "--target", "y")
 
 

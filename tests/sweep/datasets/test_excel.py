@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from solver.errors import InputError, InputWarning
+from solver.features.column_inference import infer_columns
 from sweep.datasets import excel, load_dataset, read_file
 from sweep.plan.plan import make_plan
 from sweep.spec.python_spec import as_sweep
@@ -143,14 +144,45 @@ def test_row_numbers_of_pandas_are_refused_as_in_csv(tmp_path: Path) -> None:
         load_dataset(tmp_path / "t.xlsx", target="class")
 
 
-@pytest.mark.parametrize("cell", [1.5, date(2020, 7, 31), datetime(2020, 7, 31, 12)])
-def test_a_format_does_not_misread_numbers_and_dates(tmp_path: Path, cell: Any) -> None:
+@pytest.mark.parametrize(
+    ("cell", "wish"),
+    [
+        (date(2020, 7, 31), {"kind": "number", "decimal": ","}),
+        (datetime(2020, 7, 31, 12), {"kind": "date", "format": "%d/%m/%Y"}),
+        (1.5, {"kind": "date", "format": "%d.%m.%Y"}),
+        (0.23, {"unit": "%"}),
+        (1, {"unit": "%"}),
+    ],
+)
+def test_a_format_does_not_misread_numbers_and_dates(
+    tmp_path: Path, cell: Any, wish: dict[str, str]
+) -> None:
     path = write(tmp_path / "t.xlsx", [["a", "y"], ["1,5", 0], [cell, 1]])
-    wish = {"a": {"kind": "number", "decimal": ","}}
     with pytest.raises(
         InputError, match=r"in .* the cell A3 is a (number|date); leave out the for"
     ):
-        load_dataset(path, target="y", columns=wish)
+        load_dataset(path, target="y", columns={"a": wish})
+
+
+def test_numbers_and_dates_are_what_they_are_beside_texts_of_a_format(tmp_path: Path) -> None:
+    rows = [["a", "b", "y"], ["1.234,5", "30/07/2020", 0], [12.345, date(2020, 7, 31), 1]]
+    wish = {"a": {"decimal": ",", "thousands": "."}, "b": {"format": "%d/%m/%Y"}}
+    dataset = load_dataset(write(tmp_path / "t.xlsx", rows), target="y", columns=wish)
+    found = [spec.read(dataset.frame[name]) for name, spec in infer_columns(
+        dataset.frame.drop(columns="y"), wish).items()]  # fmt: skip
+    assert found[0].tolist() == [1234.5, 12.345]
+    assert found[1].tolist() == [18473 * 86400, 18474 * 86400]
+
+
+def test_a_tree_predicts_the_sheet_that_it_was_grown_on(tmp_path: Path) -> None:
+    rows = [[f"2020-01-{day:02d}", day > 9] for day in range(1, 25)]
+    cells = [[datetime.fromisoformat(day), label] for day, label in rows]
+    data = write(tmp_path / "t.xlsx", [["day", "y"], *cells])
+    tree = tmp_path / "tree.json"
+    run("solve", data, "--target", "y", "--lam", "0.01", "--save", tree)
+    assert "24 of 24 rows" in run("predict", tree, data).stderr
+    pd.DataFrame(rows, columns=["day", "y"]).to_csv(tmp_path / "t.csv", index=False)
+    assert "24 of 24 rows" in run("predict", tree, tmp_path / "t.csv").stderr
 
 
 def test_no_number_is_read_by_the_format_of_texts_beside_it(tmp_path: Path) -> None:
