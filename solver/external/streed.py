@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from solver.base import Capabilities
+from solver.branches import Branches
 from solver.external.base import ExternalSolver, version_of
 from solver.external.job import FINISHED, TIMED_OUT, Answer, Job, Splits
+from solver.limits import Limits
+from solver.monitor import Monitor
+from solver.options import Option
+from solver.problem.problem import Problem
+from solver.solution import Solution, Status
+from solver.trees.tree import Tree
 
 GREATEST_DEPTH = 20
 
@@ -16,7 +28,8 @@ _FOREVER = 1e7
 class Streed(ExternalSolver):
     """STreeD with the task ``cost-complex-accuracy``, which prices splits as we do.
 
-    It needs a limit of depth, at most 20.
+    It needs a limit of depth, at most 20. Where ``told``, the limit is the depth of an optimal tree
+    if BRANCHES finds one within half the limit of time, which is not counted.
 
     References
     ----------
@@ -36,6 +49,29 @@ class Streed(ExternalSolver):
         proves=False,
         greatest_depth=GREATEST_DEPTH,
     )
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "told": Option(
+            False, "whether it is told the depth of an optimal tree, as no user knows it", kind=bool
+        )
+    }
+
+    def _solve(
+        self,
+        problem: Problem,
+        lam: Fraction,
+        limits: Limits,
+        initial_tree: Tree | None,
+        monitor: Monitor,
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> Solution:
+        if self.settings["told"]:
+            half = None if limits.seconds is None else limits.seconds / 2
+            own = replace(limits, seconds=half)
+            best = Branches().solve(problem, lam, own, monitor=Monitor(stop=monitor.stop))
+            if best.status is Status.OPTIMAL:
+                limits = replace(limits, depth=max(1, best.tree.depth))
+        return super()._solve(problem, lam, limits, initial_tree, monitor, state)
 
     @classmethod
     def fit(cls, job: Job) -> Answer:

@@ -20,6 +20,7 @@ from solver.external.job import Answer, Job
 from solver.external.mip import MixedIntegerSolver
 from solver.external.oct import Oct
 from solver.external.process import Outcome
+from solver.external.streed import Streed
 from solver.monitor import Monitor
 from tests.helpers.solutions import check_limits
 
@@ -130,6 +131,23 @@ def test_binoct_splits_every_node_and_claims_an_optimum_without_lambda_only(
     assert (free.errors, free.splits) == (0, 3)
     assert free.extra["claim"]["status"] == "optimal"
     assert priced.extra["claim"]["status"] == "finished"
+
+
+def test_streed_can_be_told_the_depth_of_an_optimal_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    depths = []
+
+    def fit(job: Job) -> Answer:
+        depths.append(job.limits.depth)
+        return Answer(-1)
+
+    monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    monkeypatch.setattr(Streed, "fit", fit)
+    codes = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    problem = Problem.from_codes(codes, [a & b for a, b, _ in codes])
+    for told in (False, True):
+        for lam, limits in ((LAMBDAS[1], Limits(depth=20, seconds=60)), (1, Limits(depth=3))):
+            Streed(told=told).solve(problem, lam, limits)
+    assert depths == [20, 3, 2, 1]
 
 
 def check_claims(kind: type[ExternalSolver], seeds: range) -> int:
