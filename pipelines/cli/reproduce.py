@@ -13,6 +13,7 @@ from pipelines.cli.output import count, make_console, print_table
 if TYPE_CHECKING:
     import pandas as pd
 
+_FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -29,6 +30,10 @@ _FOLDER = click.Path(path_type=Path)
 )  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the results [results/NAME].")
 @click.option(
+    "--markdown", type=_FILE, metavar="FILE",
+    help="Write the report's tables into this file, between its lines '<!-- NAME: … -->'.",
+)  # fmt: skip
+@click.option(
     "--cluster", type=_FOLDER, metavar="cluster.yaml",
     help="Where to run; by default one worker a core of this machine.",
 )  # fmt: skip
@@ -39,6 +44,7 @@ def reproduce(
     data: Path | None,
     seconds: float | None,
     out: str | None,
+    markdown: Path | None,
     cluster: Path | None,
 ) -> int:
     """Run an experiment of a paper, and compare what is found with what was printed.
@@ -46,6 +52,7 @@ def reproduce(
     Run it again to go on: what is answered is not run again.
     """
     from pipelines.progress.display import describe_outcome, make_display
+    from pipelines.report.pages.markdown_tables import comparison_markdown, write_between_marks
     from pipelines.report.summary import print_summary
     from pipelines.report.write import gather_report, report_folder, write_report_data
     from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS
@@ -60,7 +67,7 @@ def reproduce(
             click.echo(f"{known:18} {summary}")
         return ExitCode.DONE
     if name in COMPUTED:
-        if show or any(x is not None for x in (data, seconds, out, cluster)):
+        if show or any(x is not None for x in (data, seconds, out, markdown, cluster)):
             raise click.UsageError(f"{name} is computed at once, and takes no options")
         _print_frame(COMPUTED[name].table())
         return ExitCode.DONE
@@ -90,6 +97,8 @@ def reproduce(
     _print_verdicts(found.published)
     if experiment.compare is not None:
         _print_frame(experiment.compare(read_results(folder)))
+    if markdown is not None:
+        write_between_marks(markdown, name, comparison_markdown(found))
     click.echo(f"Report: {paths.page}")
     return ExitCode.DONE
 

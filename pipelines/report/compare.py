@@ -63,7 +63,7 @@ def gather_comparison(store_dirs: Sequence[Place]) -> ReportData:
     references: dict[str, DatasetRef] = {}
     for place in reversed(store_dirs):
         references |= stored_references(place)
-    return gather(results, references)
+    return gather(results, references, places=store_dirs)
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

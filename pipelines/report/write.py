@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.report.analysis.ablations import ablation_table, find_ablations
+from pipelines.report.analysis.anytime import anytime_curves, without_split
 from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.good_trees import (
@@ -18,6 +20,7 @@ from pipelines.report.analysis.good_trees import (
     set_table,
 )
 from pipelines.report.analysis.lambda_paths import make_paths
+from pipelines.report.analysis.mean_ranks import mean_ranks
 from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families
@@ -27,8 +30,10 @@ from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFold
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
 from pipelines.report.data.stored_sets import StoredSets
+from pipelines.report.data.stored_tables import read_traces
 from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages
+from pipelines.report.pages.markdown_tables import comparison_markdown
 from pipelines.reproduce.published import reproduce
 from solver.errors import InputError
 from sweep.datasets.dataset_reference import DatasetRef
@@ -37,6 +42,8 @@ from sweep.store.store import stored_sweep
 
 SINGLE = "report.html"
 """The page that needs no other file."""
+MARKDOWN = "solvers.md"
+"""The comparison of solvers for documents."""
 RUNS = "runs"
 """The name of the table of all runs."""
 
@@ -98,8 +105,8 @@ def report_folder(store_dir: Place, out_dir: str | Path | None = None) -> Path:
 
 def gather_report(store_dir: Place, published: str | Path | None = None) -> ReportData:
     """Read a sweep and compute all that its report says; errors as :func:`write_report`."""
-    stored = StoredSets(store_dir)
-    return gather(load_results(store_dir), stored_references(store_dir), published, stored)
+    results, references = load_results(store_dir), stored_references(store_dir)
+    return gather(results, references, published, StoredSets(store_dir), [store_dir])
 
 
 def write_report_data(
@@ -114,6 +121,8 @@ def write_report_data(
         write_pages(report, figures, now, [RUNS, *tables], single)
     for name, table in tables.items():
         folder.write_table(name, [table])
+    if report.outcomes.is_of_interest or report.published is not None:
+        folder.write(MARKDOWN, comparison_markdown(report))
     folder.write_table(RUNS, csv_tables.run_tables(report.results, report.excess, MOST_LINES))
     folder.finish()
     return ReportPaths(
@@ -135,8 +144,10 @@ def gather(
     references: dict[str, DatasetRef] | None = None,
     published: str | Path | None = None,
     stored: StoredSets | None = None,
+    places: Sequence[Place] = (),
 ) -> ReportData:
-    """Compute all that a report says; without ``stored``, nothing about sets of good trees."""
+    """Compute all that a report says; without ``stored``, nothing about sets of good trees, and
+    without ``places``, the stores, nothing about objectives while searches ran."""
     paths = make_paths(results)
     excess = add_excess(results.at_grid)
     comparison = compare(paths, excess)
@@ -148,6 +159,12 @@ def gather(
         why = refused.loc[refused["dataset"] == dataset, "reason"].astype(str).tolist()
         found = [path for path in paths if path.dataset == dataset]
         recommendations.append(recommend(dataset, found, own, open_tasks, why))
+    outcomes = compare_outcomes(results.rows)
+    curves = []
+    if outcomes.is_of_interest:
+        keys = {i.key for found in outcomes.problems.values() for one in found for i in one}
+        traces = {key: own for place in places for key, own in read_traces(place, keys).items()}
+        curves = anytime_curves(outcomes.problems, traces, without_split(results.rows))
     return ReportData(
         results=results,
         paths=paths,
@@ -155,7 +172,9 @@ def gather(
         excess=excess,
         comparison=comparison,
         disagreements=find_disagreements(results.rows),
-        outcomes=compare_outcomes(results.rows),
+        outcomes=outcomes,
+        curves=curves,
+        ranks=mean_ranks(outcomes.problems),
         published=None if published is None else reproduce(results.rows, published),
         references=references or {},
         ablations=find_ablations(results),
@@ -187,6 +206,9 @@ def _tables(report: ReportData) -> dict[str, pd.DataFrame]:
     if report.outcomes.is_of_interest:
         tables["outcomes"] = report.outcomes.table
         tables["duels"] = pd.DataFrame(report.outcomes.duels)
+        tables["instances"] = csv_tables.instance_table(report.outcomes.problems)
+    if report.ranks:
+        tables["mean_ranks"] = csv_tables.rank_table(report.ranks)
     if report.ablations.cells:
         tables["ablations"] = ablation_table(report.ablations.cells)
     if report.scalings:

@@ -27,6 +27,9 @@ CHILD = Path(__file__).with_name("child.py")
 GRACE = 2.0
 """Seconds beyond its limit after which a search is killed: solvers look at their clocks seldom."""
 
+GRACE_SHARE = 0.25
+"""The same as a share of the limit, if that is longer: GOSDT takes seconds to hand over its tree."""
+
 START_SECONDS = 120.0
 """Seconds that a solver may take to be loaded."""
 
@@ -199,7 +202,7 @@ class _Watch:
         if used > self.most_bytes:
             note = f"killed at {used} bytes: the limit is {self.most_bytes}"
             return self._ended(Status.MEMORY_LIMIT, note)
-        if seconds is not None and now - self.begun > seconds + GRACE:
+        if seconds is not None and now - self.begun > seconds + max(GRACE, GRACE_SHARE * seconds):
             note = (
                 f"killed after {now - self.begun:.1f} s: it did not keep its limit of {seconds} s"
             )

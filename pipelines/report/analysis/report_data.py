@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
+from pipelines.report.analysis.anytime import Curve
 from pipelines.report.analysis.good_trees import GoodTrees
 from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.mean_ranks import MeanRanks
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
@@ -34,6 +36,8 @@ class ReportData:
     comparison: pd.DataFrame
     disagreements: pd.DataFrame
     outcomes: Outcomes
+    curves: list[Curve]
+    ranks: list[MeanRanks]
     published: pd.DataFrame | None
     references: dict[str, DatasetRef]
     ablations: Ablations

@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import bdtr  # scipy.stats takes half a second to import
 
+from pipelines.report.data.columns import groups, labelled
 from pipelines.report.data.exact_paths import at_breakpoints
+from pipelines.report.data.labels import BASE
 from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import EXTERNAL
 from solver.external.base import CLAIM_SLACK
+from solver.external.job import FINISHED
 from solver.solution import Status
+from sweep.plan.task_keys import allowed_trees
 
 SHIFT = 1.0
 """Seconds that are added before a geometric mean: it hides differences of milliseconds."""
@@ -38,18 +43,43 @@ class Instance:
 
     ``outcome`` is ``proven``; ``claimed``, where a solver of others says that its tree is optimal
     and no better one is known; ``refuted``, where a better one is known; ``open``, where a limit
-    ended the search; ``no_proof`` of heuristics; or ``failed``. ``seconds`` is the time of the
-    search; the limit where there is one and the search did not end before it.
+    ended the search; ``no_proof`` of heuristics, and of solvers of others that ended and say
+    nothing (DL8.5 at λ > 0); or ``failed``. ``seconds`` is the time of the
+    search; the limit where there is one and the search did not end before it. ``objective`` is NaN
+    without a tree, ``bound`` without one that is proven or said; ``best`` is the least objective
+    of any tree that is known.
     """
 
+    key: str
+    dataset: str
+    encoding: str
+    lam: str
     solver: str
     outcome: str
     seconds: float
+    objective: float
+    bound: float
+    best: float
+    test_accuracy: float
 
     @property
     def is_solved(self) -> bool:
         """Whether the solver ended with an answer that it holds for optimal."""
         return self.outcome in ("proven", "claimed")
+
+    @property
+    def gap(self) -> float:
+        """How far its tree is above its bound."""
+        return self.objective - self.bound
+
+    @property
+    def excess(self) -> float:
+        """How far its tree is above the best one known."""
+        return self.objective - self.best
+
+
+Problems: TypeAlias = dict[str, list[list[Instance]]]
+"""The instances of each problem at each λ, by the kind of its features."""
 
 
 class Duel(NamedTuple):
@@ -76,6 +106,7 @@ class Outcomes:
 
     table: pd.DataFrame
     duels: list[Duel]
+    problems: Problems
 
     @property
     def is_of_interest(self) -> bool:
@@ -90,25 +121,23 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
     The table has ``kind`` (binary, multiway or continuous), ``solver``, ``runs``, the number of
     each outcome, ``common`` (problems that were given to all solvers which ever prove or claim
     anything), ``seconds`` (their shifted geometric mean on these), ``above_best`` (that by the one
-    of the virtual best solver, which takes the fastest answer to each problem) and ``fastest`` (to
-    how many of them no other solver was faster). Sweeps of more than :data:`MOST_RUNS` runs have
-    none.
+    of the virtual best solver, which takes the fastest answer to each problem), ``fastest`` (to
+    how many of them no other solver was faster), and of the runs that ended without an answer
+    ``gap`` and ``excess``: how far their trees are, on average, above the solver's own bound and
+    above the best tree known. Sweeps of more than :data:`MOST_RUNS` runs have none.
     """
     if len(rows) > MOST_RUNS:
-        return Outcomes(pd.DataFrame(), [])
+        return Outcomes(pd.DataFrame(), [], {})
     records: list[dict[str, Any]] = []
     duels: list[Duel] = []
-    for kind, problems in _instances(rows).items():
-        solvers = list(dict.fromkeys(i.solver for found in problems.values() for i in found))
-        proving = [
-            s for s in solvers if any(_of(found, s, solved=True) for found in problems.values())
-        ]
-        common = [
-            found for found in problems.values() if proving and all(_of(found, s) for s in proving)
-        ]
+    by_kind = _instances(rows)
+    for kind, problems in by_kind.items():
+        solvers = solvers_of(problems)
+        proving = solving(problems)
+        common = [found for found in problems if proving and all(_of(found, s) for s in proving)]
         best = shifted_mean(virtual_best(found, proving) for found in common)
         for name in solvers:
-            own = [i for found in problems.values() for i in found if i.solver == name]
+            own = [i for found in problems for i in found if i.solver == name]
             record: dict[str, Any] = {"kind": kind, "solver": name, "runs": len(own)}
             record |= {outcome: sum(i.outcome == outcome for i in own) for outcome in _OUTCOMES}
             seconds = math.nan
@@ -121,18 +150,38 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
                 "fastest": sum(_is_fastest(found, name, proving) for found in common)
                 if name in proving
                 else 0,
+                "gap": _mean(i.gap for i in own if not i.is_solved),
+                "excess": _mean(i.excess for i in own if not i.is_solved),
             }
             records.append(record)
-        duels += [_duel(kind, a, b, problems.values()) for a, b in combinations(proving, 2)]
-    return Outcomes(pd.DataFrame(records), [duel for duel in duels if duel.problems])
+        duels += [_duel(kind, a, b, problems) for a, b in combinations(proving, 2)]
+    return Outcomes(pd.DataFrame(records), [duel for duel in duels if duel.problems], by_kind)
 
 
-def _instances(rows: pd.DataFrame) -> dict[str, dict[Any, list[Instance]]]:
-    """The instances of each problem at each λ, by the kind of its features."""
+def solvers_of(problems: Sequence[Sequence[Instance]]) -> list[str]:
+    """All solvers of some problems."""
+    return list(dict.fromkeys(i.solver for found in problems for i in found))
+
+
+def solving(problems: Sequence[Sequence[Instance]]) -> list[str]:
+    """The solvers that solve any of some problems."""
+    found = {i.solver for found in problems for i in found if i.is_solved}
+    return [name for name in solvers_of(problems) if name in found]
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of the values that are there; NaN of none."""
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def _instances(rows: pd.DataFrame) -> Problems:
     trees = _best_trees(rows)
     rows = rows[~rows["exact"].to_numpy(bool)]
     found: dict[str, dict[Any, list[Instance]]] = {}
-    columns = ["encoding", "problem", "lam_exact", "solver", "solver_label", "status", "objective",
+    rows = rows.assign(problem=_without_idle_limits(rows))
+    columns = ["key", "dataset", "encoding", "encoding_label", "problem", "lam_exact", "lam_text",
+               "solver", "solver_label", "status", "objective", "lower_bound", "test_accuracy",
                "seconds", "limits", "extra"]  # fmt: skip
     for row in rows[columns].to_dict("records"):
         key = row["problem"], row["lam_exact"]
@@ -141,7 +190,32 @@ def _instances(rows: pd.DataFrame) -> dict[str, dict[Any, list[Instance]]]:
         values = (loss + lam * splits for splits, loss in trees.get(row["problem"], {}).items())
         best = float(min(values, default=math.nan))
         found.setdefault(kind, {}).setdefault(key, []).append(_instance(row, best))
-    return found
+    return {kind: [*problems.values()] for kind, problems in found.items()}
+
+
+def _without_idle_limits(rows: pd.DataFrame) -> NDArray[np.int64]:
+    """The problem of each run. A limit on depth that an optimal tree without one keeps to excludes
+    no better tree, so that the problem is that without the limit: STreeD has to have one."""
+    allowed = np.asarray(labelled(rows, ["limits", "solver_options"], _depth_limit), float)
+    same = groups(rows, [*BASE, "lam_exact"])
+    problems = rows["problem"].to_numpy(copy=True)
+    columns = allowed, same, rows["status"] == Status.OPTIMAL.value, rows["depth"], problems
+    free: dict[int, tuple[float, int]] = {}
+    for most, number, is_proven, depth, problem in zip(*columns, strict=True):
+        if is_proven and math.isinf(most):
+            free[number] = min((depth, problem), free.get(number, (math.inf, -1)))
+    for place in np.flatnonzero(np.isfinite(allowed)):
+        depth, problem = free.get(same[place], (math.inf, -1))
+        if depth <= allowed[place]:
+            problems[place] = problem
+    return problems
+
+
+@cache
+def _depth_limit(limits: str, options: str) -> float:
+    """The limit on depth, infinite without one; NaN where other trees are excluded, too."""
+    allowed = allowed_trees(json.loads(limits), json.loads(options))
+    return float(allowed.get("depth", math.inf)) if allowed.keys() <= {"depth"} else math.nan
 
 
 def _best_trees(rows: pd.DataFrame) -> dict[Any, dict[int, Fraction]]:
@@ -168,7 +242,24 @@ def _instance(row: Mapping[Any, Any], best: float) -> Instance:
     limit = _limit(str(row["limits"]))
     if outcome in ("refuted", "open", "failed") and limit is not None:
         seconds = max(seconds, limit)
-    return Instance(str(row["solver_label"]), outcome, seconds)
+    bound = claim.get("lower_bound")
+    return Instance(
+        key=str(row["key"]),
+        dataset=str(row["dataset"]),
+        encoding=str(row["encoding_label"]),
+        lam=str(row["lam_text"]),
+        solver=str(row["solver_label"]),
+        outcome=outcome,
+        seconds=seconds,
+        objective=_number(row["objective"]),
+        bound=_number(row["lower_bound"] if bound is None else bound),
+        best=best,
+        test_accuracy=_number(row["test_accuracy"]),
+    )
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None or pd.isna(value) else float(value)
 
 
 def _claim(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -190,7 +281,8 @@ def _outcome(status: str, claim: Mapping[str, Any], objective: Any, best: float)
         return "proven"
     if claim.get("status") == Status.OPTIMAL:
         return "claimed"
-    return "no_proof" if status == Status.HEURISTIC and not claim else "open"
+    claims_nothing = claim.get("status", FINISHED) == FINISHED
+    return "no_proof" if status == Status.HEURISTIC and claims_nothing else "open"
 
 
 @cache

@@ -16,9 +16,10 @@ from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
 from sweep.spec.lambda_axis import SAME
 
-_PROBLEM = [
+BASE = [
     "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
 ]  # fmt: skip
+"""What a problem is beside the trees that are allowed."""
 
 
 def _options(text: Any) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def label_rows(
         exact &= frame["path"].notna().to_numpy() | ~ok
         added["ok"] = ok
         shape = frame.assign(shape=labelled(frame, ["limits", "solver_options"], _shape))
-        added["problem"] = groups(shape, [*_PROBLEM, "shape"])
+        added["problem"] = groups(shape, [*BASE, "shape"])
         added["tree_limits"] = labelled(frame, ["limits"], _tree_limits)
     return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
@@ -38,6 +39,22 @@ def read_rows(store: Place) -> pd.DataFrame:
     pa.default_memory_pool().release_unused()
     frame = _as_frame(table)
     return frame.assign(trace=None)[list(SCHEMA.names)]
+
+
+def read_traces(store: Place, keys: Collection[str]) -> dict[str, list[tuple[float, float]]]:
+    """Seconds and objective of each better tree of some runs; of several rows of a key the last."""
+    wanted = pa.array([*keys], pa.string())
+
+    def of_these(table: pa.Table) -> pa.Table:
+        return table.filter(pc.is_in(table["key"], value_set=wanted))
+
+    table = Parts(open_folder(store)).read(("key", "trace"), of_these)
+    pairs = zip(table["key"].to_pylist(), table["trace"].to_pylist(), strict=True)
+    return {
+        key: [(point["seconds"], point["objective"]) for point in trace]
+        for key, trace in pairs
+        if trace
+    }
 
 
 def read_plan_columns(store: Place) -> pd.DataFrame:

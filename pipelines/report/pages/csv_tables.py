@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
+from pipelines.report.analysis.mean_ranks import MeanRanks
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
+from pipelines.report.analysis.solver_outcomes import Problems
 from pipelines.report.data.columns import as_texts
 from pipelines.report.data.metrics import COLUMNS
 from pipelines.report.data.results import LABELS, Results
@@ -151,6 +154,26 @@ def _tree_record(path: LambdaPath, tree: PathTree, chosen: str) -> dict[str, obj
         "rules": export_text(tree.tree),
         "tree": tree.tree.to_json(),
     }
+
+
+def instance_table(problems: Problems) -> pd.DataFrame:
+    """What became of each compared run."""
+    return pd.DataFrame(
+        {"kind": kind, **asdict(instance)}
+        for kind, found in problems.items()
+        for one in found
+        for instance in one
+    )
+
+
+def rank_table(found: Sequence[MeanRanks]) -> pd.DataFrame:
+    """The mean rank of each solver."""
+    return pd.DataFrame(
+        {"kind": one.kind, "measure": one.measure, "datasets": one.datasets, "solver": solver,
+         "mean_rank": rank, "p": one.p, "critical_difference": one.difference}
+        for one in found
+        for solver, rank in one.ranks.items()
+    )  # fmt: skip
 
 
 def missing_table(results: Results) -> pd.DataFrame:

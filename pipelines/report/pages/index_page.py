@@ -16,6 +16,7 @@ from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.performance_profile import profile_chart
 from pipelines.report.charts.report_files import MOST_LINES, Figures
 from pipelines.report.charts.scaling import scaling_chart
+from pipelines.report.charts.solver_comparison import profile_and_anytime_chart, rank_chart
 from pipelines.report.charts.style import solver_colours
 from pipelines.report.data import formats, metrics
 from pipelines.report.data.columns import firsts, groups, lam_ranks
@@ -176,6 +177,7 @@ def _page(report: ReportData, figures: Figures) -> dict[str, Any]:
         "ranking": ranking.to_dict("records"),
         "outcomes": _outcomes(report),
         "duels": [duel._asdict() for duel in report.outcomes.duels],
+        **_comparison_charts(report, figures),
         "profile": _profile(report, figures),
         "ablations": ABLATIONS if report.ablations.cells else None,
         "families": [found.dataset for found in report.families],
@@ -196,6 +198,23 @@ def _outcomes(report: ReportData) -> list[dict[Any, Any]]:
     if not report.outcomes.is_of_interest:
         return []
     return report.outcomes.table.to_dict("records")
+
+
+def _comparison_charts(report: ReportData, figures: Figures) -> dict[str, Markup | None]:
+    """The pictures of solvers on equal problems."""
+    shown: dict[str, Markup | None] = {"solver_profile": None, "ranks": None}
+    if not report.outcomes.is_of_interest:
+        return shown
+    colours = solver_colours(report.results.solvers)
+    figure = profile_and_anytime_chart(report.outcomes.problems, report.curves, colours)
+    if figure is not None:
+        label = "Performance profiles, and objective against time"
+        shown["solver_profile"] = figures.chart(figure, label, "solver profiles", inline=False)
+    if report.ranks:
+        figure = rank_chart(report.ranks, colours)
+        label = "Critical differences of mean ranks over datasets"
+        shown["ranks"] = figures.chart(figure, label, "mean ranks", inline=False)
+    return shown
 
 
 def status_words(point: dict[str, Any]) -> str:

@@ -25,7 +25,11 @@ def row(
     solver: str, problem: int, status: str, objective: float, seconds: float, claim: Any = None
 ) -> dict[str, Any]:
     return {
-        "encoding": "onehot", "problem": problem, "lam_exact": "1/10", "solver": solver,
+        "key": f"{solver}/{problem}", "dataset": f"d{problem}", "encoding": "onehot",
+        "encoding_label": "onehot", "lam_text": "0.1", "lower_bound": None, "test_accuracy": None,
+        "problem": problem, "data_hash": "", "encoding_options": "{}", "validation": "null",
+        "repeat": None, "fold": None, "depth": 1, "solver_options": "{}", "lam_exact": "1/10",
+        "solver": solver,
         "solver_label": solver, "status": status, "objective": objective, "seconds": seconds,
         "ok": not math.isnan(objective),
         "objective_exact": None if math.isnan(objective) else str(Fraction(str(objective))),
@@ -173,6 +177,38 @@ def test_solvers_that_prove_nothing_or_are_missing_are_told_without_times() -> N
     found = compare_outcomes(one)
     assert found.table.set_index("solver")["fastest"].to_dict() == {"branches": 1, "cart": 0}
     assert not compare_outcomes(one.iloc[:0]).is_of_interest
+
+
+def test_a_limit_on_depth_that_excludes_nothing_makes_no_other_problem() -> None:
+    free = row("branches", 0, "optimal", 0.2, 1.0) | {"depth": 4}
+    says = row("streed", 1, "heuristic", 0.2, 3.0, {"status": "optimal"})
+    for most, problems in ((20, 1), (4, 1), (3, 2)):
+        limited = says | {"limits": json.dumps({"seconds": LIMIT, "depth": most})}
+        limited["dataset"] = free["dataset"]
+        outcomes = compare_outcomes(table(free, limited))
+        assert len(outcomes.problems["binary"]) == problems
+        assert len(outcomes.duels) == 2 - problems
+    unproven = free | {"status": "time_limit"}
+    assert len(compare_outcomes(table(unproven, limited)).problems["binary"]) == 2
+    small = limited | {"limits": json.dumps({"seconds": LIMIT, "depth": 20, "splits": 9})}
+    assert len(compare_outcomes(table(free, small)).problems["binary"]) == 2
+
+
+def test_gaps_are_of_the_runs_without_an_answer() -> None:
+    rows = table(
+        row("branches", 0, "optimal", 0.2, 1.0),
+        row("osdt", 0, "time_limit", 0.5, 60.0) | {"lower_bound": 0.1},
+        row("osdt", 1, "optimal", 0.3, 1.0) | {"lower_bound": 0.3},
+        row("gosdt", 0, "heuristic", 0.25, 60.0, {"status": "time_limit", "lower_bound": 0.05}),
+        row("gosdt", 1, "error", math.nan, 60.0),
+    )
+    found = compare_outcomes(rows).table.set_index("solver")
+    assert found["gap"].fillna(-1).to_dict() == pytest.approx(
+        {"branches": -1, "osdt": 0.4, "gosdt": 0.2}
+    )
+    assert found["excess"].fillna(-1).to_dict() == pytest.approx(
+        {"branches": -1, "osdt": 0.3, "gosdt": 0.05}
+    )
 
 
 def test_the_mean_of_nothing_is_not_a_number() -> None:
