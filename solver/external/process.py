@@ -28,7 +28,7 @@ GRACE = 2.0
 """Seconds beyond its limit after which a search is killed: solvers look at their clocks seldom."""
 
 GRACE_SHARE = 0.25
-"""The same as a share of the limit, if that is longer: GOSDT takes seconds to hand over its tree."""
+"""The same as a share of the limit, if that is longer: GOSDT hands over its tree for seconds."""
 
 START_SECONDS = 120.0
 """Seconds that a solver may take to be loaded."""

@@ -58,7 +58,7 @@ def _profile(
     last = max((max(own, default=1.0) for own in factors.values()), default=1.0)
     for name, own in factors.items():
         share = np.arange(1, len(own) + 1) / max(len(common), 1)
-        x, y = [*own, 1.1 * last], [*share, share[-1] if len(own) else 0.0]
+        x, y = [1.0, *own, 1.1 * last], [0.0, *share, share[-1] if len(own) else 0.0]
         axes.step(x, y, where="post", color=colours[name], label=name)
     axes.set_xscale("log")
     axes.set_xlim(1, 1.1 * last if last > 1 else 2)
