@@ -20,7 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Where `benchmark
 import solver
 from benchmarks.published import published_rows
 
-COLUMNS = ("row", "λ", "status", "H_λ", "published", "iterations", "ratio", "seconds", "speed-up")
+COLUMNS = (
+    "row", "λ", "status", "H_λ", "published", "iterations", "ratio", "expansions", "seconds", "speed-up"
+)  # fmt: skip
 
 
 def run(name: str, row: Any, problem: solver.Problem, mode: str, seconds: float) -> dict[str, Any]:
@@ -35,6 +37,7 @@ def run(name: str, row: Any, problem: solver.Problem, mode: str, seconds: float)
         "published": f"{row.h_lambda:.6f}{'' if row.proven_optimal == 'yes' else ' (not proven)'}",
         "iterations": solution.iterations,
         "ratio": solution.iterations / row.iterations,
+        "expansions": solution.extra.get("expansions", ""),
         "seconds": solution.seconds,
         "speed-up": row.seconds / solution.seconds,
         "slow": row.seconds > 1,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.report.analysis.ablations import ablation_table, find_ablations
-from pipelines.report.analysis.anytime import anytime_curves, without_split
 from pipelines.report.analysis.comparison import add_excess, compare, proof_times, rank
 from pipelines.report.analysis.contradictions import find_disagreements
 from pipelines.report.analysis.good_trees import (
@@ -20,12 +19,13 @@ from pipelines.report.analysis.good_trees import (
     set_table,
 )
 from pipelines.report.analysis.lambda_paths import make_paths
-from pipelines.report.analysis.mean_ranks import mean_ranks
 from pipelines.report.analysis.recommendations import recommend
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.rule_families import family_table, find_families
 from pipelines.report.analysis.scaling import find_scalings, scaling_table
-from pipelines.report.analysis.solver_outcomes import compare_outcomes
+from pipelines.report.analysis.solvers.anytime import anytime_curves, without_split
+from pipelines.report.analysis.solvers.mean_ranks import mean_ranks
+from pipelines.report.analysis.solvers.outcomes import compare_outcomes
 from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFolder
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipelines.reproduce.branches import compare_printed, complexity_bounds
 from pipelines.reproduce.osdt import compare_counts, search_spaces
 from solver.errors import InputError
 from sweep.spec.spec import SweepFile, parse_spec
@@ -88,6 +89,17 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "published-branches.csv",
         ),
         Experiment(
+            "branches-printed",
+            "BRANCHES, Tables 2, 4 and 5: the 25 printed rows, with GOSDT, OSDT and DL8.5",
+            None,
+            compare_printed,
+        ),
+        Experiment(
+            "branches-figures",
+            "BRANCHES, Figures 1 and 2: time and iterations of BRANCHES and GOSDT against λ",
+            None,
+        ),
+        Experiment(
             "quantbnb-tables",
             "Quant-BnB, Tables 2, 3, 6 and 7: 17 sets of numbers, depth 2 and 3",
             "published-quantbnb.csv",
@@ -104,6 +116,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 COMPUTED: Mapping[str, Computed] = {
     own.name: own
     for own in (
+        Computed(
+            "branches-table1",
+            "BRANCHES, Table 1: bounds on the evaluations of BRANCHES and of OSDT",
+            complexity_bounds,
+        ),
         Computed(
             "osdt-table2.1",
             "OSDT, Table 2.1: how many rule lists and trees there are",

@@ -175,6 +175,7 @@ class ExternalSolver(Solver):
             total_weight=problem.total_weight,
             seconds=outcome.seconds if outcome else 0.0,
             peak_bytes=outcome.peak_bytes if outcome else 0,
+            iterations=outcome.answer.iterations if outcome and outcome.answer else 0,
             solver=self.name,
             version=self.version,
             tolerance=problem.tolerance,

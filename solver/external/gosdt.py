@@ -56,6 +56,7 @@ class Gosdt(ExternalSolver):
             objective=float(result.model_loss) + lam * _count_splits(tree),
             lower_bound=max(0.0, float(result.lowerbound) - lam),
             seconds=float(result.time),
+            iterations=int(result.n_iterations),
         )
 
 

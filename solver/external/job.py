@@ -101,6 +101,8 @@ class Answer:
         On ``loss + λ·splits``; None if the solver says nothing.
     seconds : float or None
         Search time by the solver's own clock.
+    iterations : int
+        As the solver counts them; 0 if it does not say.
     """
 
     tree: Splits
@@ -109,6 +111,7 @@ class Answer:
     objective: float | None = None
     lower_bound: float | None = None
     seconds: float | None = None
+    iterations: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -124,6 +127,8 @@ class Answer:
         numbers = (answer.objective, answer.lower_bound, answer.seconds)
         if not all(x is None or (_is_number(x) and math.isfinite(x)) for x in numbers):
             raise AnswerError(f"a figure of {numbers} is not a number")
+        if type(answer.iterations) is not int or answer.iterations < 0:
+            raise AnswerError(f"its iterations are {answer.iterations!r:.80}")
         if answer.status not in (FINISHED, TIMED_OUT) or not isinstance(answer.optimal, bool):
             raise AnswerError(f"its status is {answer.status!r:.80}")
         return answer

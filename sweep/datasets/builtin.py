@@ -1,6 +1,6 @@
 """The datasets that need no file and no network.
 
-Seven are computed from their published definitions, five come with scikit-learn. Their target
+Eight are computed from their published definitions, five come with scikit-learn. Their target
 column is ``target``.
 """
 
@@ -132,6 +132,10 @@ BUILTINS: dict[str, Builtin] = {
         Builtin("tic-tac-toe", 958, 9, 2, "final boards; did x win? (UCI 101)", _tic_tac_toe),
         Builtin(
             "balance-scale", 625, 4, 3, "two weights at two distances (UCI 12)", _balance_scale
+        ),
+        Builtin(
+            "balance-scale-2", 576, 4, 2, "balance-scale without its 49 balanced rows",
+            lambda: _balance_scale().query("target != 'B'").reset_index(drop=True),
         ),
         Builtin("monks-1", 432, 6, 2, "a1 = a2 or a5 = 1 (UCI 70, all rows)", _monks(_monks_1)),
         Builtin(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pipelines.report.analysis.ablations import Ablations
-from pipelines.report.analysis.anytime import Curve
 from pipelines.report.analysis.good_trees import GoodTrees
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.analysis.mean_ranks import MeanRanks
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.rule_families import FamilySet
 from pipelines.report.analysis.scaling import Scaling
-from pipelines.report.analysis.solver_outcomes import Outcomes
+from pipelines.report.analysis.solvers.anytime import Curve
+from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
+from pipelines.report.analysis.solvers.outcomes import Outcomes
 from pipelines.report.data.results import Results
 from sweep.datasets.dataset_reference import DatasetRef
 

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipelines.report.analysis.anytime import Curve
-from pipelines.report.analysis.mean_ranks import MeanRanks
-from pipelines.report.analysis.solver_outcomes import (
+from pipelines.report.analysis.solvers.anytime import Curve
+from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
+from pipelines.report.analysis.solvers.outcomes import (
     Instance,
     Problems,
     solving,
@@ -120,7 +120,7 @@ def _ranks(axes: Axes, found: MeanRanks, colours: dict[str, str]) -> None:
         f"(Friedman p = {found.p:.2g}, critical difference {found.difference:.2f})"
     )
     for line, (name, rank) in enumerate(found.ranks.items()):
-        y = -1 - line
+        y = -1.0 - line
         axes.plot([rank, rank, number + 0.1], [0, y, y], color=colours[name], linewidth=1.2)
         axes.text(number + 0.15, y, f"{name}  {rank:.2f}", va="center", color=INK)
     for line, (first, last) in enumerate(bars):

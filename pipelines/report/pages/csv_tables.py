@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
-from pipelines.report.analysis.mean_ranks import MeanRanks
 from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
-from pipelines.report.analysis.solver_outcomes import Problems
+from pipelines.report.analysis.solvers.mean_ranks import MeanRanks
+from pipelines.report.analysis.solvers.outcomes import Problems
 from pipelines.report.data.columns import as_texts
 from pipelines.report.data.metrics import COLUMNS
 from pipelines.report.data.results import LABELS, Results

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from solver.branches.paper import kernels
 from solver.branches.paper.bit_vectors import Layout, lay_out
 from solver.branches.paper.state import (
     ACTIONS,
     CHILDREN,
+    EVALUATIONS,
+    EXPANSIONS,
     ITERATIONS,
     LITERALS,
     NODES,
@@ -80,6 +84,12 @@ class PaperEngine(Engine):
     def nodes(self) -> int:
         """Distinct branches walked into."""
         return int(self.pool.used[NODES])
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The branches that were expanded, and those that were evaluated, the paper's Γ."""
+        used = self.pool.used
+        return {"expansions": int(used[EXPANSIONS]), "evaluations": int(used[EVALUATIONS])}
 
     @property
     def bytes(self) -> int:

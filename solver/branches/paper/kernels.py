@@ -5,7 +5,17 @@ from __future__ import annotations
 from solver.branches.paper.bounds import child_bounds, first_bounds, refresh, settle, share_out
 from solver.branches.paper.class_counts import count_children, pack, weigh
 from solver.branches.paper.memo import insert_literal, link, remove_literal
-from solver.branches.paper.state import ACTIONS, CHILDREN, ITERATIONS, LITERALS, NODES, Pool, Space
+from solver.branches.paper.state import (
+    ACTIONS,
+    CHILDREN,
+    EVALUATIONS,
+    EXPANSIONS,
+    ITERATIONS,
+    LITERALS,
+    NODES,
+    Pool,
+    Space,
+)
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.kernels.jit import helper, kernel
 
@@ -132,6 +142,18 @@ def expand(s: Space, node: int, depth: int) -> None:
             s.pool.used[CHILDREN] += arity
     s.pool.node_actions[node, 1] = s.pool.used[ACTIONS] - begin
     settle(s, node)
+    count_evaluations(s, depth)
+
+
+@helper
+def count_evaluations(s: Space, depth: int) -> None:
+    """Count the children of all features that the current path has not used: the paper's Γ."""
+    evaluated = len(s.layout.masks)
+    for i in range(depth):
+        feature = s.pool.action_feature[s.scratch.path[i, 1]]
+        evaluated -= s.layout.offsets[feature + 1] - s.layout.offsets[feature]
+    s.pool.used[EXPANSIONS] += 1
+    s.pool.used[EVALUATIONS] += evaluated
 
 
 @kernel

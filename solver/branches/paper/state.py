@@ -14,7 +14,7 @@ from solver.kernels.constants import Ints
 from solver.kernels.hashing import slots_for
 from solver.kernels.records import by_reference
 
-NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS = range(5)
+NODES, ACTIONS, CHILDREN, LITERALS, ITERATIONS, EXPANSIONS, EVALUATIONS = range(7)
 
 
 @by_reference
@@ -37,7 +37,8 @@ class Pool(NamedTuple):
     """Nodes (branches), their actions (splits), and the children of each action.
 
     A child gets a node in ``child_node`` when the search first enters it; before, only its first
-    bounds are kept. ``used`` counts nodes, actions, children, literals and iterations.
+    bounds are kept. ``used`` counts nodes, actions, children, literals,
+    iterations, expanded branches, and evaluated ones, which are the paper's Γ.
     """
 
     node_lower: Ints  # (nodes, budgets) lower bounds
@@ -104,7 +105,7 @@ def new_pool(budgets: int) -> Pool:
         child_weight=np.zeros(rows, ints),
         literals=np.zeros(rows, ints),
         memo=np.full(4 * rows, -1, ints),
-        used=np.zeros(5, ints),
+        used=np.zeros(7, ints),
     )
 
 

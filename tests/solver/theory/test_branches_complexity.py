@@ -9,25 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.reproduce.branches import TABLE_1
 from solver import InputError
 from solver.theory import branches_complexity
 from tests import naive
 from tests.helpers.strategies import cost_scale, random_table
 
+
 # (λ, q): BRANCHES by Corollary 4.5, OSDT by Remark C.5; binary features and classes.
-TABLE_1 = {
-    ("0.1", 10): ("5.70e+04", "5.33e+06"),
-    ("0.05", 10): ("3.94e+05", "5.61e+13"),
-    ("0.01", 10): ("3.94e+05", "4.62e+50"),
-    ("0.1", 15): ("5.80e+05", "1.13e+08"),
-    ("0.05", 15): ("7.53e+07", "6.86e+16"),
-    ("0.01", 15): ("1.43e+08", "3.55e+66"),
-    ("0.1", 20): ("2.82e+06", "9.41e+08"),
-    ("0.05", 20): ("3.01e+09", "8.36e+18"),
-    ("0.01", 20): ("4.65e+10", "3.33e+76"),
-}
-
-
 def printed_tight_bound(q: int, arity: int, depth: int) -> int:
     """Theorem C.3 and Corollary C.4 with the printed weight h − κ₋, for κ₋ = κ − (C − 1)."""
     low = depth - (arity - 1)

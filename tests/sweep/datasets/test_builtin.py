@@ -12,6 +12,7 @@ from sweep.datasets import BUILTINS, dataset_names, load_dataset
 DIGESTS = {
     "tic-tac-toe": "d32a9b206d0b81555831aa338c0a6e7fc4995188b253b473ba46d9db74f38032",
     "balance-scale": "4f40b7a6ef75b9e75373053db26b357a0ce7d105fade296d6707e7815e7e81a1",
+    "balance-scale-2": "e564ede8eed42ed1dd6badd65506dae70bd48d05729c3107838b406a01b33b7a",
     "monks-1": "a032e5871e56a7101c3b36c6a7a2a8b1e64772f204bba032e8c9f97eeb52ff74",
     "monks-2": "cc0cd84b2757cd8caae95d53b30d09c82437ad05cdbc83e307132935e2724ab4",
     "monks-3": "aabe574774cf0643e2f2251f7d6d3b916896e890be6ab791ffd0af59d9e32c17",

@@ -15,7 +15,8 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.limits import Limits
 from solver.objective.exact_objective import CostScale, objective
 from solver.problem.problem import Problem
-from tests.helpers.strategies import cost_scale, structural_limits, tables
+from solver.theory.branches_complexity import theorem_4_4
+from tests.helpers.strategies import cost_scale, random_table, structural_limits, tables
 
 THOROUGH = settings(
     max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -48,6 +49,35 @@ def hard() -> Problem:
     generator = np.random.default_rng(7)
     codes = generator.integers(0, 2, (200, 10))
     return Problem.from_codes(codes, (codes[:, :4].sum(axis=1) + generator.integers(0, 2, 200)) % 3)
+
+
+@THOROUGH
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_evaluations_are_within_the_bounds_of_the_paper(seed, data):
+    table = random_table(seed, max_rows=20, max_features=3, max_arity=3, max_classes=3)
+    problem = table.problem()
+    lam = data.draw(cost_scale(problem.total_weight).filter(bool))
+    engine = make_engine(problem, lam)
+    finish(engine)
+    counts = engine.extra
+    assert counts["expansions"] <= engine.iterations
+    if not problem.n_features:
+        assert counts == {"expansions": 0, "evaluations": 0}
+        return
+    q, arity = problem.n_features, max(engine.arities)
+    best = problem.grow(engine.shape())
+    loss = Fraction(best.errors, problem.total_weight)
+    assert counts["evaluations"] <= theorem_4_4(q, arity, lam, best.splits, loss)
+
+
+def test_expansions_and_evaluations_are_counted_as_in_the_paper():
+    # The exclusive or of the first two: λ = 1/10 has the root and both children expanded.
+    codes = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+    engine = make_engine(Problem.from_codes(codes, [a ^ b for a, b, _ in codes]), Fraction(1, 10))
+    finish(engine)
+    expansions = engine.extra["expansions"]
+    # The root evaluates the 6 children of 3 features, each branch of depth 1 the 4 of two.
+    assert engine.extra["evaluations"] == 6 + 4 * (expansions - 1)
 
 
 @THOROUGH

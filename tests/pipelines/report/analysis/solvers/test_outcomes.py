@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.solver_outcomes import SHIFT, compare_outcomes, shifted_mean
+from pipelines.report.analysis.solvers.outcomes import SHIFT, compare_outcomes, shifted_mean
 from pipelines.report.data.results import label_results
 from pipelines.report.write import gather, write_report_data
 from tests.helpers.report_rows import as_frame, path_row, run_row

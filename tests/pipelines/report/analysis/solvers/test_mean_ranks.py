@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.report.analysis.mean_ranks import FEWEST_DATASETS, LEVEL, MeanRanks, mean_ranks
-from pipelines.report.analysis.solver_outcomes import Instance
+from pipelines.report.analysis.solvers.mean_ranks import (
+    FEWEST_DATASETS,
+    LEVEL,
+    MeanRanks,
+    mean_ranks,
+)
+from pipelines.report.analysis.solvers.outcomes import Instance
 
 
 def instance(dataset: str, solver: str, seconds: float, excess: float, accuracy: float) -> Instance:

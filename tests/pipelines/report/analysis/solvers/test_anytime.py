@@ -8,8 +8,8 @@ import random
 import pandas as pd
 import pytest
 
-from pipelines.report.analysis.anytime import MOST_POINTS, anytime_curves, without_split
-from pipelines.report.analysis.solver_outcomes import Instance
+from pipelines.report.analysis.solvers.anytime import MOST_POINTS, anytime_curves, without_split
+from pipelines.report.analysis.solvers.outcomes import Instance
 from pipelines.report.data.results import label_results
 from tests.helpers.report_rows import as_frame, run_row, table
 

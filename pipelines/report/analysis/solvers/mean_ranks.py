@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import chdtrc
 
-from pipelines.report.analysis.solver_outcomes import (
+from pipelines.report.analysis.solvers.outcomes import (
     Instance,
     Problems,
     shifted_mean,

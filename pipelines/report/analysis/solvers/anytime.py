@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pipelines.report.analysis.solver_outcomes import Instance, Problems, solvers_of
+from pipelines.report.analysis.solvers.outcomes import Instance, Problems, solvers_of
 from pipelines.report.data.columns import Floats, firsts, groups
 from pipelines.report.data.stored_tables import decompress
 from solver.trees.tree import Tree
@@ -41,7 +41,7 @@ def anytime_curves(problems: Problems, traces: Traces, leaves: Mapping[str, floa
     Parameters
     ----------
     problems : mapping
-        From :func:`pipelines.report.analysis.solver_outcomes.compare_outcomes`.
+        From :func:`pipelines.report.analysis.solvers.outcomes.compare_outcomes`.
     traces : mapping
     leaves : mapping of str to float
         By the key of a run: the objective of the tree without a split.
@@ -88,8 +88,8 @@ def _curve(
         steps.append(_steps(own, traces.get(own.key, ()), leaf))
     times = _times(seconds for own in steps for seconds, _ in own)
     share = np.zeros(len(times))
-    for own in steps:
-        at, left = (np.array(column) for column in zip((-1.0, 1.0), *own, strict=True))
+    for reached in steps:
+        at, left = np.array([(-1.0, 1.0), *reached]).T
         share += left[np.searchsorted(at, times, side="right") - 1]
     return Curve(kind, solver, len(problems), times, share / len(problems))
 
@@ -110,6 +110,5 @@ def _steps(
 
 def _times(seconds: Iterable[float]) -> Floats:
     """The moments at which anything changes, evenly chosen of too many."""
-    times = np.unique([*seconds, 0.0])
-    kept = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).astype(int))
-    return times[kept]
+    times: Floats = np.unique([*seconds, 0.0])
+    return times[np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).astype(int))]
