@@ -21,7 +21,8 @@ import solver
 from benchmarks.published import published_rows
 
 COLUMNS = (
-    "row", "λ", "status", "H_λ", "published", "iterations", "ratio", "expansions", "seconds", "speed-up"
+    "row", "λ", "status", "H_λ", "published", "iterations", "ratio", "expansions", "seconds",
+    "speed-up",
 )  # fmt: skip
 
 

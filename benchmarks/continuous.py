@@ -9,6 +9,9 @@ arrays in memory, ours by way of a table and the encoding ``continuous`` ("searc
 these); short fits are repeated, and the fastest counts. Compilation and imports are apart. The
 accuracies published with Quant-BnB, of trees of the same depth, have one decimal.
 
+What a sweep cannot do: both in turns on one pinned core, from arrays in memory, the fastest of
+repeated fits, and a peer in another interpreter.
+
 ``--growth`` fits more and more rows of each set (magic unless told otherwise) at depth 2, and all
 rows ten times over, where equal rows are one of greater weight; "exponent" is that of the seconds
 as a power of the rows, from the line before.

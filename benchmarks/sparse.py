@@ -7,6 +7,8 @@ Usage:
 For each file and λ all solvers run one after the other, each in a fresh process on one core with
 hard limits on time and memory. Results: OUT/results.parquet (written after each solve),
 OUT/results.md, OUT/profile.png and OUT/profile.svg. Exit code 1: two solvers contradict each other.
+What a sweep (``treesweep reproduce branches-table2``) cannot do: solvers in turns on one pinned
+core, so that a busy minute hits all of them, and times from the matrix of codes to the tree.
 The peers: pip install '.[peers]'. How the numbers are made: docs/behind/benchmarks/sparse.md.
 """
 

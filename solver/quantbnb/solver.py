@@ -89,18 +89,26 @@ class QuantBnB(Solver):
             BOUNDS,
             in_contract=False,
         ),
+        "pieces": Option(
+            3,
+            "mode paper: into how many parts it cuts an interval, its s",
+            kind=int,
+            minimum=2,
+            in_contract=False,
+        ),
     }
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         """As every solver's; mode ``fast`` has no options of mode ``paper``."""
         settings = super().check_options(options)
-        bound = settings["bound"]
-        if settings["mode"] == "fast" and bound != cls.options["bound"].default:
-            raise InputError(
-                f"option bound = {bound!r} of solver {cls.name!r} belongs to mode paper; leave it "
-                "out, or add mode paper"
-            )
+        for name in ("bound", "pieces"):
+            value = settings[name]
+            if settings["mode"] == "fast" and value != cls.options[name].default:
+                raise InputError(
+                    f"option {name} = {value!r} of solver {cls.name!r} belongs to mode paper; "
+                    "leave it out, or add mode paper"
+                )
         return settings
 
     @property
@@ -119,7 +127,8 @@ class QuantBnB(Solver):
     ) -> Solution:
         def make(problem: Problem, cost_scale: Any, constraints: TreeConstraints) -> Engine:
             if self.settings["mode"] == "paper":
-                return begin(problem, cost_scale, constraints, limits, self.settings["bound"])
+                bound, pieces = self.settings["bound"], self.settings["pieces"]
+                return begin(problem, cost_scale, constraints, limits, bound, pieces)
             if problem.values is not None:
                 return SquaresEngine(
                     problem.codes, problem.arities, problem.counts[:, 0], problem.values,

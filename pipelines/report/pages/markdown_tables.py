@@ -48,7 +48,7 @@ _PUBLISHED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "encoding": ("encoding", str),
     "lambda": ("λ", str),
     "published_h": ("H printed", str),
-    "our_h": ("H found", lambda value: value or formats.NONE),
+    "our_h": ("H found", lambda value: value if isinstance(value, str) else formats.NONE),
     "verdict": ("verdict", str),
     "published_iterations": ("iterations printed", formats.whole),
     "our_iterations": ("found", formats.whole),

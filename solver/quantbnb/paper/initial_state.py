@@ -17,12 +17,17 @@ from solver.trees.tree import Shape
 
 
 def begin(
-    problem: Problem, cost_scale: Any, constraints: TreeConstraints, limits: Limits, bound: str
+    problem: Problem,
+    cost_scale: Any,
+    constraints: TreeConstraints,
+    limits: Limits,
+    bound: str,
+    pieces: int,
 ) -> PaperEngine:
     """The paper's search of a problem with ordered or binary features, from CART's best tree.
 
-    ``bound`` is one of :data:`solver.quantbnb.paper.state.BOUNDS`. InputError if costs would not be
-    exact.
+    ``bound`` is one of :data:`solver.quantbnb.paper.state.BOUNDS`, ``pieces`` the paper's s.
+    InputError if costs would not be exact.
     """
     began = time.perf_counter()
 
@@ -42,6 +47,7 @@ def begin(
         min(constraints.depth, max(len(table.weights) - 1, 0)),
         constraints.min_leaf,
         bound,
+        pieces,
         initial_tree=initial_tree,
         room=limits.bytes,
     )

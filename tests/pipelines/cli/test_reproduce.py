@@ -72,19 +72,18 @@ def test_what_is_wrong_is_said_in_a_line(
 
 
 def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = tmp_path / "papers"
-    papers.mkdir()
-    (papers / "tiny.yaml").write_text(TINY)
     (tmp_path / "printed.csv").write_text(PRINTED)
-    monkeypatch.setattr(experiments.resources, "files", lambda package: papers)
+    monkeypatch.setattr(Experiment, "text", TINY)
     tiny = Experiment("tiny", "Table 0", "printed.csv")
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": tiny})
     monkeypatch.chdir(tmp_path)
-    result = call("tiny", "--data", tmp_path, "--seconds", 20)
+    page = tmp_path / "page.md"
+    result = call("tiny", "--data", tmp_path, "--seconds", 20, "--markdown", page)
     assert result.exit_code == 0, result.output
     assert "Of 2 printed figures, ours is: 1 " in result.stdout
     assert "1 not run" in result.stdout
     assert (tmp_path / "results" / "tiny" / "report" / "index.html").is_file()
+    assert "| monks-1 | o | 0.02 | 0.8 | – | not run |" in page.read_text("utf-8")
     compared = Experiment("tiny", "Table 0", None, lambda results: results[["solver", "errors"]])
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"tiny": compared})
     assert "branches" in call("tiny", "--data", tmp_path, "--seconds", 20).stdout.split("errors")[1]

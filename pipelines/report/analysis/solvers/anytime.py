@@ -111,4 +111,5 @@ def _steps(
 def _times(seconds: Iterable[float]) -> Floats:
     """The moments at which anything changes, evenly chosen of too many."""
     times: Floats = np.unique([*seconds, 0.0])
-    return times[np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).astype(int))]
+    kept = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).astype(int))
+    return np.asarray(times[kept], dtype=float)

@@ -45,7 +45,8 @@ def drawn_limits(data: st.DataObject) -> Limits:
 def test_it_agrees_with_the_oracle(bound: str, data: st.DataObject) -> None:
     table = data.draw(st.one_of(ordered_tables(), tables(max_arity=2)))
     lam = data.draw(cost_scale(sum(table.weights)))
-    options = {"mode": "paper", "bound": bound}
+    pieces = data.draw(st.sampled_from([2, 3, 7]))
+    options = {"mode": "paper", "bound": bound, "pieces": pieces}
     check_against_oracle(QuantBnB, options, table, lam, drawn_limits(data))
 
 
@@ -147,6 +148,8 @@ def test_limits_of_time_and_memory_are_kept(noisy: Problem) -> None:
     [
         ({"bound": "w2"}, "option bound = 'w2' of solver 'quantbnb' belongs to mode paper"),
         ({"mode": "paper", "bound": "w3"}, "w3"),
+        ({"pieces": 4}, "option pieces = 4 of solver 'quantbnb' belongs to mode paper"),
+        ({"mode": "paper", "pieces": 1}, "pieces = 1"),
     ],
 )
 def test_bounds_belong_to_mode_paper(options: dict[str, Any], words: str) -> None:
