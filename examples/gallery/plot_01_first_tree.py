@@ -5,6 +5,7 @@ A first tree
 Fit the best small tree for a table, look at it, and predict. It works as in scikit-learn.
 """
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
@@ -34,7 +35,9 @@ print(model.objective_exact_, "=", model.lower_bound_exact_)
 # %%
 # The tree as a picture, and as text.
 
-treesweep.plot_tree(model)
+figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+treesweep.plot_tree(model, ax=axes)
+plt.show()
 
 # %%
 

@@ -41,4 +41,6 @@ plt.show()
 # %%
 
 final = treesweep.BranchesClassifier(lam=path.lams[chosen], max_depth=4).fit(X, y)
-treesweep.plot_tree(final)
+figure, axes = plt.subplots(figsize=(10, 3.5), layout="constrained")
+treesweep.plot_tree(final, ax=axes)
+plt.show()

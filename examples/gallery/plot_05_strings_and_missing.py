@@ -6,6 +6,7 @@ A table as people have it needs no preparation: each column is read as what it i
 asks questions in the words of the table.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -45,7 +46,9 @@ print(solution.tree.predict(new))
 
 # %%
 
-treesweep.plot_tree(solution)
+figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+treesweep.plot_tree(solution, ax=axes)
+plt.show()
 
 # %%
 # The same tree without treesweep: a Python function, and an SQL expression.

@@ -20,7 +20,9 @@ print(f"R² of the optimal tree {model.score(X, y):.4f}, of CART's {greedy.score
 
 # %%
 
-treesweep.plot_tree(model)
+figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
+treesweep.plot_tree(model, ax=axes)
+plt.show()
 
 # %%
 # Predicted against true values: a column of points is a leaf.
