@@ -122,11 +122,12 @@ def rashomon(
 ) -> ExitCode:
     """Count all trees that are nearly as good as the best one, and the features that they use.
 
-    This is the Rashomon set. All of it is found or none: a limit ends the command. Trees are
-    counted exactly, without making them one by one, by their errors and splits.
+    This is the Rashomon set. Trees are counted exactly, without making them one by one, by their
+    errors and splits. A limit leaves the set of a smaller tolerance, whose trees are all certain.
 
     DATA is as for 'treesweep solve'.
     """
+    from pipelines.progress.display import follow_search
     from pipelines.tables.rashomon_files import check_set_folder, save_set
     from pipelines.tables.solve import find_good_trees, settle
     from solver.errors import InputError
@@ -139,9 +140,9 @@ def rashomon(
         request = settle(make_request(data, lam, given))
     if save is not None:
         check_set_folder(save)
-    with stop_on_interrupt() as stopped, remedies_as_options():
+    with stop_on_interrupt() as stopped, follow_search() as follow, remedies_as_options():
         try:
-            problem, found = find_good_trees(request, within, unit, stopped)
+            problem, found = find_good_trees(request, within, unit, stopped, follow)
         except InputError:
             if stopped():
                 click.echo("Stopped before all good trees were found.", err=True)
@@ -171,7 +172,14 @@ def _show(found: RashomonSet, limits: str) -> None:
     from solver.features.number_format import at_least
 
     trees = "1 good tree" if found.n_trees == 1 else f"{found.n_trees:,} good trees"
-    click.echo(f"{trees}{limits} at λ = {found.lam}")
+    if found.complete:
+        click.echo(f"{trees}{limits} at λ = {found.lam}")
+    else:
+        limit = found.status.value.replace("_", " ")
+        click.echo(
+            f"at least {trees}{limits} at λ = {found.lam}: the {limit} ended the search. All trees "
+            f"within {found.within} are counted, not within {found.asked} as asked."
+        )
     print_lines(
         [
             ("optimum", f"{float(found.optimum):.6g} = {found.optimum} (proven)"),

@@ -277,6 +277,12 @@ def follow_search(stream: IO[str] | None = None) -> Iterator[Callable[[Snapshot]
 
         def follow(snapshot: Snapshot) -> None:
             objective, bound = snapshot.objective, snapshot.lower_bound
+            if objective == bound:  # of good trees
+                status.update(
+                    f"counting good trees: optimum {float(objective):.4g}, "
+                    f"{count(snapshot.nodes, 'subproblem')}, {show_seconds(snapshot.seconds)}"
+                )
+                return
             at = "" if snapshot.lam is None else f" λ = {float(snapshot.lam):.4g}"
             status.update(
                 f"searching{at}: objective {float(objective):.4g}, "

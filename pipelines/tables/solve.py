@@ -135,15 +135,22 @@ def find_path_request(
 
 
 def find_good_trees(
-    request: Request, within: str, unit: str, stop: Callable[[], bool] = lambda: False
+    request: Request,
+    within: str,
+    unit: str,
+    stop: Callable[[], bool] = lambda: False,
+    follow: Callable[[Snapshot], None] | None = None,
 ) -> tuple[Problem, RashomonSet]:
     """Load and encode the table of a settled request, and count its good trees, see
-    :func:`solver.rashomon.rashomon_set`."""
+    :func:`solver.rashomon.rashomon_set`; a limit of the request leaves a smaller set."""
     limits = Limits(**request.limits)
     problem = make_problem(request)
     lam = read_lambda(request.lam, problem.n_rows)
-    monitor = Monitor(stop=stop)
-    return problem, rashomon_set(problem, lam, within, unit, limits=limits, monitor=monitor)
+    monitor = Monitor(stop=stop, snapshot=follow, interval=0.5)
+    anytime = any(getattr(limits, name) is not None for name in ("seconds", "bytes", "nodes"))
+    return problem, rashomon_set(
+        problem, lam, within, unit, limits=limits, monitor=monitor, anytime=anytime
+    )
 
 
 def _check(request: Request) -> tuple[Limits, Solver]:

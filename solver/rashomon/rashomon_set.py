@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,8 +29,12 @@ from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
 from solver.rashomon.wishes import Wishes
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
+from solver.trees.tree_table import to_timbertrek, tree_table
 
 UNITS = ("relative", "objective", "lam")
+
+SHARES = (Fraction(0), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
+"""The shares of a tolerance whose sets are found first, so that a limit leaves one of them."""
 
 ORDERS = ("objective", "splits", "errors")
 """Which good trees are first."""
@@ -111,6 +116,11 @@ class RashomonSet:
         Size of the graph that holds all good trees.
     seconds : float
         Of the search, without compilation.
+    status : Status
+        ``optimal``, or the limit that ended a search before all good trees were found. The set then
+        holds all trees within ``within``, which is less than ``asked``.
+    asked : Fraction
+        The tolerance that was asked for.
 
     Examples
     --------
@@ -132,6 +142,7 @@ class RashomonSet:
         seconds: float,
         monitor: Monitor,
     ) -> None:
+        self.status, self.asked = Status.OPTIMAL, question.within
         self.problem, self.optimum, self.seconds = problem, optimum, seconds
         self.lam, self.within, self.unit = question
         self.most = question.most(optimum)
@@ -166,6 +177,12 @@ class RashomonSet:
         space, graph = restored(problem, prices.error, prices.split, budget, stored)
         counts = ExactCounts(space, graph, copies(problem), lambda: None)
         return cls(problem, question, optimum, counts, seconds, monitor)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all good trees that were asked for are there; else :attr:`n_trees` is the number
+        of those that are certain."""
+        return self.status is Status.OPTIMAL
 
     @property
     def graph(self) -> StoredGraph:
@@ -286,6 +303,21 @@ class RashomonSet:
         chance = random.Random(seed)
         return [self.problem.grow(self._trees.draw(chance)) for _ in range(n)]
 
+    def to_frame(self, n: int = 1000) -> pd.DataFrame:
+        """The ``n`` best trees as a table, see :func:`solver.trees.tree_table.tree_table`."""
+        return tree_table(islice(self.trees(), n), self.problem.total_weight, self.lam)
+
+    def to_timbertrek(self, n: int = 1000) -> dict[str, Any]:
+        """The ``n`` best trees for TimberTrek; to be written as JSON, or passed to its
+        ``visualize``.
+
+        Raises
+        ------
+        UnsupportedError
+            If there are more than two classes, or a feature with more than two values.
+        """
+        return to_timbertrek(islice(self.trees(), n), self.problem.total_weight, self.lam)
+
     def predictions(self, frame: pd.DataFrame | None = None) -> pd.DataFrame:
         """How many good trees predict each class for each row.
 
@@ -381,7 +413,9 @@ class RashomonSet:
         return {
             "lam": str(self.lam),
             "within": str(self.within),
+            "within_asked": str(self.asked),
             "unit": self.unit,
+            "status": self.status.value,
             "optimum": float(self.optimum),
             "optimum_exact": str(self.optimum),
             "most": float(self.most),
@@ -443,6 +477,7 @@ def rashomon_set(
     limits: Limits | None = None,
     monitor: Monitor | None = None,
     optimum: Solution | None = None,
+    anytime: bool = False,
 ) -> RashomonSet:
     """Find all trees that are nearly as good as the best one.
 
@@ -460,10 +495,15 @@ def rashomon_set(
     limits : Limits, optional
         Of seconds, bytes, nodes (subproblems), depth and the size of leaves.
     monitor : Monitor, optional
-        Asked between slices whether to stop.
+        Asked between slices whether to stop, and told how far the search is, without its state.
     optimum : Solution, optional
         An optimal tree at this λ and under these limits, if it is known; else it is searched for.
         Its seconds count towards the limit.
+    anytime : bool
+        What a limit of seconds, bytes or nodes does. By default it is an error. With ``anytime``
+        smaller tolerances are searched first, 0, an eighth, a quarter and half of ``within``, and
+        the set is that of the largest one whose search has ended: all its trees are certain. See
+        :attr:`RashomonSet.status`. It is an error if not even all optimal trees were found.
 
     Raises
     ------
@@ -495,10 +535,21 @@ def rashomon_set(
     if question.lam == 0 and limits.depth is None:
         raise InputError("at λ = 0 good trees may have any size; give a limit on depth")
     best = optimum or _optimum(problem, question.lam, limits, monitor)
-    prices = Prices.of(question.lam, problem.total_weight)
-    search = Search(problem, prices, limits, monitor, best.seconds)
-    search.expand(int(question.most(best.objective) * prices.error * problem.total_weight))
-    counts = ExactCounts(search.space, search.graph, copies(problem), search.check_limits)
+    search = Search(problem, question.lam, limits, monitor, best)
+    kept: tuple[Question, StoredGraph] | None = None
+    try:
+        for share in SHARES if anytime else ():
+            smaller = question._replace(within=question.within * share)
+            search.expand(smaller.most(best.objective))
+            kept = smaller, stored_graph(search.graph)
+        search.expand(question.most(best.objective))
+        counts = ExactCounts(search.space, search.graph, copies(problem), search.check_limits)
+    except LimitError as error:
+        if kept is None:
+            raise
+        found = RashomonSet.of_graph(problem, kept[0], best.objective, kept[1], search.seconds)
+        found.status, found.asked = error.status, question.within
+        return found
     return RashomonSet(problem, question, best.objective, counts, search.seconds, monitor)
 
 
@@ -515,7 +566,7 @@ def _optimum(problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor) 
     LimitError
         If a limit is reached before it is proven.
     """
-    found = Branches().solve(problem, lam, limits, monitor=Monitor(stop=monitor.stop))
+    found = Branches().solve(problem, lam, limits, monitor=replace(monitor, peers=None))
     if found.status is not Status.OPTIMAL:
         raise LimitError(
             found.status,

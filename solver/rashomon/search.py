@@ -15,11 +15,11 @@ from solver.kernels.constants import FULL, PROVEN
 from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
-from solver.monitor import Monitor
+from solver.monitor import Monitor, Snapshot
 from solver.objective.weights import least_weight
 from solver.problem.problem import Problem
 from solver.rashomon.counting import count_trees, make_cells
-from solver.rashomon.graph import Graph, enter_root, expand_graph, make_graph
+from solver.rashomon.graph import SIZE, Graph, enter_root, expand_graph, make_graph
 from solver.rashomon.space import (
     EXPANDED,
     NO_LIMIT,
@@ -29,7 +29,7 @@ from solver.rashomon.space import (
     make_frames,
     make_space,
 )
-from solver.solution import Status
+from solver.solution import Solution, Status
 
 _SLICE = 256
 
@@ -74,19 +74,20 @@ class Search:
     Parameters
     ----------
     problem : Problem
-    prices : Prices
+    lam : Fraction
     limits : Limits
         Of seconds, bytes, nodes, depth and the size of leaves.
     monitor : Monitor
-        Asked between slices whether to stop.
-    spent : float
-        Seconds that the search for the optimum took; the limit holds for both.
+        Asked between slices whether to stop, and told how far the search is.
+    best : Solution
+        An optimal tree; the limit of seconds holds for its search and this one together.
     """
 
     def __init__(
-        self, problem: Problem, prices: Prices, limits: Limits, monitor: Monitor, spent: float
+        self, problem: Problem, lam: Fraction, limits: Limits, monitor: Monitor, best: Solution
     ) -> None:
-        self.problem, self.prices, self.monitor = problem, prices, monitor
+        prices = Prices.of(lam, problem.total_weight)
+        self.problem, self.prices, self.monitor, self.best = problem, prices, monitor, best
         self.limits = within_memory(limits)
         min_leaf = max(
             1, least_weight(limits.min_leaf_size or 0, problem.weight_scale, problem.weight_error)
@@ -100,7 +101,8 @@ class Search:
         left = NO_LIMIT if limits.depth is None else limits.depth
         self._root = left
         self._compile()
-        self._began = time.perf_counter() - spent
+        self._began = time.perf_counter() - best.seconds
+        self._told = self._began
 
     def _levels(self, most: int) -> int:
         """Splits that a path of a tree within a cost may have, and two more."""
@@ -120,10 +122,20 @@ class Search:
         cells = make_cells(self.graph, 1, 1, np.zeros(1, np.int64))
         ensure_compiled(count_trees, self.space, self.graph, cells, np.uint64(0), 1)
 
-    def expand(self, budget: int) -> None:
-        """Build the graph of all trees that cost the budget or less."""
+    def expand(self, most: Fraction) -> None:
+        """Build the graph of all trees with an objective of ``most`` or less.
+
+        What an earlier call has proven of subproblems is used again.
+        """
+        budget = int(most * self.prices.error * self.problem.total_weight)
         self.space = self.space._replace(frames=make_frames(self._levels(budget), self.problem))
-        enter_root(self.space, self.graph, self._root, budget)
+        if self.space.used[NODES]:
+            self.graph = self._new_graph()
+            self.graph.budget[0], self.graph.following[0] = budget, -1
+            self.graph.heads[-1] = 0
+            self.graph.used[SIZE] = len(self.graph.heads) - 1
+        else:
+            enter_root(self.space, self.graph, self._root, budget)
         status = FULL + 1
         while status != PROVEN:
             self.check_limits()
@@ -140,9 +152,14 @@ class Search:
 
     def check_limits(self) -> None:
         """Raise LimitError if a limit is reached, InputError if the search is to be stopped."""
-        limits, nodes = self.limits, int(self.space.used[NODES])
+        limits, nodes, now = self.limits, int(self.space.used[NODES]), time.perf_counter()
         if self.monitor.stop():
             raise InputError("the search for good trees was stopped before its end")
+        if self.monitor.snapshot is not None and now > self._told + self.monitor.interval:
+            self._told, best = now, self.best
+            tree, proven = best.tree, best.objective
+            iterations = int(self.space.used[EXPANDED])
+            self.monitor.snapshot(Snapshot(tree, proven, proven, self.seconds, iterations, nodes))
         if limits.seconds is not None and self.seconds > limits.seconds:
             self._end(Status.TIME_LIMIT, f"{limits.seconds} s")
         if limits.nodes is not None and nodes > limits.nodes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solver.limits import Limits
+from solver.monitor import Monitor
 from solver.problem.problem import Problem
 from solver.rashomon import LimitError, rashomon_set
 from solver.solution import Solution, Status
@@ -65,11 +66,11 @@ def find_good_trees(
     asked = asked_rashomon(cell.options)
     if asked is None or solution.status is not Status.OPTIMAL:
         return None
-    monitor = keeper.monitor()
+    monitor = Monitor(stop=keeper.monitor().stop)  # there is no state to be kept
     try:
         found = rashomon_set(
-            problem, cell.lam, **asked, limits=Limits(**cell.limits), monitor=monitor,
-            optimum=solution,
+            problem, cell.lam, asked["within"], asked["unit"], limits=Limits(**cell.limits),
+            monitor=monitor, optimum=solution,
         )  # fmt: skip
         seconds = max(0.0, found.seconds - solution.seconds)
         return GoodTrees(solution.status, to_bytes(found), found.n_trees, seconds)

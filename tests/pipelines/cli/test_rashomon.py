@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import solver
@@ -68,7 +69,31 @@ def test_json_and_folder_hold_the_same(tmp_path: Path) -> None:
     assert wrong[0] == pytest.approx(0.3 * 432)
     again = run(*common, "--save", folder, "--trees", 1)
     assert f"The set and its 1 best tree are in {folder}." in again.stdout
-    assert sorted(p.name for p in folder.iterdir()) == ["rashomon.json", "tree-1.json"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "rashomon.json", "timbertrek.json", "tree-1.json", "trees.csv",
+    ]  # fmt: skip
+    table = pd.read_csv(folder / "trees.csv")
+    assert table[["objective_exact", "splits", "root", "columns"]].to_numpy().tolist() == [
+        ["3/10", 1, "a5=1", '["a5"]']
+    ]
+    run("rashomon", "balance-scale", "--lam", "0.1", "--save", folder)  # of three classes
+    assert not (folder / "timbertrek.json").exists()
+
+
+def test_a_limit_leaves_a_smaller_set() -> None:
+    common = ["rashomon", "tic-tac-toe", "--lam", "0.01", "--max-depth", 4, "--within", "0.2"]
+    whole = json.loads(run(*common, "--json").stdout)
+    assert (whole["status"], whole["within"], whole["within_asked"]) == ("optimal", "1/5", "1/5")
+    for nodes in (20_000, 40_000, 60_000):
+        data = json.loads(run(*common, "--node-limit", nodes, "--json").stdout)
+        if data["status"] == "node_limit":
+            assert data["n_trees"] < whole["n_trees"]
+            break
+    lines = run(*common, "--node-limit", nodes).stdout.splitlines()
+    assert lines[2] == (
+        f"at least {data['n_trees']:,} good trees with depth ≤ 4 at λ = 1/100: the node limit "
+        f"ended the search. All trees within {data['within']} are counted, not within 1/5 as asked."
+    )
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from solver import Limits, Problem
-from solver.rashomon import rashomon_set
+from solver.rashomon import RashomonSet, rashomon_set
 from tests import naive
 from tests.solver.rashomon.test_rashomon_set import Table, as_problem, good_trees, make_table
 
@@ -35,9 +35,13 @@ def test_predictions_equal_those_of_all_trees(seed: int) -> None:
     table, chance = make_table(seed), random.Random(seed)
     lam, within = Fraction(chance.choice(("0.03", "0.1"))), Fraction(chance.choice(("0.1", "1")))
     limits = (Limits(), Limits(depth=2), Limits(min_leaf_size=2))[seed % 3]
-    found = rashomon_set(as_problem(table), lam, within, limits=limits)
+    check_predictions(table, rashomon_set(as_problem(table), lam, within, limits=limits), limits)
+
+
+def check_predictions(table: Table, found: RashomonSet, limits: Limits) -> None:
+    """Compare what good trees predict with what each of them does."""
     codes, _, weights, arities, n_classes = table
-    trees, everyone = good_trees(table, lam, found.most, limits), [*range(len(codes))]
+    trees, everyone = good_trees(table, found.lam, found.most, limits), [*range(len(codes))]
     assert len(trees) == found.n_trees
 
     asked = [*product(*(range(a) for a in arities))]  # also rows that the table lacks

@@ -14,7 +14,9 @@ import pandas as pd
 import pytest
 
 from solver import InputError, Limits, Monitor, Problem, UnsupportedError
-from solver.rashomon import RashomonSet, rashomon_set
+from solver.monitor import Snapshot
+from solver.rashomon import LimitError, RashomonSet, rashomon_set
+from solver.trees.tree import Shape, shape_of
 from solver.verify.scorer import score
 from tests import naive
 
@@ -77,6 +79,7 @@ def check(table: Table, lam: Fraction, within: Fraction, unit: str, limits: Limi
     numbers = Counter((tree.errors, tree.splits) for tree in expected)
     assert {(c.errors, c.splits): c.trees for c in found.histogram} == numbers
     assert found.n_trees == len(found) == len(expected)
+    check_trees(table, found, expected)
     shares = found.feature_shares().set_index("feature")
     for feature in range(len(table[3])):
         if f"x{feature}" in shares.index:
@@ -87,6 +90,23 @@ def check(table: Table, lam: Fraction, within: Fraction, unit: str, limits: Limi
         else:
             assert not any(feature in uses(tree.shape) for tree in expected)
     return found
+
+
+def check_trees(table: Table, found: RashomonSet, expected: list[naive.GoodTree]) -> None:
+    """Compare the trees themselves: those that ask the first of features that are alike."""
+    own = {test.name: place for place, test in enumerate(found.problem.tests)}
+    places = [own.get(f"x{feature}") for feature in range(len(table[3]))]
+
+    def renamed(shape: naive.Shape) -> Shape:
+        if isinstance(shape, int):
+            return -1
+        place = places[shape[0]]
+        assert place is not None
+        return place, tuple(map(renamed, shape[1]))
+
+    known = {f for f, place in enumerate(places) if place is not None}
+    wanted = Counter(renamed(tree.shape) for tree in expected if uses(tree.shape) <= known)
+    assert Counter(shape_of(tree) for tree in found.trees()) == wanted
 
 
 LIMITS = (Limits(), Limits(depth=2), Limits(min_leaf_size=2), Limits(depth=3, min_leaf_size=3))
@@ -261,6 +281,45 @@ def test_limits_end_the_search_with_a_remedy() -> None:
         rashomon_set(problem, "0.01", "1", limits=Limits(nodes=1200))
     with pytest.raises(InputError, match="raise the limit"):
         rashomon_set(problem, "0.01", "1", limits=Limits(bytes=300_000))
+
+
+def test_a_limit_leaves_the_whole_set_of_a_smaller_tolerance() -> None:
+    chance = np.random.default_rng(2)
+    codes = chance.integers(0, 2, (80, 10))
+    labels = codes[:, 0] + codes[:, 1] * codes[:, 2] + chance.integers(0, 2, 80) > 1
+    problem = Problem.from_codes(codes, labels.astype(int))
+    answers = []
+    for nodes in (100, 600, 3000, 10**6):
+        limits = Limits(depth=5, nodes=nodes)
+        found = rashomon_set(problem, "0.02", "0.4", limits=limits, anytime=True)
+        assert found.asked == Fraction("0.4")
+        assert found.complete == (found.within == found.asked)
+        assert found.status == ("optimal" if found.complete else "node_limit")
+        smaller = rashomon_set(problem, "0.02", found.within, limits=Limits(depth=5))
+        assert found.histogram == smaller.histogram
+        assert found.feature_shares().equals(smaller.feature_shares())
+        assert found.multiplicity == smaller.multiplicity
+        answers.append(found.within / found.asked)
+    assert answers == [0, Fraction(1, 4), Fraction(1, 2), 1]
+    with pytest.raises(LimitError, match="raise the limit") as ended:
+        rashomon_set(problem, "0.02", "0.4", limits=Limits(depth=5, nodes=3000))
+    assert ended.value.status == "node_limit"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_smaller_tolerances_first_change_nothing(seed: int) -> None:
+    problem = as_problem(make_larger_table(seed))
+    found = rashomon_set(problem, "0.02", "0.2", anytime=True)
+    assert found.complete
+    assert found.histogram == rashomon_set(problem, "0.02", "0.2").histogram
+
+
+def test_the_search_tells_how_far_it_is() -> None:
+    told: list[Snapshot] = []
+    found = rashomon_set(cube(6), "0.01", "1", monitor=Monitor(snapshot=told.append, interval=0))
+    last = told[-1]
+    assert last.objective == last.lower_bound == found.optimum
+    assert last.nodes > 0
 
 
 def test_it_can_be_stopped_at_any_time() -> None:
