@@ -106,7 +106,7 @@ class Solver(ABC):
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill in defaults; InputError for an unknown option or a wrong value."""
+        """Fill in defaults; InputError for an unknown option, a wrong value or another mode's."""
         settings = {name: option.default for name, option in cls.options.items()}
         for name, value in options.items():
             if name not in cls.options:
@@ -114,6 +114,12 @@ class Solver(ABC):
                 raise InputError(f"solver {cls.name!r} has no option {name!r}; it has: {known}")
             cls.options[name].check(cls.name, name, value)
             settings[name] = value
+        for name, option in cls.options.items():
+            if option.mode not in (None, settings.get("mode")) and settings[name] != option.default:
+                raise InputError(
+                    f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to mode "
+                    f"{option.mode}; leave it out, or take mode {option.mode}"
+                )
         return settings
 
     @classmethod
@@ -225,8 +231,8 @@ class Solver(ABC):
 
     @property
     def resumes(self) -> bool:
-        """Whether it can continue from a state; solvers whose options matter override it."""
-        return self.capabilities.resumes
+        """Whether it can continue from a state; published algorithms (mode ``paper``) cannot."""
+        return self.capabilities.resumes and bool(self.settings.get("mode") != "paper")
 
     @abstractmethod
     def _solve(

@@ -20,6 +20,8 @@ class Option:
     kind : type or tuple of types
     minimum : int, optional
         The least value of a number.
+    mode : str, optional
+        The solver's mode that it belongs to: in others it keeps its default.
     in_contract : bool
         Whether the contract's tests take each of the allowed values. Those that search far longer,
         or mean nothing on small tables of categories, have tests of their own.
@@ -30,6 +32,7 @@ class Option:
     allowed: tuple[Any, ...] | None = None
     kind: type | tuple[type, ...] = str
     minimum: int | None = None
+    mode: str | None = None
     in_contract: bool = True
 
     def check(self, solver: str, name: str, value: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -62,32 +63,19 @@ class Branches(Solver):
             "paper: the published search; full: depth-first with thresholds and all bounds below",
             ("full", "paper"),
         ),
-        **OPTIONS,
+        **{name: replace(option, mode="full") for name, option in OPTIONS.items()},
     }
 
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; the slack is finite, and mode ``paper`` has no options of mode
-        ``full``."""
+        """As every solver's; and the slack is finite."""
         settings = super().check_options(options)
         if not math.isfinite(settings["slack"]):
             raise InputError(
                 f"option slack = {settings['slack']} of solver {cls.name!r} must be a finite number"
             )
         settings["slack"] = float(settings["slack"])  # 4 and 4.0 are the same task
-        if settings["mode"] == "paper":
-            for name, option in OPTIONS.items():
-                if settings[name] != option.default:
-                    raise InputError(
-                        f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to "
-                        "mode full; leave it out in mode paper"
-                    )
         return settings
-
-    @property
-    def resumes(self) -> bool:
-        """Only mode ``full`` can continue from a state."""
-        return bool(self.settings["mode"] == "full")
 
     def _solve(
         self,

@@ -28,9 +28,6 @@ from solver.osdt.scheduling_policies import impurity, rank
 from solver.problem.problem import Problem
 from solver.trees.tree import Shape
 
-NOT_IN_IT = ("similar_support", "dominance", "two_steps")
-"""Bounds that Algorithm 2 does not have."""
-
 _ENTRY = 120
 """Bytes of a small object, or of an entry of a set, about."""
 

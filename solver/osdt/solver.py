@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 
 from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
-from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
 from solver.osdt.driver import OsdtSearch
-from solver.osdt.paper import NOT_IN_IT
 from solver.osdt.scheduling_policies import POLICIES
 from solver.problem.problem import Problem
 from solver.solution import Solution
 from solver.trees.tree import Tree, shape_of
 
 
-def _bound(default: bool, doc: str) -> Option:
+def _bound(default: bool, doc: str, mode: str | None = None) -> Option:
     """The switch of a bound: without some of them the search sees far too many trees."""
-    return Option(default, doc, (True, False), in_contract=False)
+    return Option(default, doc, (True, False), mode=mode, in_contract=False)
 
 
 class Osdt(Solver):
@@ -88,6 +86,7 @@ class Osdt(Solver):
         "similar_support": _bound(
             False,
             "move bounds between features that separate a leaf's rows almost alike (Theorem 7)",
+            mode="full",
         ),
         "equivalent_points": _bound(
             True, "count errors on rows that no feature distinguishes (Theorem 9)"
@@ -95,28 +94,12 @@ class Osdt(Solver):
         "dominance": _bound(
             True,
             "of trees with the same leaves to be split keep the best: extends permutation (ours)",
+            mode="full",
         ),
         "two_steps": _bound(
-            True, "the cost of a leaf that was split elsewhere is a bound here (ours)"
+            True, "the cost of a leaf that was split elsewhere is a bound here (ours)", mode="full"
         ),
     }
-
-    @classmethod
-    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; mode ``paper`` has no bounds that Algorithm 2 does not have."""
-        settings = super().check_options(options)
-        for name in NOT_IN_IT if settings["mode"] == "paper" else ():
-            if settings[name] != cls.options[name].default:
-                raise InputError(
-                    f"option {name} = {settings[name]!r} of solver {cls.name!r} belongs to "
-                    "mode full; leave it out in mode paper"
-                )
-        return settings
-
-    @property
-    def resumes(self) -> bool:
-        """Only mode ``full`` can continue from a state."""
-        return bool(self.settings["mode"] == "full")
 
     def _solve(
         self,

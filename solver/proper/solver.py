@@ -13,7 +13,6 @@ from solver.baselines.cart import Cart
 from solver.engine.driver import Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
@@ -96,20 +95,10 @@ class Proper(Solver):
             False,
             "mode paper, true or false: keep the cheapest subtrees of every depth (section 4.8.2)",
             (False, True),
+            mode="paper",
             in_contract=False,
         ),
     }
-
-    @classmethod
-    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; and no options of mode ``paper`` in mode ``search``."""
-        settings = super().check_options(options)
-        if settings["thinning"] and settings["mode"] != "paper":
-            raise InputError(
-                f"option thinning of solver {cls.name!r} belongs to mode paper; leave it out, or "
-                "add mode paper"
-            )
-        return settings
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

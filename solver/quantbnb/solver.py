@@ -13,7 +13,6 @@ from solver.base import Capabilities, Solver
 from solver.engine.driver import Engine, Search
 from solver.engine.growable_arrays import within_memory
 from solver.engine.tree_constraints import TreeConstraints
-from solver.errors import InputError
 from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.options import Option
@@ -87,6 +86,7 @@ class QuantBnB(Solver):
             "w1",
             "mode paper: its lower bound, see Section 3.2 of the paper",
             BOUNDS,
+            mode="paper",
             in_contract=False,
         ),
         "pieces": Option(
@@ -94,27 +94,10 @@ class QuantBnB(Solver):
             "mode paper: into how many parts it cuts an interval, its s",
             kind=int,
             minimum=2,
+            mode="paper",
             in_contract=False,
         ),
     }
-
-    @classmethod
-    def check_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        """As every solver's; mode ``fast`` has no options of mode ``paper``."""
-        settings = super().check_options(options)
-        for name in ("bound", "pieces"):
-            value = settings[name]
-            if settings["mode"] == "fast" and value != cls.options[name].default:
-                raise InputError(
-                    f"option {name} = {value!r} of solver {cls.name!r} belongs to mode paper; "
-                    "leave it out, or add mode paper"
-                )
-        return settings
-
-    @property
-    def resumes(self) -> bool:
-        """Only mode ``fast`` can continue from a state."""
-        return bool(self.settings["mode"] == "fast")
 
     def _solve(
         self,

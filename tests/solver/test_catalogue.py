@@ -492,6 +492,19 @@ def test_a_registered_solver_is_one_of_the_catalogue(
     assert solver.regularization_path(problem, "0.1", "exhaustive").splits == (1, 0)
 
 
+@pytest.mark.parametrize("kind", OURS)
+def test_an_option_keeps_its_default_in_other_modes(kind: type[Solver]) -> None:
+    for name, option in kind.options.items():
+        others = {*(kind.options["mode"].allowed or ())} - {option.mode} if option.mode else set()
+        values = option.allowed or (option.default, option.default + 1)
+        for mode, value in itertools.product(others, values):
+            if value == option.default:
+                kind(**{"mode": mode, name: value})
+            else:
+                with pytest.raises(InputError, match=f"option {name} = .* belongs to mode"):
+                    kind(**{"mode": mode, name: value})
+
+
 def test_what_is_no_solver_is_not_registered(catalogue: Catalogue) -> None:
     nameless = type("Nameless", (Solver,), {"version": "1"})
     namesake = type("Namesake", (Exhaustive,), {"name": "osdt"})

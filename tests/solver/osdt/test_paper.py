@@ -16,7 +16,6 @@ import solver
 from solver import InputError, Limits, Problem
 from solver.monitor import Monitor
 from solver.osdt.driver import OsdtSearch
-from solver.osdt.paper import NOT_IN_IT
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.solver import Osdt
 from tests.helpers.strategies import Table, binary_tables, cost_scale, structural_limits
@@ -112,7 +111,7 @@ def test_at_the_limit_on_memory_it_keeps_its_tree_and_a_valid_bound(noisy: Probl
     assert found.lower_bound <= best.objective <= found.objective
 
 
-@pytest.mark.parametrize("name", NOT_IN_IT)
+@pytest.mark.parametrize("name", ["similar_support", "dominance", "two_steps"])
 def test_bounds_that_are_not_in_the_algorithm_are_refused(name: str) -> None:
     given_: dict[str, Any] = {name: not Osdt.options[name].default}
     with pytest.raises(InputError, match=f"option {name} = .* belongs to mode full"):
