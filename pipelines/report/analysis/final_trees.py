@@ -19,6 +19,7 @@ from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import number
 from pipelines.report.data.results import Results
+from pipelines.report.data.stored_tables import decompress
 from solver.catalogue import get_solver
 from solver.errors import InputError
 from solver.limits import Limits
@@ -130,15 +131,19 @@ class FinalTrees:
         if own.path is None or own.point is None or own.key is None or own.tree is None:
             return "no λ is chosen"
         lam = lam_to_train_at(own.point)
-        row = fold_rows(results, own.path, own.key)[0]
         if own.tree.fold is None:
-            gap = None if own.tree.proven else number(own.point["gap_max"])
-            status = Status.OPTIMAL.value if own.tree.proven else str(row["status"])
-            return FinalTree(own.tree.text, lam, status, gap, float(own.point["seconds"]))
+            # Of an exact path's tree more may be proven at another λ than at this one.
+            rows = fold_rows(results, own.path, lam if own.path.exact_paths else own.key)
+            same = (row for row in rows if decompress(row["tree"]) == own.tree.text)
+            row = min(same, key=lambda row: row["status"] != Status.OPTIMAL.value)
+            proven = row["status"] == Status.OPTIMAL.value
+            gap = None if proven else number(row["gap"])
+            seconds = float(own.point["seconds"])
+            return FinalTree(own.tree.text, lam, str(row["status"]), gap, seconds)
         if not isinstance(dataset, Dataset):
             return dataset or "the data cannot be read"
         try:
-            return self._grow(row, lam, dataset)
+            return self._grow(fold_rows(results, own.path, own.key)[0], lam, dataset)
         except Exception as error:  # whatever a solver does, there is a report
             return f"growing it failed: {error}"
 

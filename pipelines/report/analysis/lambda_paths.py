@@ -46,7 +46,6 @@ class LambdaPath:
     one_se: str | None
     grid: pd.DataFrame  # the table at the λ of the dataset's other cells
     exact_paths: tuple[ExactPath, ...] = ()  # of each run; none for runs at single λ
-    whole: ExactPath | None = None  # with folds: the path of the whole table, if there is one
 
     @property
     def names(self) -> dict[str, str]:
@@ -154,22 +153,13 @@ def rows_of_cell(frame: pd.DataFrame, dataset: str, encoding: str, solver: str) 
 def make_path(rows: pd.DataFrame, planned: int, at_grid: pd.DataFrame) -> LambdaPath:
     """The exact path of the rows of a cell, at least one of them with a tree; ``planned`` is the
     number of planned runs, ``at_grid`` has the cell's rows from ``Results.at_grid``."""
-    exact_paths, whole = read_exact_paths(rows), None
-    if len({one.fold is None for one in exact_paths}) == 2:
-        whole = next(one for one in exact_paths if one.fold is None)
-        exact_paths = [one for one in exact_paths if one.fold is not None]
-        planned -= int(rows["fold"].isna().sum())
-        rows = rows[rows["fold"].notna()]
+    exact_paths = read_exact_paths(rows)
     points = make_points(at_intervals(rows, exact_paths))
     points = replace(points, table=points.table.assign(expected=planned))
     grid = make_points(at_grid).table.assign(expected=planned)
     (trees,) = trees_along(points)
     path = _path(points, 0, trees, grid, _choice(exact_paths, planned))
-    path = replace(path, exact_paths=tuple(exact_paths), whole=whole)
-    if whole is not None:
-        (trees,) = trees_along(make_points(at_intervals(rows.iloc[:0], [whole])))
-        path = replace(path, trees=trees)
-    return path
+    return replace(path, exact_paths=tuple(exact_paths))
 
 
 _Choice: TypeAlias = tuple[str | None, str | None]

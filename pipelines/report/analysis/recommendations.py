@@ -237,8 +237,10 @@ def _behind(solver: str, comparison: pd.DataFrame) -> str:
 
 
 def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]) -> Recommendation:
-    """One λ and no validation: recommends the smallest objective, as the user has chosen λ."""
+    """One λ and no validation: recommends the smallest objective, as the user has chosen λ. Of
+    repetitions that a limit ended with different trees the best one counts."""
     points = pd.concat([path.table for path in paths])
+    points["objective_exact"] = [str(_least_objective(path)) for path in paths]
     above, _ = above_least(points, np.zeros(len(points), np.int64))
     taken = min(
         (path for path, distance in zip(paths, above, strict=True) if distance == 0),
@@ -251,18 +253,31 @@ def _single_lambda(dataset: str, paths: Sequence[LambdaPath], reasons: list[str]
     point = taken.table.iloc[0]
     head = (
         f"At λ = {point['lam_text']}, {taken.encoding} with {taken.solver} has the smallest "
-        f"objective, {formats.objective(point['objective'])}."
+        f"objective, {formats.objective(float(_least_objective(taken)))}."
     )
-    about = f"{train_sentence(point)}, with {leaves_words(point)} and {splits_words(point)}."
+    key, lam = str(point["lam_key"]), Fraction(point["lam_exact"])
+    shown = min(taken.trees_at(key), key=lambda one: _objective(one, lam))
+    size = [formats.plural(shown.tree.leaves, "leaf"), formats.plural(shown.tree.splits, "split")]
+    about = f"{train_sentence(shown.quality)}, with {' and '.join(size)}."
     return Recommendation(
         dataset,
         head,
         (about, *reasons),
         taken,
-        str(point["lam_key"]),
-        taken.trees[0],
+        key,
+        shown,
         ("Nothing was held out: how well this predicts new rows is not known.",),
     )
+
+
+def _least_objective(path: LambdaPath) -> Fraction:
+    """The smallest objective of the runs at the only λ of a path."""
+    rows = path.points.rows[path.points.points == path.first]
+    return min(map(Fraction, rows["objective_exact"][rows["ok"].to_numpy(bool)]))
+
+
+def _objective(one: PathTree, lam: Fraction) -> Fraction:
+    return Fraction(one.tree.errors) / one.total_weight + lam * one.tree.splits
 
 
 class _Candidate(NamedTuple):
@@ -415,17 +430,13 @@ def _by_validation(
         reasons.append("No other choice has a better mean.")
     reasons += [_proof(taken), *_exactness(taken), *_rivals(taken, candidates)]
     key = str(taken.point["lam_key"])
-    if taken.path.whole is not None:
-        shown = next(tree for tree in taken.path.trees if (tree.start or 0) <= Fraction(key))
-    else:
-        shown = taken.path.trees_at(key)[0]
     return Recommendation(
         dataset,
         f"Take {taken.name}.",
         tuple(reasons),
         taken.path,
         key,
-        shown,
+        taken.path.trees_at(key)[0],
         tuple(_warnings(taken, best, paths, missing)),
     )
 

@@ -134,7 +134,8 @@ def _sentence(own: Recommendation, baseline: str, final: FinalTree | str) -> str
     assert point is not None
     numbers = point["task"] == REGRESSION
     tested = point["test_rmse" if numbers else "test_accuracy"]
-    words = test_words(point) if formats.is_number(tested) else train_words(point)
+    assert own.tree is not None
+    words = test_words(point) if formats.is_number(tested) else train_words(own.tree.quality)
     where = "unseen rows" if formats.is_number(tested) else "its own training rows"
     right = f"{words} on {where}" if numbers else f"{words} right on {where}"
     limits = point["tree_limits"]

@@ -151,7 +151,7 @@ def plain_between(start: Fraction, end: Fraction | None) -> str:
     digits = 0
     while True:
         scale = 10**digits
-        for number in (round(middle * scale), math.ceil(start * scale)):
+        for number in (round(middle * scale), max(1, math.ceil(start * scale))):
             value = Fraction(number, scale)
             if value > 0 and start <= value and (end is None or value < end):
                 whole_part, rest = divmod(number, scale)

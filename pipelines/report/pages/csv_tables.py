@@ -71,7 +71,7 @@ def step_table(paths: Sequence[LambdaPath]) -> pd.DataFrame:
     """The steps of every exact path, each fold's on its own."""
     records = []
     for path in paths:
-        for one in (*path.exact_paths, *([path.whole] if path.whole else [])):
+        for one in path.exact_paths:
             for step in one.steps:
                 row = one.row_at(step.start)
                 facts = step._asdict()

@@ -31,7 +31,7 @@ def exact_section(path: LambdaPath, figures: Figures, most: int, drawn: bool) ->
         "steps": [_step(row) for row in path.table.to_dict("records")],
         "gallery": gallery(path, path.trees[:most], figures, drawn),
         "proves": path.proves,
-        "of_whole": path.whole is not None or len(path.exact_paths) == 1,
+        "of_whole": len(path.exact_paths) == 1,
     }
 
 

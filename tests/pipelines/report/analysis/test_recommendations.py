@@ -178,17 +178,6 @@ def test_where_all_is_alike_an_exact_path_is_taken_before_a_grid() -> None:
     assert found.path.exact_paths
 
 
-def test_a_path_of_the_whole_table_gives_the_tree_of_the_chosen_interval() -> None:
-    rows = [path_row(), *(path_row(fold=fold) for fold in range(3))]
-    (found,) = gather(label_results(as_frame(rows), None)).recommendations
-    assert found.tree is not None
-    assert found.tree.fold is None
-    assert found.key is not None
-    assert found.tree.start is not None
-    assert found.tree.start <= Fraction(found.key)
-    assert found.tree.end is None or Fraction(found.key) < found.tree.end
-
-
 def test_without_validation_a_path_shows_the_tree_that_lasts_longest() -> None:
     row = path_row(encoding="categorical", lam="0.001")
     found = recommend([row])

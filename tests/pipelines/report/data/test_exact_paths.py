@@ -186,16 +186,6 @@ def test_the_trees_of_a_whole_table_are_its_steps() -> None:
     assert path.trees[0].end is None
 
 
-def test_with_folds_a_path_of_the_whole_table_gives_the_trees() -> None:
-    whole = path_row()
-    rows = [whole, *(path_row(fold=fold) for fold in range(3))]
-    (path,) = make_paths(label_results(as_frame(rows), None))
-    assert path.minimum is not None
-    assert len(path.exact_paths) == 3
-    assert path.whole is not None
-    assert [tree.tree.splits for tree in path.trees] == [s["splits"] for s in whole["path"]][::-1]
-
-
 def test_runs_at_single_lambda_have_no_exact_path() -> None:
     found = label_results(as_frame(sweep_rows()), None)
     assert not found.rows["exact"].any()
@@ -243,6 +233,7 @@ def test_a_step_that_is_called_proven_with_a_gap_is_a_contradiction() -> None:
         ("1/3", None, "0.3334 or more", "1"),
         ("5/864", "1/36", "0.005788 to 0.02777", "0.02"),
         ("0", "1/8", "0 to 0.125", "0.1"),
+        ("0", None, "0 or more", "1"),
         ("10000001/100000000", "10000002/100000000", "0.10000001 to 0.10000002", "0.10000001"),
         ("5/2", "7/2", "2.5 to 3.5", "3"),
     ],
