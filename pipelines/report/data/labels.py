@@ -15,6 +15,7 @@ from pipelines.report.data.columns import firsts, groups, labelled, spread
 from solver.solution import Status
 from sweep.plan.task_keys import BUDGETS, allowed_trees
 from sweep.spec.lambda_axis import SAME
+from sweep.spec.task_options import asked_rashomon
 
 BASE = [
     "dataset", "data_hash", "encoding", "encoding_options", "validation", "repeat", "fold",
@@ -79,6 +80,7 @@ def label_rows(
     }
     exact = np.asarray(labelled(frame, ["solver_options"], exact_paths.asks_for_path), bool)
     if "status" in frame:
+        frame = frame.assign(status=_tree_statuses(frame))
         good = {status.value for status in Status if status.has_tree}
         ok = frame["status"].isin(good).to_numpy()
         # A run without its path stands for its own λ only.
@@ -88,6 +90,20 @@ def label_rows(
         added["problem"] = groups(shape, [*BASE, "shape"])
         added["tree_limits"] = labelled(frame, ["limits"], _tree_limits)
     return frame.assign(exact=exact, **added, **_lambdas(frame, exact))
+
+
+def _tree_statuses(frame: pd.DataFrame) -> pd.Series[Any]:
+    """How the searches for the trees ended: a limit may have ended only that for all good trees,
+    which begins once the tree is proven."""
+    asked = np.asarray(labelled(frame, ["solver_options"], _asks_rashomon), bool)
+    proven = asked & (frame["gap_exact"] == "0").to_numpy(bool, na_value=False)
+    if not proven.any():
+        return frame["status"]
+    return frame["status"].astype(object).mask(proven, Status.OPTIMAL.value)
+
+
+def _asks_rashomon(options: Any) -> bool:
+    return asked_rashomon(_options(options)) is not None
 
 
 def _lambdas(frame: pd.DataFrame, exact: np.ndarray[Any, Any]) -> dict[str, Any]:

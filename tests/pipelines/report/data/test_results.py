@@ -101,3 +101,13 @@ def test_lambdas_beyond_the_digits_of_floats_are_in_order() -> None:
     assert order == sorted(order, reverse=True)
     (path,) = make_paths(results)
     assert [*path.table["lam_key"]] == [str(lam) for lam in order[::2]]
+
+
+def test_a_limit_that_ended_only_the_search_for_good_trees_leaves_the_tree_proven() -> None:
+    options = json.dumps({"rashomon": {"within": "1/20", "unit": "relative"}})
+    known = {"status": "time_limit", "gap": 0.0, "gap_exact": "0", "solver_options": options}
+    rows = [run_row(lam=lam) | {"solver_options": options} for lam in ("0.1", "0.05", "0.02")]
+    gapped = known | {"gap": 0.125, "gap_exact": "1/8"}
+    rows = [rows[0], rows[1] | known, rows[2] | gapped]
+    results = label_results(as_frame(rows), as_plan(rows))
+    assert results.rows["status"].tolist() == ["optimal", "optimal", "time_limit"]
