@@ -5,6 +5,7 @@ Not here: one optimal tree (``solver.branches``), the command ``treesweep rashom
 """
 
 from solver.rashomon.rashomon_set import (
+    ENDLESS,
     UNITS,
     Cell,
     Question,
@@ -17,6 +18,7 @@ from solver.rashomon.search import LimitError
 from solver.rashomon.stored_graph import StoredGraph
 
 __all__ = [
+    "ENDLESS",
     "UNITS",
     "Cell",
     "LimitError",

@@ -453,6 +453,10 @@ def _records(shares: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(shares.columns, row, strict=True)) for row in filled.to_numpy().tolist()]
 
 
+ENDLESS = "at λ = 0 good trees may have any size; give a limit on depth"
+"""Why there is no set at λ = 0 without such a limit."""
+
+
 def check_support(task: str, ordered: bool, limits: Limits) -> None:
     """Raise UnsupportedError if good trees of such a problem cannot be counted."""
     if task == "regression":
@@ -533,7 +537,7 @@ def rashomon_set(
             "the weights have too many digits to count good trees exactly; write them with fewer"
         )
     if question.lam == 0 and limits.depth is None:
-        raise InputError("at λ = 0 good trees may have any size; give a limit on depth")
+        raise InputError(ENDLESS)
     best = optimum or _optimum(problem, question.lam, limits, monitor)
     search = Search(problem, question.lam, limits, monitor, best)
     kept: tuple[Question, StoredGraph] | None = None

@@ -23,7 +23,7 @@ from solver.encodings.encoder import MAX_CELLS
 from solver.errors import InputError
 from solver.features.column_inference import describe_guesses
 from solver.limits import Limits
-from solver.rashomon import check_support
+from solver.rashomon import ENDLESS, check_support
 from solver.shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
@@ -416,7 +416,14 @@ def _match(
     options = canonical(encoding.options)
     usable: list[Choice] = []
     refused: list[Impossible] = []
+
+    def refuse(solver: Choice, reason: str, n_tasks: int) -> None:
+        why = f"dataset {table.name!r}: {reason}"
+        names = table.name, encoding.name, options, solver.name
+        refused.append(Impossible(*names, why, n_tasks))
+
     for solver in solvers:
+        n_tasks = sum(len(_axis(axis, solver)) for axis in axes)
         try:
             if isinstance(fitted, InputError):
                 raise fitted
@@ -425,24 +432,25 @@ def _match(
             kind.check_task(fitted[0], len(dataset.classes), limits, dataset.task)
             if asked_rashomon(solver.options) is not None:
                 check_support(dataset.task, fitted[0] == "continuous", limits)
-            usable.append(solver)
         except InputError as error:
-            refused.append(
-                Impossible(
-                    table.name,
-                    encoding.name,
-                    options,
-                    solver.name,
-                    f"dataset {table.name!r}: {error}",
-                    sum(len(_axis(axis, solver)) for axis in axes),
-                )
-            )
+            refuse(solver, str(error), n_tasks)
+            continue
+        if n_endless := sum(_has_endless(axis, solver) for axis in axes):
+            refuse(solver, ENDLESS, n_endless)
+        if n_endless < n_tasks:
+            usable.append(solver)
     return usable, refused
 
 
 def _axis(axis: Axis, solver: Choice) -> Axis:
     """The λ of a solver's tasks: all, or the least for a λ-path."""
     return axis.least if asks_path(solver.options) else axis
+
+
+def _has_endless(axis: Axis, solver: Choice) -> bool:
+    """Whether good trees are asked for at a λ where there may be any number of them."""
+    is_endless = asked_rashomon(solver.options) is not None and solver.limits.get("depth") is None
+    return is_endless and any(lam.exact == 0 for lam in axis.lams)
 
 
 def _block(start: int, node: Node, solver: Choice, axis: Axis) -> Block:
@@ -452,5 +460,7 @@ def _block(start: int, node: Node, solver: Choice, axis: Axis) -> Block:
         "solver_options": canonical(solver.options),
         "solver_version": SOLVERS[solver.name].version,
     }
-    limits = canonical(solver.limits)
-    return Block(start, node, solver, limits, _axis(axis, solver), KeyMaker(columns))
+    limits, own = canonical(solver.limits), _axis(axis, solver)
+    if _has_endless(axis, solver):
+        own = Axis([lam for lam in axis.lams if lam.exact != 0])
+    return Block(start, node, solver, limits, own, KeyMaker(columns))

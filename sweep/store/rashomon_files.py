@@ -9,6 +9,7 @@ metadata, under ``treesweep-rashomon``.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,16 +17,21 @@ import numpy as np
 import pyarrow as pa
 
 from solver.errors import InputError
+from solver.features.number_format import count
 from solver.problem.problem import Problem
 from solver.rashomon import Cell, Question, RashomonSet, StoredGraph
 from sweep.filesystem import Folder
 from sweep.plan.task_keys import canonical
+from sweep.spec.task_options import asked_rashomon
 from sweep.store import certificates, checksummed_parquet
 
 FOLDER = "rashomon"
 
 BYTES = "rashomon_bytes"
 """The column with the size of a row's file."""
+
+CLAIMS = ("lam_exact", "solver_options", "objective_exact", "rashomon_trees")
+"""The columns of a row that its file must agree with."""
 
 _META = b"treesweep-rashomon"
 
@@ -51,6 +57,19 @@ class StoredSet(NamedTuple):
     features: list[list[int]]
     children: list[list[int]]
 
+    def disagreements(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """What a row says otherwise; it needs :data:`CLAIMS`."""
+        asked = asked_rashomon(json.loads(row["solver_options"])) or {}
+        own = {"within": str(self.question.within), "unit": self.question.unit}
+        if self.question.lam != Fraction(row["lam_exact"]) or own != asked:
+            yield "it is the answer to another question than the row's"
+            return
+        if self.optimum != Fraction(row["objective_exact"]):
+            yield f"its optimum is {self.optimum}, the row's {row['objective_exact']}"
+        trees = sum(cell.trees for cell in self.histogram)
+        if str(trees) != row["rashomon_trees"]:
+            yield f"it has {count(trees, 'tree')}, the row says {row['rashomon_trees']}"
+
     def restore(self, problem: Problem, seconds: float) -> RashomonSet:
         """The set, and what its search took. Raises InputError if it is none of this problem."""
         graph = StoredGraph(
@@ -58,7 +77,10 @@ class StoredSet(NamedTuple):
             feature=np.array([one for row in self.features for one in row], np.int64),
             children=np.array([one for row in self.children for one in row], np.int64),
         )
-        return RashomonSet.of_graph(problem, self.question, self.optimum, graph, seconds)
+        found = RashomonSet.of_graph(problem, self.question, self.optimum, graph, seconds)
+        if found.histogram != self.histogram:
+            raise InputError("the graph of the good trees is not that of this table")
+        return found
 
 
 def to_bytes(found: RashomonSet) -> bytes:

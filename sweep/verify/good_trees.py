@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from solver.errors import InputError
@@ -80,18 +79,8 @@ def _structural(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_claims(row: Mapping[str, Any], stored: StoredSet, problem: Problem) -> Iterator[str]:
-    asked = asked_rashomon(json.loads(row["solver_options"])) or {}
-    question = stored.question
-    own = {"within": str(question.within), "unit": question.unit}
-    if question.lam != Fraction(row["lam_exact"]) or own != asked:
-        yield "it is the answer to another question than the row's"
-        return
-    if stored.optimum != Fraction(row["objective_exact"]):
-        yield f"its optimum is {stored.optimum}, the row's {row['objective_exact']}"
-    trees = sum(cell.trees for cell in stored.histogram)
-    if str(trees) != row["rashomon_trees"]:
-        yield f"it has {count(trees, 'tree')}, the row says {row['rashomon_trees']}"
-    limits = _structural(row)
+    yield from stored.disagreements(row)
+    question, limits = stored.question, _structural(row)
     most, least = question.most(stored.optimum), int(limits.get("min_leaf_size") or 1)
     rules = Rules(question.lam, most, limits.get("depth"), max(1, least), copies(problem).tolist())
     graph = [*map(Subproblem, stored.features, stored.children)]

@@ -128,15 +128,18 @@ def verify_sweep(
             checked = _Checked()
             problems = _problems(_check_trees(row, tables, checked))
             n_scored += checked.trees
-        if not problems:
+        # Files of a row that answers nothing today are not made again.
+        is_checked = row["planned"] or all(folder.exists(row[n]) for n in schema.FILES if row[n])
+        if not problems and is_checked:
             problems = _problems(
                 chain(check_presence(row, folder), good_trees.check_presence(row, folder))
             )
-        if not problems and not is_former and row["rashomon"] is not None:
+        is_checked &= not problems and not is_former
+        if is_checked and row["rashomon"] is not None:
             with clock.during(f"counting the good trees of {_describe(row)}"):
                 problems = _problems(good_trees.check_good_trees(row, folder, tables, proof))
             n_sets += not problems
-        if not problems and not is_former and proof and row["proof"] is not None:
+        if is_checked and not problems and proof and row["proof"] is not None:
             n_proofs += 1
             with clock.during(f"checking the certificate of {_describe(row)}"):
                 problems = _problems(check_certificate(row, folder, tables))

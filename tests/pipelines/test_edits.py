@@ -33,10 +33,11 @@ from tests.helpers.without_dask import cell_of
 
 VARYING = [
     "seconds", "compile_seconds", "peak_bytes", "host", "worker", "attempt", "started", "finished",
-    "trace", "extra", "proof", "proof_seconds", "iterations", "nodes", "path_points",
+    "trace", "extra", "proof", "proof_seconds", "rashomon", "rashomon_seconds", "iterations",
+    "nodes", "path_points",
 ]  # fmt: skip
 """What a run cost, where and when it was, and the bounds of a path on the way. It may be the run
-under another limit. A certificate is a file by the key of its run."""
+under another limit. Certificates and good trees are files by the key of their run."""
 
 OF_FOLDER = [
     "folder", "driver", "updated", "seconds", "states", "state_bytes", "rate", "eta", "memory",
@@ -51,6 +52,7 @@ SOLVERS = [
     {"solver": "branches", "options": {"mode": "full"}},
     {"solver": "branches", "options": {"mode": "paper"}},
     {"solver": "branches", "proof": True},
+    {"solver": "branches", "rashomon": {"within": 0.1}},
     {"solver": "branches", "lam": "path"},
     {"solver": "branches", "options": {"nodes": [5, None]}},
     "cart",

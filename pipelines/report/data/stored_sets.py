@@ -11,12 +11,12 @@ import pandas as pd
 from solver.errors import InputError
 from solver.rashomon import RashomonSet
 from sweep.filesystem import Place, open_folder
-from sweep.store.rashomon_files import read_set
+from sweep.store.rashomon_files import CLAIMS, read_set
 from sweep.verify.raw_data import FoldKey, Tables
 
 USED = (
     "data_hash", "dataset", "validation", "repeat", "fold", "encoding", "encoding_options",
-    "rashomon", "seconds", "rashomon_seconds",
+    "rashomon", "seconds", "rashomon_seconds", *CLAIMS,
 )  # fmt: skip
 """The columns of a row that are read here."""
 
@@ -36,6 +36,8 @@ class StoredSets:
         """The set of a row that has one. Its dataset is read again, and its trees are counted
         again."""
         stored, fold = read_set(self._folder, row["rashomon"]), self._fold(row)
+        for text in stored.disagreements(row):
+            raise InputError(f"{self._folder.where(row['rashomon'])} is not this task's: {text}")
         problem = self._tables.problem(fold, row["encoding"], row["encoding_options"])
         return stored.restore(problem, row["seconds"] + row["rashomon_seconds"])
 

@@ -230,3 +230,20 @@ solvers:
         "good trees are not counted under a limit on splits; limit the depth",
     ):
         assert words in reasons
+
+
+@pytest.mark.parametrize("lambdas", ["[0, 0.1]", "0"])
+def test_good_trees_without_a_largest_size_are_impossible(lambdas: str) -> None:
+    text = f"""
+name: good
+datasets: [monks-1]
+encodings: [onehot]
+lambdas: {lambdas}
+solvers: [{{solver: branches, rashomon: {{}}, options: {{depth: [null, 2]}}}}]
+"""
+    found = make_plan(parse_spec(text))
+    asked = {(task.solver.limits.get("depth"), float(task.lam.exact)) for task in found.tasks()}
+    assert asked == ({(2, 0.0)} if lambdas == "0" else {(None, 0.1), (2, 0.0), (2, 0.1)})
+    (refused,) = found.impossible
+    assert "at λ = 0 good trees may have any size; give a limit on depth" in refused.reason
+    assert refused.tasks == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
@@ -19,7 +20,7 @@ from solver.rashomon import rashomon_set
 from sweep.filesystem import open_folder
 from sweep.store import checksummed_parquet
 from sweep.verify.verify import Verification, verify_sweep
-from tests.helpers.without_dask import finish, parse_spec
+from tests.helpers.without_dask import finish, parse_spec, run_here
 
 SPEC = """
 name: good
@@ -74,6 +75,31 @@ def test_results_give_the_sets_back(sound: Path) -> None:
     other = results.frame[results.frame["rashomon"].isna()]["key"].iloc[0]
     with pytest.raises(InputError, match="has no good trees, its status is 'heuristic'"):
         results.rashomon_set(other)
+
+
+def test_the_set_of_another_task_is_refused(sound: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(sound, out, symlinks=True)
+    first, second = sorted((out / "rashomon").iterdir())
+    shutil.copyfile(second, first)
+    with pytest.raises(InputError, match="it is the answer to another question than the row's"):
+        read_results(out).rashomon_set(first.stem)
+    assert read_results(out).rashomon_set(second.stem).n_trees
+
+
+def test_a_lost_file_of_a_row_that_answers_nothing_today_is_no_finding(tmp_path: Path) -> None:
+    text = SPEC.replace("[0.05, 0.02]", "[0.1]").replace(", options: {depth: 4}", "")
+    out, limits = tmp_path / "out", "limits: {{nodes: {}}}\n"
+    run_here(out, parse_spec(text + limits.format(1_000_000)))
+    more = parse_spec(text + limits.format(2_000_000))
+    run_here(out, more)
+    (file,) = (out / "rashomon").iterdir()
+    file.unlink()
+    assert [found.key for found in verify_sweep(out).findings] == [file.stem]
+    run_here(out, more)
+    assert not file.exists()
+    checked = verify_sweep(out, proof=True)
+    assert (checked.findings, checked.sets) == ([], 1)
 
 
 Change = Callable[[pa.Table, dict[str, Any]], pa.Table]
