@@ -136,9 +136,8 @@ def stop_driver(place: str) -> Driver:
     if driver is None:
         raise InputError(f"no driver is at work on {place}; nothing is to be stopped")
     if not driver.is_near:
-        raise InputError(
-            f"the driver of {place} is {driver.name}; run 'treesweep stop {place}' there"
-        )
+        stop = f"treesweep stop {shlex.quote(str(place))}"
+        raise InputError(f"the driver of {place} is {driver.name}; run '{stop}' there")
     try:
         os.kill(driver.pid, signal.SIGTERM)
     except ProcessLookupError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,10 @@ def reproduce(
         outcome = run_sweep(sweep, folder, config, listener=display)
     click.echo(describe_outcome(outcome))
     if outcome.interrupted:
-        click.echo(f"Go on with: treesweep reproduce {name} --data {data}")
+        given = {"--data": data, "--seconds": seconds, "--out": out, "--cluster": cluster}
+        words = [w for flag, value in given.items() if value is not None for w in (flag, value)]
+        again = shlex.join(["treesweep", "reproduce", name, *map(str, words)])
+        click.echo(f"Go on with: {again}")
         return ExitCode.INTERRUPTED
     printed = None if experiment.published is None else data / experiment.published
     found = gather_report(folder, printed)

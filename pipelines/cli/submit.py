@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -106,14 +107,14 @@ def _prepare(folder: str, sweep: SweepFile) -> None:
 
 
 def _say_it_ended(folder: str, code: int) -> int:
-    click.echo(f"The sweep has ended already. Report: treesweep report {folder}")
+    click.echo(f"The sweep has ended already. Report: treesweep report {quote(str(folder))}")
     return code
 
 
 def _say_how_to_go_on(folder: str, log: str) -> None:
     click.echo(
-        f"Follow it: treesweep status {folder} --follow\n"
-        f"Stop it:   treesweep stop {folder}\n"
+        f"Follow it: treesweep status {quote(str(folder))} --follow\n"
+        f"Stop it:   treesweep stop {quote(str(folder))}\n"
         f"Its log:   {log}"
     )
 
@@ -127,7 +128,7 @@ def stop(folder: str) -> int:
     driver = stop_driver(folder)
     click.echo(f"Asked {driver.name} to stop; waiting for it.")
     if not await_end(driver, _STOP_SECONDS):
-        click.echo(f"It is still at work; see 'treesweep status {folder}'.", err=True)
+        click.echo(f"It is still at work; see 'treesweep status {quote(str(folder))}'.", err=True)
         return ExitCode.FAILED
-    click.echo(f"Stopped. Go on with: treesweep resume {folder}")
+    click.echo(f"Stopped. Go on with: treesweep resume {quote(str(folder))}")
     return ExitCode.DONE

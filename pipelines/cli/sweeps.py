@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -131,7 +132,7 @@ def _status_lines(found: SweepStatus) -> list[tuple[str, str]]:
         if found.dashboard is not None:
             lines.append(("dashboard", found.dashboard))
     elif found.missing or found.failed:
-        lines.append(("go on with", f"treesweep resume {found.folder}"))
+        lines.append(("go on with", f"treesweep resume {quote(found.folder)}"))
     return lines
 
 
@@ -180,7 +181,7 @@ def verify(folder: str, proof: bool, sample: int | None) -> ExitCode:
         if number:
             checked += f"; {number} of {planned} {'has' if number == 1 else 'have'} {what}"
     if found.failed or found.missing:
-        checked += f" (treesweep resume {folder})"
+        checked += f" (treesweep resume {quote(folder)})"
     for finding in found.findings:
         click.echo(f"{finding.key[:12]} {finding.task}: {finding.problem}".lstrip())
     click.echo(f"{checked}: {count(len(found.findings), 'finding')}.")
@@ -251,7 +252,7 @@ def compare(folders: tuple[str, ...], out: Path) -> None:
 
     if len(folders) < 2:
         raise click.UsageError(f"one sweep has nothing to be compared with; 'treesweep report "
-                               f"{folders[0]}' writes its report")  # fmt: skip
+                               f"{quote(folders[0])}' writes its report")  # fmt: skip
     found = gather_comparison(folders)
     paths = write_report_data(found, out)
     print_summary(found, make_console())
@@ -263,9 +264,9 @@ def _conclude(outcome: Outcome, folder: str) -> int:
 
     click.echo(describe_outcome(outcome))
     if outcome.interrupted:
-        click.echo(f"Go on with: treesweep resume {folder}")
+        click.echo(f"Go on with: treesweep resume {quote(folder)}")
     else:
-        click.echo(f"Results: {folder}. Report: treesweep report {folder}")
+        click.echo(f"Results: {folder}. Report: treesweep report {quote(folder)}")
     return outcome.exit_code
 
 

@@ -213,6 +213,7 @@ class SweepResults:
         encoding: str | None = None,
         solver: str | None = None,
         fold: int | None = None,
+        repeat: int | None = None,
     ) -> Path:
         """A λ-path that the sweep was asked for by ``lam: path``.
 
@@ -221,8 +222,8 @@ class SweepResults:
         dataset, encoding, solver : str, optional
             Names, with their options where the sweep has several, as :meth:`best` gives them; what
             the sweep has once need not be named.
-        fold : int, optional
-            The number of the fold, from 0.
+        fold, repeat : int, optional
+            The number of the fold and of the repetition, from 0.
 
         Raises
         ------
@@ -237,11 +238,12 @@ class SweepResults:
                 '"solvers": [{"solver": "branches", "lam": "path"}] and run it again'
             )
         fits = rows
-        for name, value in zip(_NAMES, (dataset, encoding, solver, fold), strict=True):
+        for name, value in zip(_NAMES, (dataset, encoding, solver, fold, repeat), strict=True):
             fits = fits if value is None else fits[fits[name] == value]
         if len(fits) != 1:
             some = (fits if len(fits) else rows).head(_SHOWN)
-            calls = ", ".join(_call(row) for row in some.to_dict("records"))
+            repeated = bool(rows["repeat"].fillna(0).any())
+            calls = ", ".join(_call(row, repeated) for row in some.to_dict("records"))
             number = f"{len(fits)} λ-paths fit" if len(fits) else "no λ-path fits"
             raise InputError(f"{number}; write one of: {calls}")
         return stored_path({str(name): value for name, value in fits.iloc[0].items()})
@@ -258,7 +260,7 @@ class SweepResults:
         )
 
 
-_NAMES = ("dataset", "encoding_label", "solver_label", "fold")
+_NAMES = ("dataset", "encoding_label", "solver_label", "fold", "repeat")
 
 _SHOWN = 10
 """Rows of a table and calls of a message."""
@@ -274,10 +276,11 @@ def _line(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _call(row: dict[Any, Any]) -> str:
-    fold = row["fold"]
+def _call(row: dict[Any, Any], repeated: bool) -> str:
     names = [repr(str(row[name])) for name in _NAMES[:3]]
-    return f"path({', '.join([*names, *([] if pd.isna(fold) else [f'fold={int(fold)}'])])})"
+    numbers = _NAMES[3:] if repeated else _NAMES[3:4]
+    folds = [f"{name}={int(row[name])}" for name in numbers if not pd.isna(row[name])]
+    return f"path({', '.join([*names, *folds])})"
 
 
 def read_results(

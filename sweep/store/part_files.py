@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from shlex import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -188,7 +189,8 @@ class Parts:
         Raises FileNotFoundError if it is not there (any more). Raises DamagedError if it is not
         what was written. Raises InputError if it does not have the columns of a part.
         """
-        remedy = f"'treesweep resume {self.folder}' sets it aside and computes again what it held"
+        resume = f"treesweep resume {quote(str(self.folder))}"
+        remedy = f"'{resume}' sets it aside and computes again what it held"
         table = checksummed_parquet.Opened(self.folder, name, remedy).table(columns)
         if not table.schema.equals(_schema_of(columns), check_metadata=False):
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -112,7 +113,7 @@ def plan_tables(place: Place | Folder, columns: Sequence[str] | None = None) -> 
 def _open_plan(folder: Folder) -> checksummed_parquet.Opened:
     """The plan, if it belongs to the folder's sweep."""
     wanted = sweep_sum(folder)
-    makes = f"'treesweep resume {folder}' makes it"
+    makes = f"'treesweep resume {quote(str(folder))}' makes it"
     try:
         file = checksummed_parquet.Opened(folder, PLAN, f"{makes} anew")
     except FileNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from click.testing import CliRunner, Result
 from pipelines.cli import treesweep
 from pipelines.reproduce import experiments
 from pipelines.reproduce.experiments import COMPUTED, EXPERIMENTS, Experiment
+from sweep.events import Outcome
+from sweep.graph import engine
+from sweep.spec.spec import parse_spec
 
 TINY = """name: tiny
 datasets: [monks-1]
@@ -89,3 +93,16 @@ def test_one_command_runs_it_and_compares(tmp_path: Path, monkeypatch: pytest.Mo
     assert "branches" in call("tiny", "--data", tmp_path, "--seconds", 20).stdout.split("errors")[1]
     again = call("tiny", "--data", tmp_path, "--seconds", 20)
     assert "Nothing to do" in again.stdout
+
+
+def test_the_command_to_go_on_asks_for_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Outcome(1, 0, 0, 0, 0, 0, True, 1.0)
+    monkeypatch.setattr(Experiment, "sweep", lambda self, data, seconds: parse_spec(TINY))
+    monkeypatch.setattr(engine, "run_sweep", lambda *args, **named: ended)
+    given = ["osdt-ablation", "--data", str(tmp_path), "--seconds", "7.0", "--out", "my out"]
+    result = call(*given)
+    assert result.exit_code == 130
+    line = result.stdout.splitlines()[-1]
+    assert shlex.split(line.removeprefix("Go on with: ")) == ["treesweep", "reproduce", *given]

@@ -201,11 +201,13 @@ def test_verify_of_nothing_does_not_say_that_all_is_well(home: Path) -> None:
 def test_verify_says_how_many_planned_tasks_have_no_row(home: Path) -> None:
     part = min((home / "out" / "rows").glob("*.parquet"))
     part.write_bytes(to_bytes(pq.read_table(part).slice(1)))
-    result = run("verify", home / "out")
+    out = home.rename(home.with_name("my home")) / "out"
+    result = run("verify", out)
     assert result.exit_code == 1
     assert "all is well" not in result.stdout
     assert "11 rows checked" in result.stdout
-    assert "; 1 of 12 planned tasks has no row (treesweep resume " in result.stdout
+    assert f"; 1 of 12 planned tasks has no row (treesweep resume '{out}')" in result.stdout
+    assert f"treesweep resume '{out}'\n" in run("status", out).stdout
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 
 import treesweep
+from sweep.spec.python_spec import as_sweep
 from sweep.store import read_results as stored
 from tests.helpers.notebook import be_notebook
+from tests.helpers.without_dask import run_here
 
 SPEC: dict[str, Any] = {
     "name": "small",
@@ -153,3 +155,16 @@ def test_a_notebook_shows_one_bar(
     assert repr(output.shown[0]) == "0% small: starting"
     assert repr(output.shown[-1]) == "100% small: Nothing to do: all 30 tasks were answered before."
     assert '<progress max="1" value="1.0000"' in output.shown[-1]._repr_html_()
+
+
+def test_paths_of_repeated_folds_are_told_apart(tmp_path: Path) -> None:
+    paths = {"solver": "branches", "lam": "path"}
+    folds = {"kind": "kfold", "folds": 2, "repeats": 2}
+    spec = SPEC | {"datasets": ["monks-1"], "encodings": "onehot", "solvers": paths}
+    run_here(tmp_path / "out", as_sweep(spec | {"validation": folds}))
+    results = treesweep.read_results(tmp_path / "out")
+    with pytest.raises(treesweep.InputError, match="2 λ-paths fit; write one of: path") as told:
+        results.path(fold=1)
+    for call in re.findall(r"(path\(.*?\))", str(told.value)):
+        assert eval(f"results.{call}", {"results": results}).status == "optimal"
+    assert results.path(fold=1, repeat=1) != results.path(fold=1, repeat=0)
