@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from solver.features.dataframes import as_frame
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.good_trees import GoodTrees, Split
@@ -61,6 +62,7 @@ class Predictions:
 
     def of_rows(self, frame: pd.DataFrame) -> NDArray[np.object_]:
         """The same for raw rows, also such as no row of the problem is like."""
+        frame = as_frame(frame)
         codes = np.zeros((len(frame), self._problem.n_features), np.int64)
         for feature in self._trees.features:
             stump = self._problem.grow((feature, (-1,) * int(self._problem.arities[feature])))

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from solver.arguments import check_arguments
 from solver.branches.solver import Branches
 from solver.errors import ClaimError, InputError, UnsupportedError
 from solver.kernels.constants import Ints
@@ -293,14 +294,19 @@ class RashomonSet:
         InputError
             If a name is unknown, or ``max_columns`` is negative.
         """
-        if max_columns is not None and max_columns < 0:
-            raise InputError(f"max_columns = {max_columns} must be 0 or more")
+        if max_columns is not None and not _is_count(max_columns):
+            raise InputError(f"max_columns = {max_columns!r} must be 0 or more")
         shape = self._wishes.best(_names(without), root, max_columns)
         return None if shape is None else self.problem.grow(shape)
 
     def sample(self, n: int, seed: int = 0) -> list[Tree]:
-        """Good trees drawn at random, each equally likely, with replacement."""
-        chance = random.Random(seed)
+        """Good trees drawn at random, each equally likely, with replacement.
+
+        Raises InputError if ``n`` is no number of trees, or ``seed`` no whole number.
+        """
+        if not _is_count(n) or not isinstance(seed, (int, np.integer)):
+            raise InputError(f"n = {n!r} and seed = {seed!r} must be whole numbers, n 0 or more")
+        chance = random.Random(int(seed))
         return [self.problem.grow(self._trees.draw(chance)) for _ in range(n)]
 
     def to_frame(self, n: int = 1000) -> pd.DataFrame:
@@ -338,7 +344,7 @@ class RashomonSet:
         """
         counts = self._predictions
         table = counts.of_points if frame is None else counts.of_rows(frame)
-        index = None if frame is None else frame.index
+        index = getattr(frame, "index", None)
         return pd.DataFrame(table, index=index, columns=[*self.problem.classes])
 
     @cached_property
@@ -444,7 +450,13 @@ class RashomonSet:
 
 def _names(given: Collection[str]) -> Collection[str]:
     """Names, of which a single one may be given as it is."""
+    if not isinstance(given, Collection):
+        raise InputError(f"without = {given!r} must name columns or features, e.g. ['age']")
     return [given] if isinstance(given, str) else given
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and int(value) >= 0
 
 
 def _records(shares: pd.DataFrame) -> list[dict[str, Any]]:
@@ -529,7 +541,11 @@ def rashomon_set(
     |   x1 = 0: 0 (1 row)
     |   x1 = 1: 1 (1 row)
     """
+    check_arguments(problem, limits, monitor)
     question, limits = Question.of(lam_min, within, unit), limits or Limits()
+    given = getattr(optimum, "status", None), getattr(optimum, "lam", None)
+    if optimum is not None and given != (Status.OPTIMAL, question.lam):
+        raise InputError(f"optimum must be an optimal solution at λ = {question.lam}; leave it out")
     monitor = monitor or Monitor()
     check_support(problem.task, bool(problem.ordered), limits)
     if problem.weight_error:

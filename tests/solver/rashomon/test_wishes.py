@@ -9,7 +9,7 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from solver import Problem, RashomonSet, rashomon_set
+from solver import Problem, RashomonSet, rashomon_set, solve
 from solver.errors import InputError
 from solver.trees.tree import Tree
 from tests import naive
@@ -148,5 +148,11 @@ def test_unknown_names_are_refused() -> None:
         found.best(root="z")
     with pytest.raises(InputError, match="max_columns = -1 must be 0 or more"):
         found.best(max_columns=-1)
+    with pytest.raises(InputError, match="without = 5 must name columns"):
+        found.best(without=5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="n = -1 and seed = 0 must be whole numbers"):
+        found.sample(-1)
+    with pytest.raises(InputError, match="optimum must be an optimal solution at λ = 1/20"):
+        rashomon_set(found.problem, "0.05", optimum=solve(found.problem, "0.1"))
     with pytest.raises(InputError, match="by = 'row' is none of feature, column"):
         found.feature_shares(by="row")  # type: ignore[arg-type]
