@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from distributed import Client, Future
@@ -19,7 +19,6 @@ from sweep.worker.tasks import Prepared
 
 _CACHE_BYTES = 2**30
 _CACHE_NODES = 64
-_CACHE_TABLES = 4
 
 
 class Sources(NamedTuple):
@@ -63,93 +62,66 @@ class Data:
 
     def __init__(self, client: Client, plan: Plan, run: Run, are_here: bool) -> None:
         self._client, self._plan, self._run, self._are_here = client, plan, run, are_here
-        self._loaded: OrderedDict[str, Future[Dataset]] = OrderedDict()
-        self._encoded: OrderedDict[int, Sources] = OrderedDict()
-        self._nodes: dict[str, list[int]] = {}
-        self._suspects: set[str | int] = set()
+        self._held: OrderedDict[int, Sources] = OrderedDict()
+        self._loaded: dict[str, Future[Dataset]] = {}
+        self._suspects: set[str] = set()
         self._unreadable: set[str] = set()
         self._numbers = itertools.count()
         self.notes: list[str] = []
 
     def of(self, node: Node, priority: int) -> Sources:
         """The encoded problem of a node, and its table."""
-        found = self._encoded.get(node.number)
+        found = self._held.get(node.number)
         if found is not None and found.has_lost_table:
             self.again(str(found.loaded.key))
             found = None
         if found is None:
             loaded = self._load(node, priority)
-            key = f"encode-{node.number}-{next(self._numbers)}-{self._run.name}"
-            encoded = self._client.submit(
-                steps.encode,
-                self._run,
-                node.number in self._suspects,
-                loaded,
-                node,
-                key=key,
-                priority=priority,
-            )
-            self._encoded[node.number] = found = Sources(encoded, loaded)
-            self._nodes[key] = [node.number]
-        self._encoded.move_to_end(node.number)
+            encoded = self._submit(steps.encode, f"encode-{node.number}", priority, loaded, node)
+            found = self._held[node.number] = Sources(encoded, loaded)
+        self._held.move_to_end(node.number)
         self._evict()
         return found
 
-    def nodes_of(self, key: str) -> list[int]:
-        """The nodes that need what a task of Dask makes; none if that is no step of the data."""
-        return self._nodes.get(key, [])
+    def nodes_of(self, key: str, node: Node) -> list[int]:
+        """The nodes that need what a step makes, of which one is known."""
+        if key.startswith("encode-"):
+            return [node.number]
+        return [n.number for n in self._plan.nodes if n.info.data_hash == node.info.data_hash]
 
     def again(self, key: str, suspect: bool = False) -> None:
-        """Submit a step anew that has failed, when it is needed next."""
-        for number in self._nodes.get(key, []):
-            if suspect:
-                digest = self._plan.nodes[number].info.data_hash
-                self._suspects.add(digest if key.startswith("load-") else number)
-            sources = self._encoded.get(number)
-            if sources is None:
-                continue
-            if key in (sources.loaded.key, sources.encoded.key):
-                del self._encoded[number]
-        for digest in [d for d, future in self._loaded.items() if future.key == key]:
+        """Submit a step anew when it is needed next."""
+        if suspect:
+            self._suspects.add(_name(key))
+        for number in [n for n, found in self._held.items() if key in (s.key for s in found)]:
+            del self._held[number]
+        for digest in [d for d, loaded in self._loaded.items() if loaded.key == key]:
             del self._loaded[digest]
 
-    def is_done(self, key: str) -> bool:
-        """Whether a step has ended well."""
-        return any(f.key == key and f.status == "finished" for f in self._known())
-
-    def _known(self) -> list[Future[Any]]:
-        return [*self._loaded.values(), *(sources.encoded for sources in self._encoded.values())]
-
-    def send(self, node: Node) -> None:
+    def send(self, node: Node, loaded: Future[Dataset]) -> None:
         """Send a node's dataset from the driver from now on: a worker could not read it."""
-        digest = node.info.data_hash
-        self._unreadable.add(digest)
-        for future in self._known():
-            if future.status == "error" and node.number in self.nodes_of(str(future.key)):
-                self.again(str(future.key))
+        self._unreadable.add(node.info.data_hash)
+        self.again(str(loaded.key))
+
+    def _submit(
+        self, step: Callable[..., Any], name: str, priority: int, *arguments: Any
+    ) -> Future[Any]:
+        key = f"{name}-{next(self._numbers)}-{self._run.name}"
+        suspect = name in self._suspects
+        with warnings.catch_warnings():  # Dask warns of a graph that holds a large table
+            warnings.simplefilter("ignore", UserWarning)
+            return self._client.submit(
+                step, self._run, suspect, *arguments, key=key, priority=priority
+            )
 
     def _load(self, node: Node, priority: int) -> Future[Dataset]:
         digest, reference = node.info.data_hash, node.reference
-        future = self._loaded.get(digest)
-        if future is None:
+        if digest not in self._loaded:
             is_sent = digest in self._unreadable or (reference.is_fetched and not self._are_here)
-            key = f"load-{digest[:12]}-{next(self._numbers)}-{self._run.name}"
-            with warnings.catch_warnings():  # Dask warns of a graph that holds a large table
-                warnings.simplefilter("ignore", UserWarning)
-                future = self._client.submit(
-                    steps.load,
-                    self._run,
-                    digest in self._suspects,
-                    reference,
-                    digest,
-                    self._table(node) if is_sent else None,
-                    key=key,
-                    priority=priority,
-                )
-            self._loaded[digest] = future
-            self._nodes[key] = [n.number for n in self._plan.nodes if n.info.data_hash == digest]
-        self._loaded.move_to_end(digest)
-        return future
+            table = self._table(node) if is_sent else None
+            name, arguments = f"load-{digest[:12]}", (reference, digest, table)
+            self._loaded[digest] = self._submit(steps.load, name, priority, *arguments)
+        return self._loaded[digest]
 
     def _table(self, node: Node) -> Dataset | str:
         """A dataset to be sent, or why that cannot be done."""
@@ -168,15 +140,19 @@ class Data:
     def _evict(self) -> None:
         sizes = [*self._sizes()]
         while len(sizes) > 1 and (sum(sizes) > _CACHE_BYTES or len(sizes) > _CACHE_NODES):
-            self._encoded.popitem(last=False)
+            self._held.popitem(last=False)
             del sizes[0]
         # While a problem is held, so is its table: Dask may need it again, and may fail to load it.
-        held = {self._plan.nodes[number].info.data_hash for number in self._encoded}
-        spare = [digest for digest in self._loaded if digest not in held]
-        for digest in spare[: max(0, len(self._loaded) - _CACHE_TABLES)]:
+        needed = {self._plan.nodes[number].info.data_hash for number in self._held}
+        for digest in self._loaded.keys() - needed:
             del self._loaded[digest]
 
     def _sizes(self) -> Iterator[int]:
-        for number in self._encoded:
+        for number in self._held:
             node = self._plan.nodes[number]
             yield 4 * node.info.n_rows * (node.n_features + 20)
+
+
+def _name(key: str) -> str:
+    """What a step is of, from the key of one attempt."""
+    return "-".join(key.split("-")[:2])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.compute as pc
-from distributed.client import ClosedClientError
+from typing import Any
 
 from solver.solution import Status
 from sweep.clusters import Cluster, Local, open_cluster, reach_cluster
@@ -27,7 +24,7 @@ from sweep.graph.time_left import TimeLeft
 from sweep.plan.plan import Plan, make_plan
 from sweep.plan.software_versions import fingerprint
 from sweep.rows.optimality_gaps import checkpoint_gap, largest_gap_of_all
-from sweep.rows.result_rows import Finished, checkpoint_of
+from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.spec.spec import SweepFile
 from sweep.store import store as stores
 from sweep.store.plan_file import survey
@@ -39,9 +36,6 @@ from sweep.worker.run_settings import GRACE, LARGEST_STATE, Run
 from sweep.worker.worker_process import name_run
 
 CHECKPOINT_SECONDS = 30.0
-
-_FAILED = pa.array([status.value for status in Status if not status.has_tree])
-_LIMITED = pa.array([status.value for status in Status if status.is_limit])
 
 _TICK = 0.2
 _TELL = 0.5
@@ -104,8 +98,8 @@ def run_sweep(
         listener.planned(plan, len(remaining))
         for line in plan.readings:
             listener.note(line)
+        session = _Session(plan, store, listener, answered, began, TimeLeft(plan, remaining))
         if len(remaining):
-            backlog = backlog_of(plan, remaining)
             run = Run(
                 name_run(_full_name(out)),
                 checkpoint_seconds,
@@ -113,35 +107,15 @@ def run_sweep(
                 grace=grace,
                 fingerprint={} if cluster.is_here else fingerprint(),
             )
-            time_left = TimeLeft.of(plan, remaining)
-            session = _Session(plan, store, listener, answered, began, run, time_left)
-            session.run(backlog, cluster)
-            outcome = session.outcome()
-        else:
-            outcome = Outcome(answered, answered, 0, 0, 0, plan.n_impossible, False, 0.0)
+            session.run(backlog_of(plan, remaining), cluster, run)
+        outcome = session.outcome()
     listener.ended(outcome)
     return outcome
 
 
-def resume_sweep(
-    out: Place,
-    cluster: Cluster | None = None,
-    *,
-    listener: Listener | None = None,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    largest_state: int = LARGEST_STATE,
-    grace: float = GRACE,
-) -> Outcome:
-    """Go on with the sweep that a folder holds; as :func:`run_sweep`."""
-    return run_sweep(
-        stores.stored_sweep(out),
-        out,
-        cluster,
-        listener=listener,
-        checkpoint_seconds=checkpoint_seconds,
-        largest_state=largest_state,
-        grace=grace,
-    )
+def resume_sweep(out: Place, cluster: Cluster | None = None, **more: Any) -> Outcome:
+    """Go on with the sweep that a folder holds; as :func:`run_sweep`, with its other arguments."""
+    return run_sweep(stores.stored_sweep(out), out, cluster, **more)
 
 
 def _full_name(out: Place) -> str:
@@ -149,35 +123,30 @@ def _full_name(out: Place) -> str:
     return str(out) if is_remote(out) else f"{socket.gethostname()}:{Path(out).resolve()}"
 
 
-def _count(statuses: pa.Array, wanted: pa.Array) -> int:
-    return int(pc.sum(pc.is_in(statuses, wanted)).as_py())
-
-
+@dataclass
 class _Session:
     """One run: the loop, and the numbers that it keeps for displays."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        listener: Listener,
-        answered: int,
-        began: float,
-        terms: Run,
-        time_left: TimeLeft,
-    ) -> None:
-        self.plan, self.store, self.listener = plan, store, listener
-        self.answered, self.began = answered, began
-        self.terms, self.time_left = terms, time_left
-        self.ran = self.failed = self.limited = 0
-        self.interrupted = False
-        self.worst_gap = answered_gap(store.folder) if answered else None
-        self._open_gaps: dict[str, float] = {}
-        self.writer = RetryingWriter(store, listener.note)
-        self._told = self._beaten = 0.0
-        self._dashboard: str | None = None
+    plan: Plan
+    store: Store
+    listener: Listener
+    answered: int
+    began: float
+    time_left: TimeLeft
+    ran: int = 0
+    failed: int = 0
+    limited: int = 0
+    interrupted: bool = False
+    told: float = 0.0
+    beaten: float = 0.0
+    dashboard: str | None = None
 
-    def run(self, backlog: Backlog, cluster: Cluster) -> None:
+    def __post_init__(self) -> None:
+        self.worst_gap = answered_gap(self.store.folder) if self.answered else None
+        self.open_gaps: dict[str, float] = {}
+        self.writer = RetryingWriter(self.store, self.listener.note)
+
+    def run(self, backlog: Backlog, cluster: Cluster, run: Run) -> None:
         """Work until nothing is left or Ctrl-C was pressed."""
         with ExitStack() as stack:
             interrupts = stack.enter_context(Interrupts(self.listener.aborted))
@@ -186,29 +155,21 @@ class _Session:
             client = stack.enter_context(open_cluster(cluster))
             if not cluster.is_here:
                 check_workers(client)
-            self._dashboard = cluster.dashboard(client)
-            if self._dashboard is not None:
-                self.listener.note(f"Dask's dashboard: {self._dashboard}")
-            window = Window(
-                client,
-                self.plan,
-                self.store,
-                backlog,
-                self.terms,
-                cluster.is_here,
-                cluster.most_workers,
-            )
+            self.dashboard = cluster.dashboard(client)
+            if self.dashboard is not None:
+                self.listener.note(f"Dask's dashboard: {self.dashboard}")
+            watch = ClusterWatch(client, cluster, self.listener)
+            window = Window(watch, self.plan, self.store, backlog, run)
             stack.callback(window.close)
-            monitor = ClusterWatch(client, cluster, self.listener)
             try:
-                self._loop(window, monitor, interrupts)
-            except (OSError, RuntimeError, ClosedClientError):
-                monitor.check(1, 1)  # says it better if the scheduler is lost
+                self._loop(window, interrupts)
+            except Exception:
+                watch.check(1, 1)  # says it better if the scheduler is lost
                 raise
             self.interrupted |= not self.writer.finish(lambda: interrupts.requested)
             self._tell(window, last=True)
 
-    def _loop(self, window: Window, monitor: ClusterWatch, interrupts: Interrupts) -> None:
+    def _loop(self, window: Window, interrupts: Interrupts) -> None:
         while window.out or window.transfers.coming or (window.waiting and not self.interrupted):
             if interrupts.requested and not self.interrupted:
                 self.interrupted = True
@@ -218,15 +179,14 @@ class _Session:
                 window.fill()
             for finished in window.collect(_TICK):
                 self._take(finished)
-            self._keep_snapshots(window)
-            self._keep_states(window)
+            while window.snapshots:
+                self._keep(window.snapshots.popleft(), window)
+            for transfer in window.transfers.arrivals():
+                self.writer.keep_state(transfer.key, transfer.path, transfer.iterations)
             while window.shards.kept:
                 self.writer.keep_shard(*window.shards.kept.popleft())
             self.writer.write()
-            monitor.check(
-                window.n_willing,
-                window.waiting + window.out,
-            )
+            window.watch.check(window.watch.n_willing, window.waiting + window.out)
             self._tell(window)
 
     def outcome(self) -> Outcome:
@@ -243,58 +203,47 @@ class _Session:
         )
 
     def _take(self, finished: Finished) -> None:
-        if self._open_gaps:
+        if self.open_gaps:
             for key in finished.keys:
-                self._open_gaps.pop(key, None)
-        status = finished.rows["status"]
-        stopped = pc.equal(status, Status.STOPPED.value)
-        if pc.any(stopped).as_py():
-            for row in finished.rows.filter(stopped).to_pylist():
-                self.writer.keep(checkpoint_of(row))
-            finished = finished.where(pc.invert(stopped))
+                self.open_gaps.pop(key, None)
         if not len(finished):
             return
         self.store.add(finished)
-        self.ran += len(finished)
-        self.failed += _count(finished.rows["status"], _FAILED)
-        self.limited += _count(finished.rows["status"], _LIMITED)
+        statuses = [*map(Status, finished.rows["status"].to_pylist())]
+        self.ran += len(statuses)
+        self.failed += sum(not status.has_tree for status in statuses)
+        self.limited += sum(status.is_limit for status in statuses)
         self.time_left.take(finished.rows)
         gap = largest_gap_of_all(finished.rows)
         if gap is not None:
             self.worst_gap = max(gap, self.worst_gap or gap)
         self.listener.finished(finished.rows)
 
-    def _keep_snapshots(self, window: Window) -> None:
-        while window.snapshots:
-            checkpoint = window.snapshots.popleft()
-            answer = self.store.answers.get(checkpoint.key)
-            if answer is None or not answer.status.has_tree:  # else it came late
-                self.writer.keep(checkpoint)
-                gap = checkpoint_gap(checkpoint, window.lam_of(checkpoint.key))
-                self._open_gaps[checkpoint.key] = float(gap)
-
-    def _keep_states(self, window: Window) -> None:
-        for transfer in window.states():
-            self.writer.keep_state(transfer.key, transfer.path, transfer.iterations)
+    def _keep(self, checkpoint: Checkpoint, window: Window) -> None:
+        answer = self.store.answers.get(checkpoint.key)
+        if answer is None or not answer.status.has_tree:  # else it came late
+            self.writer.keep(checkpoint)
+            gap = checkpoint_gap(checkpoint, window.lam_of(checkpoint.key))
+            self.open_gaps[checkpoint.key] = float(gap)
 
     def _tell(self, window: Window, last: bool = False) -> None:
         now = time.monotonic()
-        if not last and now - self._told < _TELL:
+        if not last and now - self.told < _TELL:
             return
-        self._told = now
+        self.told = now
         while window.notes:
             self.listener.note(window.notes.popleft())
         progress = self._progress(window, now, active=not last)
         self.listener.progress(progress)
-        if last or now - self._beaten > _BEAT:
-            self._beaten = now
+        if last or now - self.beaten > _BEAT:
+            self.beaten = now
             self.writer.check_lease()
             self.store.lease.beat(asdict(progress))
 
     def _progress(self, window: Window, now: float, active: bool) -> Progress:
         seconds = now - self.began
         rate = self.ran / seconds if seconds > 0 else 0.0
-        gaps = [*self._open_gaps.values()]
+        gaps = [*self.open_gaps.values()]
         if self.worst_gap is not None:
             gaps.append(self.worst_gap)
         done, shards = window.shards.counts
@@ -309,9 +258,9 @@ class _Session:
             rate=rate,
             eta=self.time_left.estimate(seconds),
             worst_gap=max(gaps, default=None),
-            workers=window.n_workers,
-            memory=window.memory,
+            workers=window.watch.n_workers,
+            memory=window.watch.memory,
             shards_done=done,
             shards=shards,
-            dashboard=self._dashboard,
+            dashboard=self.dashboard,
         )

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,6 @@ from sweep.store.store import Store
 from sweep.worker.shard_messages import Known
 
 Row = dict[str, Any]
-
-
-class Kept(NamedTuple):
-    """A finished shard that is worth keeping on the disk."""
-
-    key: str
-    shard: Shard
-    finished: Finished
 
 
 @dataclass
@@ -74,8 +66,8 @@ class Shards:
     ----------
     merged : deque of dict
         Rows of tasks whose last shard had been finished by an earlier driver.
-    kept : deque of Kept
-        What is to be kept on the disk.
+    kept : deque of (str, Shard, Finished)
+        Finished shards that are worth keeping on the disk, with the keys of their tasks.
     """
 
     def __init__(self, store: Store) -> None:
@@ -83,7 +75,7 @@ class Shards:
         self._open: dict[str, _Divided] = {}
         self._ended: set[str] = set()
         self.merged: deque[Row] = deque()
-        self.kept: deque[Kept] = deque()
+        self.kept: deque[tuple[str, Shard, Finished]] = deque()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -188,7 +180,7 @@ class Shards:
         if len(divided.rows) == divided.number:
             return [self._merge(task.key)], None
         if row["seconds"] >= WORTH:
-            self.kept.append(Kept(task.key, shard, finished))
+            self.kept.append((task.key, shard, finished))
         return [], None
 
     def fail(self, task: Task) -> bool:

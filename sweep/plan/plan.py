@@ -29,7 +29,7 @@ from solver.trees.tree import TaskType
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference
 from sweep.plan.automatic import settle
-from sweep.plan.task_keys import KeyMaker, canonical
+from sweep.plan.task_keys import KeyMaker, canonical, question_limits
 from sweep.spec import folds
 from sweep.spec.lambda_axis import Axis, Lam
 from sweep.spec.spec import Choice, DatasetEntry, Spec, SweepFile
@@ -125,6 +125,14 @@ class Block:
             Task(index, self.node, self.solver, lams[place], key)
             for index, place, key in zip(indices, places, keys, strict=True)
         ]
+
+    @cached_property
+    def _question_limits(self) -> str:
+        return question_limits(self.solver.limits)
+
+    def question(self, lam: str) -> str:
+        """What the states of a task's search are known by: its key without budgets."""
+        return self.maker.key(lam, self._question_limits)
 
     def keys(self, limits: str | None = None) -> list[str]:
         """The key of each λ, under the block's limits or others."""

@@ -65,11 +65,14 @@ class KeyMaker:
         head, rest = template.split(canonical(self._LAM))
         middle, tail = rest.split(canonical(self._LIMITS))
         self._parts = f'{head}"', f'"{middle}', tail
+        self._rests: dict[str, str] = {}
 
     def keys(self, lams: Iterable[str], limits: str) -> list[str]:
         """The key for each λ (a fraction string), under the same limits (their JSON)."""
         head, middle, tail = self._parts
-        rest = f"{middle}{canonical(limits)}{tail}"
+        if limits not in self._rests:
+            self._rests[limits] = f"{middle}{canonical(limits)}{tail}"
+        rest = self._rests[limits]
         return [hashlib.sha256(f"{head}{lam}{rest}".encode()).hexdigest() for lam in lams]
 
     def key(self, lam_exact: str, limits: str) -> str:

@@ -42,7 +42,8 @@ def open_paths(rows: pa.Table) -> pa.Table:
 
 def largest_gap_of_all(rows: pa.Table) -> float | None:
     """The largest gap of rows, of paths over all their λ."""
-    found = [largest_gap(rows), *map(row_gap, open_paths(rows).to_pylist())]
+    has_path = rows["path"].null_count < len(rows)
+    found = [largest_gap(rows), *map(row_gap, open_paths(rows).to_pylist() if has_path else ())]
     return max((float(gap) for gap in found if gap is not None), default=None)
 
 

@@ -113,8 +113,8 @@ class Index:
         return run.last if run else 0
 
     def _run(self, key: str) -> _Run | None:
-        if key in self._recent:
-            return self._recent[key]
+        if key in self._recent or not len(self._sorted.digests):
+            return self._recent.get(key)
         at, found = self._look_up([key])
         return self._at(at[0]) if found[0] else None
 

@@ -324,10 +324,6 @@ class Store:
             self._origins[key] = best.key
         return best
 
-    def has_checkpoints(self) -> bool:
-        """Whether any run is unfinished."""
-        return bool(self._checkpoints)
-
 
 def _checkpoint_name(key: str) -> str:
     return f"{CHECKPOINTS}/{key}.parquet"

@@ -19,9 +19,10 @@ from sweep.rows.result_rows import Cell, Checkpoint, checkpoint_at, of_part
 from sweep.spec.task_options import asks_path, shown_lam
 from sweep.store.search_state_file import State, TooLargeError, read_state, size_of, write_state
 from sweep.transfer.worker_files import STATE_FILES
+from sweep.worker.exits import GUARDED
 from sweep.worker.run_settings import Run
 from sweep.worker.shard_messages import exchange
-from sweep.worker.worker_process import TIME_GUARD, is_given_up, is_stopped
+from sweep.worker.worker_process import GUARD, TIME_GUARD, is_given_up, is_stopped
 
 SHARE = 0.05
 """The share of a search's time that writing states may take."""
@@ -105,9 +106,28 @@ class Keeper:
 
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
         """Guard a search that has so many seconds left; the driver is told before the end."""
-        before = self._cell.checkpoint.seconds if self._cell.checkpoint else 0.0
-        grace = self._run.grace
-        return TIME_GUARD.limit(seconds, grace, lambda ran: self.send("timeout", ran=before + ran))
+        cell = self._cell
+        before = cell.checkpoint.seconds if cell.checkpoint else 0.0
+
+        def report(ran: float) -> None:
+            why = f"it ran {before + ran:.0f} s, its limit is {cell.limits['seconds']:g} s"
+            self._tell_guarded(why, is_final=True)
+
+        return TIME_GUARD.limit(seconds, self._run.grace, report)
+
+    def in_memory(self, limit: int | None) -> AbstractContextManager[None]:
+        """Guard a task that may take so many bytes; the driver is told before the end."""
+
+        def report(used: int) -> None:
+            why = f"it used {_mib(used)} of memory and the memory limit is {_mib(limit or 0)}"
+            self._tell_guarded(why, is_final=False)
+
+        return GUARD.limit(limit, report)
+
+    def _tell_guarded(self, why: str, is_final: bool) -> None:
+        if self._worker is not None:
+            told = {"task": self._cell.key, "why": why, "is_final": is_final}
+            self.send(GUARDED, worker=self._worker.address, **told)
 
     def peers(self, problem: Problem) -> AbstractContextManager[Peers | None]:
         """What other shards of the task tell while this one runs."""
@@ -244,8 +264,7 @@ class Keeper:
                 durable=False,
             )
         except TooLargeError:
-            limit = f"{self._run.largest_state / 2**20:,.0f} MiB"
-            self._give_up(f"it would take more than {limit}")
+            self._give_up(f"it would take more than {_mib(self._run.largest_state)}")
             return
         except InputError as error:
             self._give_up(str(error))
@@ -265,3 +284,7 @@ class Keeper:
             text=f"the state of a search of {cell.solver!r} (λ = {label}) is not kept, only "
             f"{left}: {why}",
         )
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from distributed import Nanny, NannyPlugin
-from distributed.core import Status
+from distributed import Nanny, NannyPlugin, Status
 
 from sweep.worker.worker_process import MEMORY_EXIT, TIME_EXIT
 
 ENDED = "worker-ended"
 """The kind of the event by which a nanny tells how its worker's process ended."""
+
+GUARDED = "guarded"
+"""The kind of the event of a worker that a guard of ours ends for the sake of a task."""
 
 _TELL_SECONDS = 5.0
 
@@ -34,7 +37,7 @@ _REMOVALS = {
 }
 
 
-@dataclass
+@dataclass(eq=False)
 class End:
     """What is known of how a worker ended.
 
@@ -48,12 +51,19 @@ class End:
         Why the scheduler has removed it, in Dask's words.
     silent : bool
         Whether Dask has ended it because it sent no heartbeat.
+    task, why : str
+        The key of the task for whose sake a guard of ours has ended it, and the reason.
+    is_final : bool
+        Whether that task is not to be run again.
     """
 
     code: int | None = None
     used: int | None = None
     stimulus: str = ""
     silent: bool = False
+    task: str = ""
+    why: str = ""
+    is_final: bool = False
 
     @property
     def is_foreign(self) -> bool:
@@ -98,9 +108,19 @@ def _signal_name(number: int) -> str:
         return "not known here"
 
 
-def hear_memory(event: Any) -> dict[str, Any]:
-    """Dask's event of a worker that is ended for want of memory, as one of ours."""
-    return {"kind": MEMORY_TOPIC, "worker": event["worker"], "used": event["rss"]}
+def told_ends(event: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What an event of Dask or ours tells of how workers end: fields of :class:`End` by address."""
+    if event.get("action") == "remove-worker":
+        return {event["worker"]: {"stimulus": event["stimulus_id"]}}
+    if event.get("action") == "worker-ttl-timed-out":
+        return {address: {"silent": True} for address in event["workers"]}
+    if event.get("kind") == ENDED:
+        return {event["worker"]: {"code": event["code"]}}
+    if event.get("kind") == GUARDED:
+        return {event["worker"]: {name: event[name] for name in ("task", "why", "is_final")}}
+    if "rss" in event:  # of MEMORY_TOPIC
+        return {event["worker"]: {"used": event["rss"]}}
+    return {}
 
 
 class TellExits(NannyPlugin):

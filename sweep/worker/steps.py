@@ -1,14 +1,14 @@
 """The three steps of the Dask graph: load a dataset, encode it, solve a batch.
 
-Each step tells the driver when it begins. If the worker dies, the driver then knows which of the
-tasks that were sent there was running.
+Each step tells the driver when it begins and ends. If the worker dies, the driver then knows which
+of the tasks that were sent there was running.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from distributed import Reschedule, Worker, get_worker
 
@@ -23,14 +23,15 @@ from sweep.worker.batch_cells import REST
 from sweep.worker.run_settings import Run
 from sweep.worker.worker_process import is_leaving, is_over
 
-BEGUN = "begun"
-"""The kind of the event that tells which step a worker begins."""
+AT = "at"
+"""The kind of the event that tells which step a worker begins: its key, or :data:`NOTHING`; None
+when the step has ended."""
+
+NOTHING = ""
+"""In place of a key: the worker gives back what it is sent."""
 
 REFUSED = "refused"
 """The kind of the event of a worker with other versions than the driver's."""
-
-HANDED_BACK = "handed-back"
-"""The kind of the event of a worker that is about to end and begins no step any more."""
 
 _SEND_SECONDS = 0.05
 _RETRY_SECONDS = 0.5
@@ -63,53 +64,57 @@ def load(
     InputError
         If the driver cannot read it either.
     """
-    _begin(run, suspect)
-    if isinstance(sent, str):
-        raise InputError(sent)
-    if sent is not None:
-        return sent
-    try:
-        return tasks.load(reference, digest)
-    except InputError as error:
-        raise UnreadableError(str(error)) from None
+    with _step(run, suspect):
+        if isinstance(sent, str):
+            raise InputError(sent)
+        if sent is not None:
+            return sent
+        try:
+            return tasks.load(reference, digest)
+        except InputError as error:
+            raise UnreadableError(str(error)) from None
 
 
 def encode(run: Run, suspect: bool, dataset: Dataset, node: Node) -> tasks.Prepared:
     """Encode the training rows of a fold; parameters as :func:`load`."""
-    _begin(run, suspect)
-    return tasks.prepare(dataset, node)
+    with _step(run, suspect):
+        return tasks.prepare(dataset, node)
 
 
 def solve(run: Run, suspect: bool, prepared: tasks.Prepared, cells: Sequence[Cell]) -> Finished:
     """Solve some cells of a node; parameters as :func:`load`, result as
     :func:`sweep.worker.tasks.solve_batch`."""
-    _begin(run, suspect)
-    for solver in sorted({cell.solver for cell in cells}):
-        tasks.warm_up(solver)
+    with _step(run, suspect) as (worker, key):
+        for solver in sorted({cell.solver for cell in cells}):
+            tasks.warm_up(solver)
+
+        def give_back(begun: int) -> None:
+            worker.log_event(run.name, {"kind": REST, "key": key, "begun": begun})
+
+        return tasks.solve_batch(prepared, cells, run, give_back)
+
+
+@contextmanager
+def _step(run: Run, suspect: bool) -> Iterator[tuple[Worker, str]]:
+    """Tell the driver that this step begins and ends, or send the step to another worker."""
     worker = get_worker()
     key = str(worker.get_current_task())
-
-    def give_back(begun: int) -> None:
-        worker.log_event(run.name, {"kind": REST, "key": key, "begun": begun})
-
-    return tasks.solve_batch(prepared, cells, run, give_back)
-
-
-def _begin(run: Run, suspect: bool) -> None:
-    """Tell the driver that this step begins, or send the step to another worker."""
-    worker = get_worker()
-    if run.fingerprint and fingerprint() != run.fingerprint:
+    differs = bool(run.fingerprint) and fingerprint() != run.fingerprint
+    if differs:
         event = {"kind": REFUSED, "worker": worker.address, "fingerprint": fingerprint()}
-        _leave_to_others(worker, run, event)
-    if is_leaving() and not is_over(run.name):
-        _leave_to_others(worker, run, {"kind": HANDED_BACK, "worker": worker.address})
-    begun = {"kind": BEGUN, "worker": worker.address, "key": str(worker.get_current_task())}
-    worker.log_event(run.name, begun)
+        worker.log_event(run.name, event)
+    if differs or (is_leaving() and not is_over(run.name)):
+        _tell(worker, run, NOTHING)
+        time.sleep(_RETRY_SECONDS)  # this worker may be asked again until the driver retires it
+        raise Reschedule
+    _tell(worker, run, key)
     if suspect:
         time.sleep(_SEND_SECONDS)  # so that the event has left before the worker dies
+    try:
+        yield worker, key
+    finally:
+        _tell(worker, run, None)
 
 
-def _leave_to_others(worker: Worker, run: Run, event: dict[str, Any]) -> NoReturn:
-    worker.log_event(run.name, event)
-    time.sleep(_RETRY_SECONDS)  # this worker may be asked again until the driver retires it
-    raise Reschedule
+def _tell(worker: Worker, run: Run, key: str | None) -> None:
+    worker.log_event(run.name, {"kind": AT, "worker": worker.address, "key": key})

@@ -50,7 +50,7 @@ from sweep.worker.checkpointing import Keeper
 from sweep.worker.encode import encode
 from sweep.worker.good_trees import find_good_trees
 from sweep.worker.run_settings import Run
-from sweep.worker.worker_process import GUARD, first_on_machine, is_stopped
+from sweep.worker.worker_process import first_on_machine, is_stopped
 
 Row = dict[str, Any]
 
@@ -194,7 +194,7 @@ def solve_cell(prepared: Prepared, cell: Cell, run: Run) -> Row:
         if limits.seconds is not None:
             warm_up(cell.solver)  # compiling is not part of the search's time
         search = _search_path if asks_path(cell.options) else _search_tree
-        with GUARD.limit(limits.bytes, lambda used: keeper.send("memory", used=used)):
+        with keeper.in_memory(limits.bytes):
             found = search(solver, problem, limits, cell, keeper)
             if isinstance(found, str):
                 return result_rows.failed(info, cell, provenance, found)

@@ -12,6 +12,7 @@ from solver.errors import InputError
 from sweep.clusters import Address, Local, liveness
 from sweep.clusters.liveness import ClusterWatch
 from sweep.events import Silent
+from tests.helpers.dask_processes import Notes
 
 
 class Pretender:
@@ -22,6 +23,8 @@ class Pretender:
         self.scheduler_comm = object()
         self.cluster: Any = self
         self.scaled: list[int] = []
+        self.there: dict[str, Any] | None = {}
+        self.asked: list[tuple[Any, ...]] = []
         self.workers = {
             name: SimpleNamespace(status=status)
             for name, status in enumerate((Status.running, Status.failed, Status.closed))
@@ -29,6 +32,15 @@ class Pretender:
 
     def scale(self, workers: int) -> None:
         self.scaled.append(workers)
+
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        return {} if self.there is None else {"workers": self.there}
+
+    def retire_workers(self, addresses: list[str], **options: bool) -> None:
+        self.asked.append((*addresses, options))
+
+    def processing(self, workers: list[str]) -> dict[str, list[str]]:
+        return {address: [f"step at {address}"] for address in workers}
 
 
 @pytest.fixture
@@ -75,3 +87,59 @@ def test_a_lost_scheduler_is_told() -> None:
     client.status = "closed"
     with pytest.raises(InputError, match="connection to the Dask scheduler is lost"):
         ClusterWatch(client, Local(), Silent()).check(1, 9)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> tuple[Pretender, Notes, ClusterWatch]:
+    """A cluster of three workers, and what is told of them."""
+    monkeypatch.setattr(liveness, "start", lambda call, *words, **options: call(*words, **options))
+    client, notes = Pretender(), Notes()
+    client.there = {a: {"nthreads": 1, "metrics": {"memory": 5}} for a in "abc"}
+    config = Address(kind="address", address="tcp://a:1", insecure=True)
+    return client, notes, ClusterWatch(client, config, notes)  # type: ignore[arg-type]
+
+
+def test_it_knows_the_workers_as_long_as_the_scheduler_answers(three: Any) -> None:
+    client, _, watch = three
+    for there in (client.there, None):
+        client.there = there
+        assert watch.look(needed=()) == set()
+        assert (watch.n_workers, watch.n_willing, watch.threads, watch.memory) == (3, 3, 3, 15)
+
+
+def test_a_worker_that_leaves_is_retired_when_nothing_of_it_is_needed(three: Any) -> None:
+    client, notes, watch = three
+    for _ in range(2):
+        watch.hear({"kind": "leaving", "worker": "b"})
+    assert notes.lines == ["worker b leaves, its time is over"]
+    for needed in (None, {"b"}):
+        watch.look(needed)
+        assert client.asked == []
+    for _ in range(2):
+        watch.look({"a"})
+        assert client.asked == [("b", {})]
+    watch.hear({"action": "retire-workers", "could-not-retire": ["b"]})
+    watch.look({"a"})
+    assert client.asked == 2 * [("b", {})]
+
+
+def test_the_last_workers_are_not_retired(three: Any) -> None:
+    client, _, watch = three
+    for address in client.there:
+        watch.hear({"kind": "leaving", "worker": address})
+    watch.look(())
+    assert client.asked == []
+
+
+def test_a_worker_of_another_version_gets_no_work(three: Any) -> None:
+    client, notes, watch = three
+    for _ in range(2):
+        watch.hear({"kind": "refused", "worker": "b", "fingerprint": {"numba": "0.1"}})
+    assert client.asked == [("b", {"close_workers": False, "remove": False})]
+    (note,) = notes.lines
+    assert note.startswith("worker b has another version: ")
+    assert watch.look(()) == {"step at b"}  # given to it just before it refused
+    assert (watch.n_workers, watch.n_willing) == (3, 2)
+    del client.there["b"]
+    assert watch.look(()) == set()
+    assert (watch.n_workers, watch.n_willing) == (2, 2)

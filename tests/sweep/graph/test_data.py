@@ -142,9 +142,8 @@ def test_a_dataset_is_loaded_once_and_encoded_once_for_each_fold(case: Any) -> N
     assert client.names == ["load", "encode", "encode", "load", "encode", "encode"]
     assert len({step.key for step in client.steps}) == 6
     assert client.steps[1].arguments[2] is client.steps[0]
-    assert data.nodes_of(client.steps[0].key) == [0, 1]
-    assert data.nodes_of(client.steps[2].key) == [1]
-    assert data.nodes_of("solve-1") == []
+    assert data.nodes_of(client.steps[0].key, plan.nodes[1]) == [0, 1]
+    assert data.nodes_of(client.steps[2].key, plan.nodes[1]) == [1]
 
 
 def test_a_step_that_failed_is_submitted_anew(case: Any) -> None:
@@ -178,23 +177,14 @@ def test_a_problem_whose_table_is_lost_is_made_anew(case: Any) -> None:
     assert not sources.will_never_come
 
 
-def test_a_step_is_done_when_it_has_ended_well(case: Any) -> None:
-    data, client, plan = case
-    data.of(plan.nodes[0], 0)
-    client.steps[0].status = "finished"
-    assert [data.is_done(step.key) for step in client.steps] == [True, False]
-    assert not data.is_done("solve-1")
-
-
 def test_what_a_worker_cannot_read_is_sent(case: Any) -> None:
     data, client, plan = case
     for node in plan.nodes[:2]:
         data.of(node, 0)
     for step in client.steps:
         step.status = "error"
-    data.send(plan.nodes[0])
-    data.send(plan.nodes[1])  # as the other fold tells
-    for node in plan.nodes[:2]:
+    for node in plan.nodes[:2]:  # as the batches of both tell
+        data.send(node, client.steps[0])
         data.of(node, 0)
     assert client.names[3:] == ["load", "encode", "encode"]
     sent = client.steps[3].arguments[-1]
@@ -211,7 +201,7 @@ def test_a_file_that_has_changed_since_is_not_sent(
     monkeypatch.setattr(module, "load_dataset", lambda reference: other)
     data.of(plan.nodes[0], 0)
     client.steps[0].status = client.steps[1].status = "error"
-    data.send(plan.nodes[0])
+    data.send(plan.nodes[0], client.steps[0])
     data.of(plan.nodes[0], 0)
     assert client.steps[2].arguments[-1] == (
         "dataset 'monks-1' has changed since the sweep was planned; run the sweep again"

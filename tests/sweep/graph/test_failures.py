@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from sweep.graph import failures as module
-from sweep.graph.failures import MOST_SPARED, Death, Failures
+from sweep.graph.failures import MOST_SPARED, Case, Failures
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.spec.spec import parse_spec
+from sweep.worker.exits import ENDED, GUARDED
+from sweep.worker.steps import AT, NOTHING
 from sweep.worker.worker_process import TIME_EXIT
+
+REMOVED = {"action": "remove-worker", "expected": False}
 
 SPEC = """
 name: failures
@@ -31,43 +35,66 @@ def numbers(tasks: list[Task]) -> list[int]:
     return [task.number for task in tasks]
 
 
+def at(found: Failures, worker: str, key: str | None) -> None:
+    """A worker tells what it is at."""
+    found.hear({"kind": AT, "worker": worker, "key": key})
+
+
+def ends(found: Failures, worker: str, code: int | None = -9) -> None:
+    """The nanny of a worker tells how it ended."""
+    found.hear({"kind": ENDED, "worker": worker, "code": code})
+
+
+def guarded(found: Failures, worker: str, task: Task, why: str, is_final: bool) -> None:
+    """A worker tells that a guard ends it."""
+    told = {"task": task.key, "why": why, "is_final": is_final}
+    found.hear({"kind": GUARDED, "worker": worker, **told})
+
+
+def spared(found: Failures) -> list[int]:
+    """The tasks that wait again."""
+    tasks, found.spared = found.spared, []
+    return numbers(tasks)
+
+
 def dies(
     found: Failures, worker: str, tasks: list[Task], code: int | None = -9, alone: bool = True
-) -> list[Death]:
+) -> list[Case]:
     """A worker dies in a batch."""
     key = f"solve-{worker}"
-    found.begun(worker, key)
-    found.end_of(worker).code = code
-    _, deaths = found.killed(tasks, alone, key, worker)
-    return [*deaths, *found.judge()]
+    at(found, worker, key)
+    ends(found, worker, code)
+    found.killed(tasks, alone, key, worker)
+    return [*found.judge()]
 
 
 def test_the_batch_that_ran_is_suspected_and_the_others_wait_again(plan: Plan) -> None:
     found, (one, two, three) = Failures(), plan.tasks_of([0, 1, 2])
-    found.begun("a", "solve-1")
-    assert found.killed([one, two], False, "solve-1", "a") == ([], [])
-    assert found.killed([three], False, "solve-2", "a") == ([three], [])
+    at(found, "a", "solve-1")
+    found.killed([one, two], False, "solve-1", "a")
+    assert spared(found) == []
+    found.killed([three], False, "solve-2", "a")
+    assert spared(found) == [2]
     assert [numbers(tasks) for tasks in found.again] == [[0, 1]]
     assert (found.n_tasks, found.deaths(one), found.deaths(three)) == (2, 1, 0)
-    assert found
 
 
 def test_a_batch_is_suspected_if_nothing_was_heard(plan: Plan) -> None:
     found = Failures()
     found.killed([plan.task(0)], False, "solve-1", "a")
     assert [numbers(tasks) for tasks in found.again] == [[0]]
-    found.begun("b", "solve-2")
-    found.ended("solve-2")  # what ran before has ended well
+    at(found, "b", "solve-2")
+    at(found, "b", None)  # what ran before has ended well
     found.killed([plan.task(1)], False, "solve-3", "b")
     assert [numbers(tasks) for tasks in found.again] == [[0], [1]]
 
 
 def test_a_worker_that_hands_steps_back_dies_of_none(plan: Plan) -> None:
     found, task = Failures(), plan.task(0)
-    found.begun("a", "solve-1")
-    found.ended("solve-1")
-    found.handed_back("a")
-    assert found.killed([task], False, "solve-2", "a") == ([task], [])
+    for key in ("solve-1", None, NOTHING):
+        at(found, "a", key)
+    found.killed([task], False, "solve-2", "a")
+    assert spared(found) == [0]
     assert (found.n_tasks, found.deaths(task)) == (0, 0)
     assert found.workers_of({"solve-1", "solve-2"}) == set()
 
@@ -76,9 +103,9 @@ def test_one_that_was_alone_and_not_heard_of_is_not_blamed(plan: Plan) -> None:
     found, task = Failures(), plan.task(2)
     dies(found, "a", [task], alone=False)
     found.again.clear()
-    found.end_of("b").code = -9
+    ends(found, "b")
     found.killed([task], True, "solve-b", "b")
-    assert found.judge() == []
+    assert [*found.judge()] == []
     assert [numbers(tasks) for tasks in found.again] == [[2]]
 
 
@@ -100,11 +127,12 @@ def test_the_word_of_the_nanny_is_waited_for_but_not_for_ever(
     found, task = Failures(), plan.task(2)
     dies(found, "a", [task], alone=False)
     found.again.clear()
-    found.removed("b", "handle-worker-cleanup-1.5", expected=False)
+    found.hear({**REMOVED, "worker": "b", "stimulus_id": "handle-worker-cleanup-1.5"})
     assert dies(found, "b", [task], code=None) == []
     assert found.n_tasks == 1
     monkeypatch.setattr(module, "EXIT_PATIENCE", -1.0)
     (death,) = found.judge()
+    assert death.tasks == [task]
     assert "the scheduler lost the connection to it" in death.error
     assert "how its process ended is not known" in death.error
     assert "worker b is gone" in found.notes[-1]
@@ -130,31 +158,41 @@ def test_a_worker_that_was_not_well_is_no_accident(plan: Plan, code: int) -> Non
     assert dies(found, "b", [plan.task(2)], code)
 
 
-@pytest.mark.parametrize("what", [{"used": 2**30}, {"silent": True}])
-def test_a_worker_that_dask_ended_is_no_accident(plan: Plan, what: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "event, words",
+    [
+        ({"worker": "b", "rss": 2**30}, "it used 1,024 MiB, near the worker's memory_limit"),
+        ({"action": "worker-ttl-timed-out", "workers": ["b"]}, "it sent no heartbeat"),
+    ],
+)
+def test_a_worker_that_dask_ended_is_no_accident(
+    plan: Plan, event: dict[str, Any], words: str
+) -> None:
     found, task = Failures(), plan.task(2)
     dies(found, "a", [task], alone=False)
-    for name, value in what.items():
-        setattr(found.end_of("b"), name, value)
+    found.hear(event)
     (death,) = dies(found, "b", [task], -15)
-    assert str(found.end_of("b")) in death.error
+    assert words in death.error
 
 
 def test_a_task_that_took_too_much_memory_says_so(plan: Plan) -> None:
     found, (one, two) = Failures(), plan.tasks_of([3, 4])
-    found.used_memory(two.key, 3 * 2**30)
-    found.begun("a", "solve-a")
-    assert found.killed([one, two], False, "solve-a", "a") == ([one], [])
+    why = "it used 3 MiB of memory and the memory limit is 1 MiB"
+    guarded(found, "a", two, why, is_final=False)
+    at(found, "a", "solve-a")
+    found.killed([one, two], False, "solve-a", "a")
+    assert spared(found) == [3]
     assert [numbers(tasks) for tasks in found.again] == [[4]]
     (death,) = dies(found, "b", [two])
-    assert "it used 3,072 MiB of memory and the memory limit is 1,024 MiB" in death.error
+    assert death.error == f"killed: {why}"
 
 
 def test_one_that_took_too_long_needs_no_second_death(plan: Plan) -> None:
     found, (one, two, three) = Failures(), plan.tasks_of([3, 4, 5])
-    found.ran_late(two.key, 61.0)
-    back, (death,) = found.killed([one, two, three], False, "solve-a", "a")
-    assert (back, death.tasks) == ([one, three], [two])
+    guarded(found, "a", two, "it ran 61 s, its limit is 5 s", is_final=True)
+    found.killed([one, two, three], False, "solve-a", "a")
+    (death,) = found.judge()
+    assert (spared(found), death.tasks) == ([3, 5], [two])
     assert death.error == "killed: it ran 61 s, its limit is 5 s"
     assert not found.again
 
@@ -170,8 +208,8 @@ def test_data_that_kill_twice_take_their_tasks_along(plan: Plan) -> None:
     found = Failures()
     for worker in ("a", "b"):
         assert found.case_of(0) is None
-        found.begun(worker, f"load-{worker}")
-        found.end_of(worker).code = 9
+        at(found, worker, f"load-{worker}")
+        ends(found, worker, 9)
         assert found.killed_data([0], f"load-{worker}", worker)
         assert found.killed_data([0], f"load-{worker}", worker)  # as another batch tells
         assert not found.killed_data([1], "encode-1", worker)
@@ -189,26 +227,25 @@ def test_data_that_kill_twice_take_their_tasks_along(plan: Plan) -> None:
 def test_data_of_a_worker_that_was_asked_to_end_are_encoded_again(plan: Plan) -> None:
     found = Failures()
     for worker in ("a", "b"):
-        found.begun(worker, f"encode-{worker}")
-        found.end_of(worker).code = -15
+        at(found, worker, f"encode-{worker}")
+        ends(found, worker, -15)
         found.killed_data([0], f"encode-{worker}", worker)
     case = found.case_of(0)
     assert case is not None
     case.tasks += [plan.task(1)]
-    assert found.judge() == []
-    assert numbers(found.spared) == [1]
+    assert [*found.judge()] == []
+    assert spared(found) == [1]
     assert found.case_of(0) is None
 
 
 def test_the_end_of_a_worker_is_told_once() -> None:
     found = Failures()
-    found.removed("a", "nanny-close-1", expected=False)
-    found.removed("b", "retire-workers-1", expected=True)
-    found.judge()
-    assert found.notes == []
-    found.end_of("a").code = -9
-    found.judge()
-    found.judge()
+    found.hear({**REMOVED, "worker": "a", "stimulus_id": "nanny-close-1"})
+    found.hear({**REMOVED, "worker": "b", "stimulus_id": "retire-workers-1", "expected": True})
+    assert [*found.judge()] == found.notes == []
+    ends(found, "a")
+    for _ in range(2):
+        assert [*found.judge()] == []
     (note,) = found.notes
     # What becomes of its tasks is not known yet: one of them may be recorded as killed.
     assert note == "worker a is gone: it was killed by signal 9 (SIGKILL)"

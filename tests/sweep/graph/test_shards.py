@@ -200,7 +200,7 @@ def test_a_task_ends_with_its_last_shard(plan: Plan, store: Store, row: Row) -> 
     assert merged["status"] == "optimal"
     assert merged["attempt"] == 1
     assert shards.counts == (0, 0)
-    assert [(kept.key, kept.shard) for kept in shards.kept] == [(row["key"], Shard(0, 3))]
+    assert [(key, shard) for key, shard, _ in shards.kept] == [(row["key"], Shard(0, 3))]
     assert not shards.is_due(pieces[0])  # one that another worker is still at comes too late
     assert shards.take(pieces[0], one(part(row))) == ([], None)
 

@@ -32,14 +32,14 @@ def rows(dataset: str, solver: str, *seconds: float | None) -> pa.RecordBatch:
 
 
 def test_equal_tasks_take_as_long_as_those_that_are_done(plan: Plan) -> None:
-    left = TimeLeft.of(plan, np.arange(16))
+    left = TimeLeft(plan, np.arange(16))
     assert left.estimate(1.0) is None
     left.take(rows("monks-1", "branches", 1.0, 1.0, 1.0, 1.0))
     assert left.estimate(8.0) == pytest.approx(24.0)
 
 
 def test_each_solver_and_dataset_has_its_own_tasks_as_measure(plan: Plan) -> None:
-    left = TimeLeft.of(plan, np.arange(16))
+    left = TimeLeft(plan, np.arange(16))
     left.take(rows("monks-1", "branches", 9.999, 9.999))
     left.take(rows("monks-1", "cart", 0.999, 0.999))
     left.take(rows("monks-3", "cart", 1.999))
@@ -49,7 +49,7 @@ def test_each_solver_and_dataset_has_its_own_tasks_as_measure(plan: Plan) -> Non
 
 
 def test_tasks_that_are_answered_or_done_take_no_more_time(plan: Plan) -> None:
-    left = TimeLeft.of(plan, np.array([0, 1, 15]))
+    left = TimeLeft(plan, np.array([0, 1, 15]))
     left.take(rows("monks-1", "branches", 2.0, None))
     left.take(rows("monks-3", "cart", 5.0))
     assert left.estimate(7.0) == 0.0
@@ -58,7 +58,7 @@ def test_tasks_that_are_answered_or_done_take_no_more_time(plan: Plan) -> None:
 def test_too_few_tasks_say_nothing() -> None:
     many = SPEC.replace("[0.1, 0.2, 0.3, 0.4]", "{from: 0.1, to: 0.001, count: 30}")
     plan = make_plan(parse_spec(many))
-    left = TimeLeft.of(plan, np.arange(plan.n_tasks))
+    left = TimeLeft(plan, np.arange(plan.n_tasks))
     left.take(rows("monks-1", "cart", *[1.0] * 5))
     assert left.estimate(5.0) is None
     left.take(rows("monks-1", "cart", 1.0))

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from sweep.worker.exits import MEMORY_TOPIC, End, hear_memory
+from sweep.worker.exits import End, told_ends
 from sweep.worker.worker_process import MEMORY_EXIT, TIME_EXIT
 
 
@@ -32,6 +34,25 @@ def test_ends_in_words(end: End, words: str, foreign: bool) -> None:
     assert end.is_foreign is foreign
 
 
-def test_the_event_of_dask_is_read() -> None:
-    found = hear_memory({"worker": "tcp://a:1", "pid": 5, "rss": 7})
-    assert found == {"kind": MEMORY_TOPIC, "worker": "tcp://a:1", "used": 7}
+@pytest.mark.parametrize(
+    "event, fields",
+    [
+        ({"pid": 5, "rss": 7}, {"used": 7}),
+        ({"action": "remove-worker", "stimulus_id": "odd-1", "expected": True}, {"stimulus": "odd-1"}),
+        ({"action": "worker-ttl-timed-out", "workers": ["a"]}, {"silent": True}),
+        ({"kind": "worker-ended", "code": -9}, {"code": -9}),
+        ({"kind": "guarded", "key": "k", "task": "k", "why": "w", "is_final": True},
+         {"task": "k", "why": "w", "is_final": True}),
+    ],
+)  # fmt: skip
+def test_what_events_tell_of_the_end_of_a_worker(
+    event: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    found = told_ends({"worker": "a", **event})
+    assert found == {"a": fields}
+    assert vars(End()).keys() >= fields.keys()
+
+
+def test_other_events_tell_of_no_end() -> None:
+    assert told_ends({"kind": "at", "worker": "a", "key": None}) == {}
+    assert told_ends({"action": "add-worker", "worker": "a"}) == {}

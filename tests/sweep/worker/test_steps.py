@@ -59,20 +59,23 @@ CAR = DatasetRef(name="car")
 
 
 @pytest.mark.parametrize("suspect", [False, True])
-def test_the_driver_hears_what_begins(
+def test_the_driver_hears_what_begins_and_ends(
     worker: Worker, prepared: tasks.Prepared, cells: list[Cell], suspect: bool
 ) -> None:
     run = Run("run", fingerprint=fingerprint())
     assert steps.solve(run, suspect, prepared, cells).keys == [cell.key for cell in cells]
-    assert worker.told[0] == {"kind": "begun", "worker": "tcp://a:1", "key": "solve-1"}
+    at = {"kind": "at", "worker": "tcp://a:1"}
+    assert worker.told[0] == {**at, "key": "solve-1"}
+    assert worker.told[-1] == {**at, "key": None}
 
 
 def test_a_worker_of_another_version_does_nothing(worker: Worker) -> None:
     run = Run("run", fingerprint={**fingerprint(), "numba": "0.1"})
     with pytest.raises(Reschedule):
         steps.load(run, False, CAR, load_dataset(CAR).digest, None)
-    (told,) = worker.told
+    told, at = worker.told
     assert (told["kind"], told["fingerprint"]) == ("refused", fingerprint())
+    assert (at["kind"], at["key"]) == ("at", steps.NOTHING)
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -89,7 +92,7 @@ def test_a_worker_that_leaves_begins_nothing(
     else:
         with pytest.raises(Reschedule):
             load()
-        assert [told["kind"] for told in worker.told] == [steps.HANDED_BACK]
+        assert [told["key"] for told in worker.told] == [steps.NOTHING]
 
 
 def test_a_dataset_is_read_or_comes_from_the_driver(worker: Worker) -> None:
@@ -103,3 +106,4 @@ def test_a_dataset_is_read_or_comes_from_the_driver(worker: Worker) -> None:
         steps.load(run, False, nowhere, dataset.digest, None)
     with pytest.raises(steps.UnreadableError, match="not the one"):
         steps.load(run, False, CAR, "0" * 64, None)
+    assert [told["key"] for told in worker.told] == 5 * ["solve-1", None]
