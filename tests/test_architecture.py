@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import distributed
 import pytest
 
 from tests.helpers import ROOT, documentation_pages
@@ -106,6 +107,45 @@ def room_of(name: str) -> str:
     return next(
         ".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in rooms
     )
+
+
+DOCUMENTED = {
+    "distributed": frozenset(distributed.__all__),
+    "distributed.deploy.spec": frozenset({"ProcessInterface"}),  # what a SpecCluster starts
+    "distributed.scheduler": frozenset({"WorkerState"}),  # what tells Adaptive a worker's job
+}
+"""What may be imported of distributed: its documented names."""
+
+
+def calls(name: str, method: str) -> Iterator[ast.Call]:
+    """The calls of a method in a module."""
+    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == method:
+                yield node
+
+
+def test_of_distributed_only_documented_names_are_imported() -> None:
+    others = set()
+    for path in modules().values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                others |= {a.name for a in node.names if a.name.startswith("distributed.")}
+            elif isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("distributed."):
+                names = DOCUMENTED.get(str(node.module), frozenset())
+                others |= {f"{node.module}.{a.name}" for a in node.names} - {
+                    f"{node.module}.{name}" for name in names
+                }
+    assert others == set()
+
+
+def test_dask_chooses_the_workers_of_load_encode_and_solve() -> None:
+    submitted = [
+        call for name in modules() if "sweep.graph" in name for call in calls(name, "submit")
+    ]
+    given = {keyword.arg for call in submitted for keyword in call.keywords}
+    assert len(submitted) == 2
+    assert given == {"key", "priority"}
 
 
 def test_no_module_is_in_a_circle_of_imports() -> None:

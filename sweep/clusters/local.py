@@ -7,8 +7,7 @@ import os
 from contextlib import ExitStack
 from typing import Any, ClassVar, Literal
 
-from distributed import Client, LocalCluster, Security
-from distributed.core import Status
+from distributed import Client, LocalCluster, Security, Status
 from pydantic import Field
 
 from solver.errors import InputError, one_line

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dask_jobqueue.slurm import SLURMCluster, SLURMJob
-from distributed import Adaptive, Security
-from distributed.core import Status
+from distributed import Adaptive, Security, Status
 from distributed.scheduler import WorkerState
 
 from solver.errors import InputError, one_line

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncssh
-from distributed import Scheduler, Security, SpecCluster
-from distributed.core import Status
+from distributed import Scheduler, Security, SpecCluster, Status
 from distributed.deploy.spec import ProcessInterface
 
 from solver.errors import InputError, one_line

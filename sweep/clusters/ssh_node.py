@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dask
-from distributed import Nanny, Scheduler, Security
-from distributed.core import Status
+from distributed import Nanny, Scheduler, Security, Status
 
 from solver.errors import one_line
 from sweep.clusters.local import cores
