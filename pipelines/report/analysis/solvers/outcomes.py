@@ -45,7 +45,7 @@ class Instance:
     and no better one is known; ``refuted``, where a better one is known; ``open``, where a limit
     ended the search; ``no_proof`` of heuristics, and of solvers of others that ended and say
     nothing (DL8.5 at λ > 0); or ``failed``. ``seconds`` is the time of the
-    search; the limit where there is one and the search did not end before it. ``objective`` is NaN
+    search; of one without an answer the limit of seconds, NaN without one. ``objective`` is NaN
     without a tree, ``bound`` without one that is proven or said; ``best`` is the least objective
     of any tree that is known.
     """
@@ -87,7 +87,7 @@ class Duel(NamedTuple):
 
     ``wins`` and ``losses`` count where the first one alone solved the problem, or was faster;
     ``p`` is that of the two-sided sign test, ``speed_up`` the ratio of the shifted geometric means
-    of the seconds, above 1 if the first is faster.
+    of the seconds where both are known, above 1 if the first is faster.
     """
 
     kind: str
@@ -120,9 +120,10 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
 
     The table has ``kind`` (binary, multiway or continuous), ``solver``, ``runs``, the number of
     each outcome, ``common`` (problems that were given to all solvers which ever prove or claim
-    anything), ``seconds`` (their shifted geometric mean on these), ``above_best`` (that by the one
-    of the virtual best solver, which takes the fastest answer to each problem), ``fastest`` (to
-    how many of them no other solver was faster), and of the runs that ended without an answer
+    anything, with known seconds of each), ``seconds`` (their shifted geometric mean on these),
+    ``above_best`` (that by the one of the virtual best solver, which takes the fastest answer to
+    each problem), ``fastest`` (to how many of them no other solver was faster), and of the runs
+    that ended without an answer
     ``gap`` and ``excess``: how far their trees are, on average, above the solver's own bound and
     above the best tree known. Sweeps of more than :data:`MOST_RUNS` runs have none.
     """
@@ -134,7 +135,7 @@ def compare_outcomes(rows: pd.DataFrame) -> Outcomes:
     for kind, problems in by_kind.items():
         solvers = solvers_of(problems)
         proving = solving(problems)
-        common = [found for found in problems if proving and all(_of(found, s) for s in proving)]
+        common = [found for found in problems if proving and all(_timed(found, s) for s in proving)]
         best = shifted_mean(virtual_best(found, proving) for found in common)
         for name in solvers:
             own = [i for found in problems for i in found if i.solver == name]
@@ -240,8 +241,8 @@ def _instance(row: Mapping[Any, Any], best: float) -> Instance:
     seconds = claim.get("own_seconds") or row["seconds"]
     seconds = 0.0 if seconds is None or seconds != seconds else float(seconds)
     limit = _limit(str(row["limits"]))
-    if outcome in ("refuted", "open", "failed") and limit is not None:
-        seconds = max(seconds, limit)
+    if outcome in ("refuted", "open", "failed"):
+        seconds = math.nan if limit is None else max(seconds, limit)
     bound = claim.get("lower_bound")
     return Instance(
         key=str(row["key"]),
@@ -295,6 +296,10 @@ def _of(found: Sequence[Instance], solver: str, solved: bool = False) -> bool:
     return any(i.solver == solver and (i.is_solved or not solved) for i in found)
 
 
+def _timed(found: Sequence[Instance], solver: str) -> bool:
+    return _of(found, solver) and math.isfinite(_first(found, solver).seconds)
+
+
 def _first(found: Sequence[Instance], solver: str) -> Instance:
     return next(i for i in found if i.solver == solver)
 
@@ -324,7 +329,8 @@ def _duel(kind: str, first: str, second: str, problems: Iterable[Sequence[Instan
     ]
     wins, losses = sum(_wins(a, b) for a, b in pairs), sum(_wins(b, a) for a, b in pairs)
     p = sign_test(wins, losses)
-    ours, theirs = (shifted_mean(pair[side].seconds for pair in pairs) for side in (0, 1))
+    timed = [pair for pair in pairs if all(math.isfinite(one.seconds) for one in pair)]
+    ours, theirs = (shifted_mean(pair[side].seconds for pair in timed) for side in (0, 1))
     speed_up = (theirs + SHIFT) / (ours + SHIFT)
     return Duel(kind, first, second, len(pairs), wins, losses, p, speed_up)
 

@@ -16,7 +16,8 @@ from tests.helpers.report_rows import as_frame, run_row
 
 
 def rows() -> list[dict[str, Any]]:
-    own = [run_row(d, lam=lam) for d in "abcdef" for lam in ("0.05", "0.1")]
+    limits = {"limits": '{"seconds":60.0}'}
+    own = [run_row(d, lam=lam) | limits for d in "abcdef" for lam in ("0.05", "0.1")]
     claim = json.dumps({"claim": {"status": "optimal", "own_seconds": 1e-9}})
     theirs = {"status": "heuristic", "lower_bound": None, "lower_bound_exact": None, "gap": None,
               "gap_exact": None, "extra": claim, "solver": "gosdt"}  # fmt: skip

@@ -211,6 +211,22 @@ def test_gaps_are_of_the_runs_without_an_answer() -> None:
     )
 
 
+def test_a_search_without_an_answer_is_not_quick_where_no_limit_of_time_says_how_long() -> None:
+    rows = table(
+        *(row("branches", p, "optimal", 0.2, 10.0) for p in range(3)),
+        row("osdt", 0, "optimal", 0.2, 30.0),
+        row("osdt", 1, "error", math.nan, math.nan),
+        row("osdt", 2, "node_limit", 0.2, 0.001),
+    ).assign(limits="{}")
+    outcomes = compare_outcomes(rows)
+    found = outcomes.table.set_index("solver")
+    assert found["common"].to_dict() == {"branches": 1, "osdt": 1}
+    assert found["seconds"].to_dict() == pytest.approx({"branches": 10.0, "osdt": 30.0})
+    (duel,) = outcomes.duels
+    assert (duel.problems, duel.wins, duel.losses) == (3, 3, 0)
+    assert duel.speed_up == pytest.approx(31 / 11)
+
+
 def test_the_mean_of_nothing_is_not_a_number() -> None:
     assert math.isnan(shifted_mean([]))
     assert shifted_mean([3.0, 3.0]) == pytest.approx(3.0)
