@@ -52,7 +52,7 @@ solvers: [branches]
 
 
 def tiny_spec(n_tasks: int) -> str:
-    """A sweep of so many tiny tasks: three datasets, two encodings, folds, λ."""
+    """A sweep of ``tasks`` tiny tasks: three datasets, two encodings, folds, λ."""
     folds = 5 if n_tasks < 100_000 else 50
     count, rest = divmod(n_tasks, 6 * folds)
     if rest or count < 2:

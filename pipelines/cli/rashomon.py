@@ -86,7 +86,7 @@ class Wish(NamedTuple):
 )  # fmt: skip
 @click.option(
     "--unit", type=click.Choice(_UNITS), default=_UNITS[0], show_default=True,
-    help="What --within is: a share of the optimum, a difference of objectives, or so many λ.",
+    help="What --within is: a share of the optimum, a difference of objectives, or multiples of λ.",
 )  # fmt: skip
 @problem_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")

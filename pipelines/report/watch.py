@@ -51,7 +51,7 @@ def watch_report(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[ReportData, ReportPaths]:
-    """Write the report of a sweep at most ``every`` so many seconds until no driver is at work.
+    """Write the report of a sweep every ``every`` seconds at most, until no driver is at work.
 
     Each file is replaced as a whole. ``tell`` gets a line after each report. Gives the last report.
     Raises InputError as :func:`pipelines.report.write.write_report`.

@@ -29,7 +29,7 @@ from solver.trees.tree import Shape, TaskType, Tree
 INSTALL = "pip install 'treesweep[peers]'"
 
 MOST_ROWS = 5_000_000
-"""External solvers take no weights: equal rows are repeated, up to so many rows in all."""
+"""External solvers take no weights: equal rows are repeated, up to this many rows in all."""
 
 CLAIM_SLACK = 1e-5
 """How far single precision may move what a solver says of its objective."""

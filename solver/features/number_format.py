@@ -41,7 +41,7 @@ def plain_number(value: float, decimals: int) -> str:
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits, all of those before the point included."""
+    """A number with N significant digits, all of those before the point included."""
     if value == 0:
         return "0"
     power = math.floor(math.log10(abs(value)))
@@ -51,19 +51,19 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def at_most(value: float | Fraction, digits: int) -> str:
-    """The greatest number of so many significant digits that is not above a value: a lower bound
+    """The greatest number of N significant digits that is not above a value: a lower bound
     stays proven, the end of an interval in it."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
 def at_least(value: float | Fraction, digits: int) -> str:
-    """The least number of so many significant digits that is not below a value: a gap or a
+    """The least number of N significant digits that is not below a value: a gap or a
     tolerance stays true, the start of an interval in it."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
 def ends_within(start: Fraction, end: Fraction, digits: int) -> tuple[str, str]:
-    """The ends of an interval, both rounded into it, with at least so many significant digits and
+    """The ends of an interval, both rounded into it, with at least N significant digits and
     as many as it takes for the start to be below the end."""
     while True:
         low, high = at_least(start, digits), at_most(end, digits)
@@ -149,7 +149,7 @@ def telling(values: Iterable[float]) -> Callable[[float], str]:
 
 
 def _writer(digits: int, power: int) -> Callable[[float], str]:
-    """Numbers up to ten to a power with so many significant digits of the largest."""
+    """Numbers up to a power of ten, with N significant digits of the largest."""
     if power not in _PLAIN:
         return lambda value: f"{value:.{digits - 1}e}"
     decimals = max(digits - 1 - power, 0)

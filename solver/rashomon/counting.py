@@ -79,7 +79,7 @@ def make_cells(graph: Graph, cells: int, grid: int, allowed: Ints) -> Cells:
 
 @helper
 def least_errors(s: Space, lowest: int, unavoidable: int, splits: int) -> int:
-    """The least weight in error of a tree of so many splits that costs ``lowest`` or more."""
+    """The least weight in error of a tree of N splits that costs ``lowest`` or more."""
     return max(unavoidable, -((splits * s.split - lowest) // s.error))
 
 
@@ -278,7 +278,7 @@ def count_node(s: Space, g: Graph, c: Cells, position: int, modulus: np.uint64) 
 
 @kernel
 def count_trees(s: Space, g: Graph, c: Cells, modulus: np.uint64, nodes: int) -> int:
-    """Count the trees of so many more nodes, children first: RUNNING, or PROVEN if none is left.
+    """Count the trees of the next N nodes, children first: RUNNING, or PROVEN if none is left.
 
     FULL where there is no room for the cells, or for the grid, which then wants ``used[WANTED]``
     entries.

@@ -285,7 +285,7 @@ class RashomonSet:
         root: str | None = None,
         max_columns: int | None = None,
     ) -> Tree | None:
-        """The best of :meth:`trees` that reads at most so many columns; None if no good tree does.
+        """The best of :meth:`trees` that reads at most N columns; None if no good tree does.
 
         Raises
         ------

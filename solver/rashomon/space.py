@@ -165,13 +165,13 @@ def make_points(problem: Problem) -> Points:
 
 
 def make_memo(room: int, width: int) -> Memo:
-    """A memo with room for so many subproblems."""
+    """A memo with room for N subproblems."""
     zeros = [np.zeros(room, np.int64) for _ in range(5)]
     return Memo(np.zeros((room, width), np.uint64), np.zeros(room, np.uint64), *zeros)
 
 
 def make_frames(levels: int, problem: Problem) -> Frames:
-    """Frames for paths of so many splits."""
+    """Frames for paths of N splits."""
     single = [np.zeros(levels, np.int64) for _ in range(7)]
     widths = (*2 * (max(1, problem.n_features),), int(problem.arities.sum()), problem.max_arity)
     return Frames(*single, *(np.zeros((levels, width), np.int64) for width in widths))

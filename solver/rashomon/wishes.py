@@ -116,7 +116,7 @@ class Wishes:
     def best(
         self, without: Collection[str], root: str | None, most_columns: int | None
     ) -> Shape | None:
-        """The best of these trees that reads at most so many columns; None if there is none.
+        """The best of these trees that reads at most N columns; None if there is none.
 
         The best tree of all is taken if it reads few enough. Else it reads a column that the
         wanted tree does not read: each is left out in turn, the cheapest trees first.

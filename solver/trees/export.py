@@ -29,7 +29,7 @@ CLASS_FILLS = ("#DCEBF5", "#FBE4D5", "#D8F0E7", "#F3DEF0", "#F5EDC8", "#E3F1FA",
 # Of numbers: from the smallest leaf's to the largest leaf's; black is readable on both.
 LEAST_FILL, MOST_FILL = (0xF4, 0xF8, 0xFC), (0x9F, 0xC8, 0xE4)
 _TEXT_WIDTH, _DOT_WIDTH = 88, 40
-"""Sums are broken into lines of so many characters, in text and in DOT."""
+"""Characters in a line of a sum, in text and in DOT; longer sums are broken."""
 
 QUESTION_FILL, QUESTION_LINE, LINE, INK, FAINT = (
     "#FFFFFF",

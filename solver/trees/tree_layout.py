@@ -306,10 +306,10 @@ LINE_HEIGHT = 14.0
 """How much higher a box is for each further line of a sum."""
 
 _WIDER = 8
-"""A line of a sum may have so many characters more than a name."""
+"""Characters that a line of a sum may have more than a name."""
 
 _MOST_LINES = 7
-"""So many lines of a sum are in a box; the tooltips have the whole."""
+"""Lines of a sum in a box; the tooltips have the whole."""
 
 _CENTRED = 14
 """Up to so many rows a split stands at the middle of its children; in larger trees at the first

@@ -181,7 +181,7 @@ class JobsCluster(SLURMCluster):
             )
 
     async def scale(self, n: int) -> None:  # type: ignore[override]
-        """Have jobs for so many workers; Dask calls this."""
+        """Have jobs for ``n`` workers; Dask calls this."""
         lacking = -(-n // self.processes) - len(self.worker_spec)
         if lacking < 0:
             super().scale(n)  # type: ignore[no-untyped-call]

@@ -34,7 +34,7 @@ class CellMaker:
         self._held: dict[str, Held] = {}
 
     def make(self, task: Task, deaths: int) -> Cell:
-        """The cell of a task that has killed so many workers in this run."""
+        """The cell of a task that has killed N workers in this run."""
         cell = self.plain(task, deaths)
         if cell.question is None or not self._store.states:
             return cell

@@ -18,7 +18,7 @@ from sweep.worker.exits import End, told_ends
 from sweep.worker.steps import AT
 
 MOST_SPARED = 3
-"""So many workers that were asked to end may have run a task; then it is a suspect."""
+"""Workers asked to end that may have run a task before it is a suspect."""
 
 EXIT_PATIENCE = 10.0
 """Seconds to wait for the word of a dead worker's nanny, which may have died as well."""

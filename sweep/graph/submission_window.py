@@ -241,7 +241,7 @@ class Window:
     # Taking back
 
     def collect(self, timeout: float) -> list[Finished]:
-        """Rows that are finished now; waits up to so many seconds for the first."""
+        """Rows that are finished now; waits up to N seconds for the first."""
         found: list[Finished] = []
         with suppress(queue.Empty):
             while True:

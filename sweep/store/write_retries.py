@@ -17,7 +17,7 @@ PAUSE = 3.0
 """Seconds until a write that failed is tried again."""
 
 MOST_WAITING = 128 * 2**20
-"""So many bytes of finished rows wait in memory at most; then no more work is handed out."""
+"""Bytes of finished rows that may wait in memory; beyond, no more work is handed out."""
 
 _STEP = 0.1
 

@@ -28,7 +28,7 @@ SHARE = 0.05
 """The share of a search's time that writing states may take."""
 
 WORTH = 5.0
-"""A search that ended before so many seconds is sooner done again than kept."""
+"""Seconds below which it is cheaper to repeat a search than to keep its state."""
 
 WANTED = "wanted"
 """The kind of the event by which a worker asks for the state of a search that it begins."""
@@ -60,7 +60,7 @@ class Pace:
         return self._spent + self._size / self._rate <= self._share * seconds + _FREE
 
     def allows(self, size: int, seconds: float) -> bool:
-        """Whether a state of so many bytes may be written after so many seconds of search."""
+        """Whether a state of this size may be written after this time of search."""
         self._size = size
         return self.may_allow(seconds)
 
@@ -105,7 +105,7 @@ class Keeper:
         )
 
     def on_time(self, seconds: float | None) -> AbstractContextManager[None]:
-        """Guard a search that has so many seconds left; the driver is told before the end."""
+        """Guard a search with N seconds left; the driver is told before the end."""
         cell = self._cell
         before = cell.checkpoint.seconds if cell.checkpoint else 0.0
 

@@ -113,7 +113,7 @@ def fork_servers(pid: int) -> list[psutil.Process]:
 
 
 def wait_for_done(process: subprocess.Popen[str], done: int) -> None:
-    """Read the driver's lines until so many tasks are done."""
+    """Read the driver's lines until N tasks are done."""
     assert process.stdout is not None
     for line in process.stdout:
         words = line.split()

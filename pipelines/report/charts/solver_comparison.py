@@ -19,7 +19,7 @@ from pipelines.report.analysis.solvers.outcomes import (
 from pipelines.report.charts.style import FAINT, INK, PERCENT, new_figure, plain_decades
 
 _FASTEST = 1e-4
-"""Shorter searches count as so many seconds: their ratios say nothing."""
+"""Seconds that a shorter search counts as: ratios of shorter times say nothing."""
 
 
 def profile_and_anytime_chart(

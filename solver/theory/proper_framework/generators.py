@@ -142,7 +142,7 @@ def gen_dtfs(
 
 
 def enough_in_leaves(n_min: int) -> Predicate:
-    """``q_{N_min}``: every leaf holds at least so many points."""
+    """``q_{N_min}``: every leaf holds at least N_min points."""
     return lambda tree: all(xs.bit_count() >= n_min for xs in leaves(tree))
 
 

@@ -336,7 +336,7 @@ def _duel(kind: str, first: str, second: str, problems: Iterable[Sequence[Instan
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The two-sided p-value of so many wins and losses, if either were as likely."""
+    """The two-sided p-value of these wins and losses, if both were equally likely."""
     return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
