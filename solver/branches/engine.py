@@ -17,6 +17,7 @@ from solver.branches.kernels.state import (
     ITERATIONS,
     LITERALS,
     NODES,
+    SIZE,
     SMALL,
     Log,
     Memo,
@@ -24,6 +25,7 @@ from solver.branches.kernels.state import (
     Space,
     Stack,
     new_memo,
+    new_program,
     new_scratch,
     new_stack,
 )
@@ -89,6 +91,7 @@ class ThresholdEngine(Engine):
         self.stack: Stack = new_stack(self.table, self.params, self.n_classes)
         self.scratch: Scratch = new_scratch(self.table, self.params, self.n_classes)
         self.log = Log(np.zeros((0, 2), np.int64), np.zeros(1, np.int64))
+        self.program, self.duals = new_program(self.table, self.params, self.n_classes)
         self.archive = Archive()
         self._stale = False
         self.compile_seconds = self._compile()
@@ -100,7 +103,16 @@ class ThresholdEngine(Engine):
     @property
     def space(self) -> Space:
         """All that the kernels work on."""
-        return Space(self.table, self.params, self.memo, self.stack, self.scratch, self.log)
+        return Space(
+            self.table,
+            self.params,
+            self.memo,
+            self.stack,
+            self.scratch,
+            self.log,
+            self.program,
+            self.duals,
+        )
 
     def _compile(self) -> float:
         return (
@@ -142,6 +154,10 @@ class ThresholdEngine(Engine):
     def propagate_bounds(self) -> None:
         ao_star.propagate_bounds(self.space)
 
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """All that outlives an iteration, by name."""
+        return {**self.memo._asdict(), **self.stack._asdict(), **self.program._asdict()}
+
     @property
     def lower_bound(self) -> int:
         return int(self.memo.node_lower[0, -1])
@@ -163,12 +179,13 @@ class ThresholdEngine(Engine):
     @property
     def bytes(self) -> int:
         own = bytes_of(self.table, self.memo, self.stack, self.scratch, self.log)
+        own += bytes_of(self.program, self.duals)
         return own + self.archive.bytes
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The used parts of all arrays that the search needs to continue, as views."""
-        arrays = {**self.memo._asdict(), **self.stack._asdict()}
-        lengths = {**self._used(), "used": len(self.memo.used)}
+        arrays = self._arrays()
+        lengths = {**self._used(), "used": len(self.memo.used), "status": len(self.program.status)}
         del arrays["slots"]
         kept = {name: array[: lengths[_group(name)]] for name, array in arrays.items()}
         kept["params"], kept["problem"] = np.array(self.params, np.int64), np.array(self.digest)
@@ -180,7 +197,7 @@ class ThresholdEngine(Engine):
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state."""
-        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        arrays = self._arrays()
         del arrays["slots"]
         others = {ROOM}
         if _INHERITED in state:
@@ -199,7 +216,7 @@ class ThresholdEngine(Engine):
     def grow(self, limit: int | None) -> bool:
         if 0 < len(self.log.events) <= int(self.log.used[0]) + self.params.max_arity:
             self.log.events.resize((2 * len(self.log.events), 2), refcheck=False)
-        arrays = {**self.memo._asdict(), **self.stack._asdict()}
+        arrays = self._arrays()
         lengths = grown_lengths(arrays, self._needed(), _group)
         slots = max(len(self.memo.slots), slots_for(lengths["node_hash"], 4))
         more = bytes_added(arrays, lengths) + 8 * slots
@@ -222,6 +239,8 @@ class ThresholdEngine(Engine):
         frame = words * (1 + len(self.table.scales) + columns)
         return {
             "node": int(used[NODES]),
+            "pool": int(self.program.status[SIZE]),
+            "positions": len(self.program.trial),
             "literals": int(used[LITERALS]),
             "frame": d + 1,
             "rows": int(head[d, header.ROWS_AT]) + 64 * words,
@@ -338,10 +357,14 @@ class ThresholdEngine(Engine):
 
 def _group(name: str) -> str:
     """Arrays of one group grow together."""
-    if name in ("literals", "words", "joint", "slots", "used"):
+    if name in ("literals", "words", "joint", "slots", "used", "status"):
         return name
-    if name in ("rows", "keys"):
+    if name in ("rows", "keys", "duals"):
         return "rows"
+    if name in ("trial", "centre"):
+        return "positions"
+    if name.startswith("pool"):
+        return "pool"
     return "node" if name.startswith("node_") else "frame"
 
 

@@ -15,6 +15,7 @@ from solver.problem.problem import Problem
 _MOST_COLUMNS = 4096
 _LARGEST_TABLE = 2**20
 _MOST_JOINT_COLUMNS = 1024
+_MOST_DUALS = 2**14
 _YES_NO = (True, False)
 _CHILD_ORDERS = ("lowest-bound", "smallest-gap", "paper")  # as numbered in state.py
 
@@ -46,6 +47,7 @@ OPTIONS: Mapping[str, Option] = {
     "equivalent_points": Option(
         True, "count errors on rows that no live feature distinguishes", _YES_NO
     ),
+    "row_duals": Option(True, "bound branches by a linear program over their rows", _YES_NO),
     "incumbent": Option(True, "first descend along the cheapest trees", _YES_NO),
 }
 
@@ -85,6 +87,7 @@ def params_of(
         duplicates=settings["duplicates"],
         equivalent_points=settings["equivalent_points"],
         incumbent=settings["incumbent"],
+        row_duals=settings["row_duals"] and _duals_pay(problem, cost_scale, constraints),
     )
 
 
@@ -95,6 +98,13 @@ def _pairs_pay(problem: Problem, constraints: TreeConstraints) -> bool:
     """
     few = int((problem.arities - 1).sum()) <= _MOST_COLUMNS
     return few and constraints.max_arity**2 * problem.n_classes <= _LARGEST_TABLE
+
+
+def _duals_pay(problem: Problem, cost_scale: CostScale, constraints: TreeConstraints) -> bool:
+    """Whether the leaves of a tree are one more than its splits, splits are not free, and the
+    program has room."""
+    room = problem.n_features <= _MOST_JOINT_COLUMNS and len(problem.codes) <= _MOST_DUALS
+    return room and constraints.max_arity == 2 and cost_scale.lam > 0
 
 
 def _joint_fits(problem: Problem, unit: int) -> bool:

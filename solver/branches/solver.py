@@ -120,10 +120,10 @@ class Branches(Solver):
     ) -> Certificate:
         """Prove again what a search has proven, and write the proof.
 
-        The proof uses all bounds of mode ``full``, whatever the options; see
-        :func:`solver.branches.certify.certify` for limits and errors.
+        The proof uses all bounds of mode ``full`` but ``row_duals``, which a checker cannot follow,
+        whatever the options; see :func:`solver.branches.certify.certify` for limits and errors.
         """
-        settings = self.check_options({})
+        settings = self.check_options({"row_duals": False})
         return certify(problem, claims, limits or Limits(), settings, monitor or Monitor())
 
     def series(self, problem: Problem) -> Solve:

@@ -21,9 +21,11 @@ from solver.branches.kernels.bounds import (
 from solver.branches.kernels.expand import expand
 from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
 from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_rows
+from solver.branches.kernels.row_duals import forget_duals, note_work, raise_duals
 from solver.branches.kernels.similar_support import share_bound
 from solver.branches.kernels.state import (
     BLOCK,
+    DUE,
     FRAMES,
     ITERATIONS,
     LEAST_GAIN,
@@ -36,7 +38,7 @@ from solver.branches.kernels.state import (
     Log,
     Space,
 )
-from solver.kernels.constants import FULL, PROVEN, RUNNING
+from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
 from solver.kernels.jit import helper, kernel
 from solver.objective.exact_objective import INFINITE
 
@@ -341,7 +343,8 @@ def init_root(s: Space) -> None:
         s.stack.live[0, feature] = feature
     s.stack.head[0, header.N_LIVE] = len(s.table.values) - 1
     for row in range(len(s.table.labels)):
-        s.scratch.rows[row] = row
+        s.scratch.rows[row], s.scratch.row_duals[row] = row, ZERO
+    forget_duals(s)
     lay_rows(s, 0, len(s.table.labels))
     weight, most = 0, 0
     for k in range(len(s.scratch.counts)):
@@ -387,9 +390,12 @@ def step(s: Space, budget: int, target_cost: int) -> int:
         if s.stack.head[d, header.N_CANDIDATES] < 0:
             s.memo.used[ITERATIONS] += 1
             expand(s, d)
+            note_work(s, d)
             settle(s, d)
             if d > 0 and is_better(s, d):
                 lift(s, d)
+            if s.params.row_duals and s.memo.used[ITERATIONS] >= s.program.status[DUE]:
+                raise_duals(s)
             continue
         if not has_room(s, d):
             return FULL

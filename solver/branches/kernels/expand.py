@@ -8,6 +8,7 @@ from solver.branches.kernels.equivalent_points import find_floors
 from solver.branches.kernels.multiway_bounds import pair_multiway
 from solver.branches.kernels.pair_bounds import pair_binary
 from solver.branches.kernels.row_bitsets import add_weights, drop_columns, pack_columns, word_weight
+from solver.branches.kernels.row_duals import dual_bound, sum_duals
 from solver.branches.kernels.state import BLOCK, Space, Stack
 from solver.kernels.jit import helper
 
@@ -71,6 +72,10 @@ def bound_children(s: Space, d: int) -> int:
             s.stack.child_weight[d, value] = weight
             lower = s.stack.child_lower[d, value]
             first_bounds(s, n_classes, weight, errors, floor, lower)
+            if s.params.row_duals:
+                low = dual_bound(s, d, feature, code)
+                for b in range(s.params.budgets):
+                    lower[b] = max(lower[b], low)
         # A leaf that is too small here may be empty, and so allowed, in a branch below; but with
         # two codes a split with an empty part is no split.
         n_constant += occupied < 2
@@ -163,6 +168,8 @@ def expand(s: Space, d: int) -> None:
     """Fill a frame whose rows, live features and node are set."""
     pack_columns(s, d)
     count_singles(s, d)
+    if s.params.row_duals:
+        sum_duals(s, d)
     for value in range(len(s.scratch.floors)):
         s.scratch.floors[value] = 0
     for attempt in range(2):

@@ -94,7 +94,9 @@ def collect_child(s: Space, d: int, feature: int, code: int) -> int:
     for w in range(s.stack.head[d, header.N_WORDS]):
         word = child_word(s, d, feature, code, w)
         while word != ZERO:
-            s.scratch.rows[n] = s.stack.rows[rows_at + w * 64 + trailing_zeros(word)]
+            at = rows_at + w * 64 + trailing_zeros(word)
+            s.scratch.rows[n] = s.stack.rows[at]
+            s.scratch.row_duals[s.stack.rows[at]] = s.stack.duals[at]
             n += 1
             word &= word - ONE
     return n
@@ -112,16 +114,19 @@ def lay_rows(s: Space, d: int, n: int) -> None:
             while position % 64 != 0:
                 s.stack.rows[rows_at + position] = -1
                 s.stack.keys[rows_at + position] = ZERO
+                s.stack.duals[rows_at + position] = ZERO
                 position += 1
             s.stack.segments[d, n_classes] = position // 64
             n_classes += 1
         s.stack.rows[rows_at + position] = row
         s.stack.keys[rows_at + position] = s.table.keys[row]
+        s.stack.duals[rows_at + position] = s.scratch.row_duals[row]
         total += s.table.keys[row]
         position += 1
     while position % 64 != 0:
         s.stack.rows[rows_at + position] = -1
         s.stack.keys[rows_at + position] = ZERO
+        s.stack.duals[rows_at + position] = ZERO
         position += 1
     s.stack.segments[d, n_classes] = position // 64
     s.stack.row_key[d] = total
@@ -231,4 +236,6 @@ def drop_columns(s: Space, d: int) -> None:
     for k in range(s.stack.head[d, header.N_CLASSES]):
         for j in range(n):
             s.scratch.singles[k, j] = s.scratch.singles[k, s.scratch.column_of[j]]
+    for j in range(n):
+        s.scratch.column_dual[j] = s.scratch.column_dual[s.scratch.column_of[j]]
     name_columns(s, d)

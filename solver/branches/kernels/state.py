@@ -36,7 +36,8 @@ class Params(NamedTuple):
         Whether branches of equal rows are one node, or branches of equal literals.
     child_order : int
         Which open child of a split is entered: LOWEST_BOUND, SMALLEST_GAP or LEAST_GAIN.
-    pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent : bool
+    pairs, support, class_counts, similar_support, duplicates, equivalent_points, incumbent,
+    row_duals : bool
         Switches of the search's ideas.
     """
 
@@ -56,6 +57,7 @@ class Params(NamedTuple):
     duplicates: bool
     equivalent_points: bool
     incumbent: bool
+    row_duals: bool
 
 
 LOWEST_BOUND, SMALLEST_GAP, LEAST_GAIN = range(3)
@@ -108,6 +110,7 @@ class Stack(NamedTuple):
     rows: NDArray[np.int32]  # row of the table at every position; −1: none
     words: Words  # of a frame: its positions, its planes, its columns
     keys: Words  # key of the row at every position; 0: none
+    duals: Words  # row dual at every position; 0: none
     joint: NDArray[np.int32]  # of a frame: weight of every pair of columns i < j
 
 
@@ -129,6 +132,9 @@ class Scratch(NamedTuple):
     counts: Ints  # (classes,)
     ranked: Ints  # (classes,)
     column_weight: Ints  # (columns,)
+    row_duals: Words  # (rows,) of the branch that was looked at last
+    column_dual: Ints  # (columns,)
+    branch_dual: Ints  # (1,)
     floors: Ints  # (values,) unavoidable errors
     leaf: Ints  # (values,)
     duplicate: Ints  # (features,)
@@ -146,6 +152,79 @@ class Scratch(NamedTuple):
     upper: Ints
     sums: Ints  # (max arity + 1, budgets)
     shares: Ints  # (max arity,)
+
+
+DEEPEST, FOUND, POOL = 48, 24, 2048  # literals of a conjunction, sets kept of a search and in all
+
+
+@by_reference
+class Program(NamedTuple):
+    """What outlives an iteration of the linear program of ``row_duals``."""
+
+    pool: Words  # (POOL, words) conjunctions, as sets of positions of the root
+    pool_cost: NDArray[np.float64]  # (POOL,) cost of each as a leaf, in splits
+    trial: NDArray[np.float64]  # (positions,) duals in splits, for the pool alone
+    centre: NDArray[np.float64]  # (positions,) valid duals
+    status: Ints  # see below
+
+
+WORK, SIZE, DUE, LARGEST, SEARCH = range(5)
+"""Operations on words; size of the pool; iteration of the next improvement; largest gain of a
+conjunction; operations of the search."""
+
+
+@by_reference
+class Duals(NamedTuple):
+    """Room to improve row duals; nothing in it outlives the iteration."""
+
+    literal: Words  # (literals, words) sets of positions
+    sets: Words  # (DEEPEST, words) of the conjunction on the way
+    literals: Ints  # (DEEPEST, literals) that may follow
+    done: Ints  # (DEEPEST, literals) that are done
+    counts: Ints  # (3, DEEPEST) how many may follow; the next of them; how many are done
+    parts: Words  # (literals, words)
+    part_value: Ints  # (literals,)
+    found: Words  # (FOUND, words)
+    found_value: Ints  # (FOUND,)
+    load: NDArray[np.float64]  # (POOL,) how much of its cost a conjunction's rows have
+    weight: Words  # (positions,) of the row; 0: none
+    gain: Words  # (positions,) what a row adds to the gain of a conjunction
+    plus: Words  # (positions,) the same, at least 0
+    value: Ints  # (positions,) duals
+    best: NDArray[np.float64]  # (positions,) best duals for the pool alone
+    slope: NDArray[np.float64]  # (positions,)
+
+
+def new_program(table: Table, params: Params, n_classes: int) -> tuple[Program, Duals]:
+    """A program without conjunctions, and room to work on it."""
+    words = frame_sizes(table, params, n_classes)[0] // 64 if params.row_duals else 0
+    literals = 2 * int(table.columns[-1]) if params.row_duals else 0
+    pool, ints, floats = POOL if params.row_duals else 0, np.int64, np.float64
+    program = Program(
+        pool=np.zeros((pool, words), np.uint64),
+        pool_cost=np.zeros(pool, floats),
+        trial=np.zeros(64 * words, floats),
+        centre=np.zeros(64 * words, floats),
+        status=np.zeros(5, ints),
+    )
+    return program, Duals(
+        literal=np.zeros((literals, words), np.uint64),
+        sets=np.zeros((DEEPEST, words), np.uint64),
+        literals=np.zeros((DEEPEST, literals), ints),
+        done=np.zeros((DEEPEST, literals), ints),
+        counts=np.zeros((3, DEEPEST), ints),
+        parts=np.zeros((literals, words), np.uint64),
+        part_value=np.zeros(literals, ints),
+        found=np.zeros((FOUND, words), np.uint64),
+        found_value=np.zeros(FOUND, ints),
+        load=np.zeros(pool, floats),
+        weight=np.zeros(64 * words, np.uint64),
+        gain=np.zeros(64 * words, np.uint64),
+        plus=np.zeros(64 * words, np.uint64),
+        value=np.zeros(64 * words, ints),
+        best=np.zeros(64 * words, floats),
+        slope=np.zeros(64 * words, floats),
+    )
 
 
 @by_reference
@@ -174,6 +253,8 @@ class Space(NamedTuple):
     stack: Stack
     scratch: Scratch
     log: Log
+    program: Program
+    duals: Duals
 
 
 MOST_KEPT_COLUMNS = 512
@@ -219,6 +300,7 @@ def new_stack(table: Table, params: Params, n_classes: int) -> Stack:
         child_node=np.zeros((frames, values), ints),
         rows=np.zeros(rows, np.int32),
         keys=np.zeros(rows, np.uint64),
+        duals=np.zeros(rows, np.uint64),
         words=np.zeros(words + BLOCK, np.uint64),
         joint=np.zeros(joint + BLOCK, np.int32),
     )
@@ -260,6 +342,9 @@ def new_scratch(table: Table, params: Params, n_classes: int) -> Scratch:
         counts=np.zeros(n_classes, ints),
         ranked=np.zeros(n_classes, ints),
         column_weight=np.zeros(columns + BLOCK, ints),
+        row_duals=np.zeros(n_rows, np.uint64),
+        column_dual=np.zeros(columns + BLOCK, ints),
+        branch_dual=np.zeros(1, ints),
         floors=np.zeros(values, ints),
         leaf=np.zeros(values, ints),
         allowed=np.zeros(len(table.values) - 1, ints),

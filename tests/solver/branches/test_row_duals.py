@@ -1,0 +1,109 @@
+"""Row duals: no conjunction of tests holds more than its leaf costs, and no answer changes."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solver
+from solver.branches.engine import ThresholdEngine
+from solver.branches.kernels import header
+from solver.branches.kernels.row_duals import improve_duals, spread_duals
+from solver.branches.kernels.state import SIZE, Space
+from solver.branches.params import OPTIONS
+from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.constants import FULL, PROVEN
+from solver.kernels.jit import kernel
+from solver.limits import Limits
+from solver.objective.exact_objective import CostScale
+from solver.problem.problem import Problem
+from tests.helpers.strategies import cost_scale, structural_limits, tables
+
+SETTINGS = {name: option.default for name, option in OPTIONS.items()}
+
+
+@kernel
+def improve(s: Space, limit: int) -> None:
+    """What a search does when it has done enough work."""
+    improve_duals(s, limit)
+    spread_duals(s)
+
+
+def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> ThresholdEngine:
+    """A search whose root is open."""
+    scale = CostScale.build(lam, problem.total_weight, problem.leaf_errors, len(problem.codes) - 1)
+    constraints = TreeConstraints.of(problem, lam, limits or Limits())
+    engine = ThresholdEngine(problem, scale, constraints, SETTINGS)
+    while engine.iterations == 0 and engine.step(1, -1) == FULL:
+        engine.grow(None)
+    return engine
+
+
+def largest_excess(engine: ThresholdEngine) -> int:
+    """The most by which a conjunction's duals exceed its cost as a leaf: every one is tried."""
+    table, params, stack = engine.table, engine.params, engine.stack
+    positions = range(64 * int(stack.head[0, header.N_WORDS]))
+    duals = {int(stack.rows[i]): int(stack.duals[i]) for i in positions if stack.rows[i] >= 0}
+    live = stack.live[0, : stack.head[0, header.N_LIVE]]
+    excess = -int(params.split)
+    for tests in itertools.product((0, 1, None), repeat=len(live)):
+        rows, counts = 0, np.zeros(engine.n_classes, np.int64)
+        for row, dual in duals.items():
+            codes = engine.codes[engine.sources[row], live]
+            if all(test in (None, code) for test, code in zip(tests, codes, strict=True)):
+                rows += dual
+                counts[table.labels[row]] += table.weights[row]
+        errors = int(counts.sum() - counts.max())
+        excess = max(excess, rows - int(params.split) - int(params.error) * errors)
+    return excess
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=tables(max_arity=2, max_features=5), data=st.data())
+def test_the_duals_are_valid_and_the_answer_is_the_oracle_s(table, data):
+    lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())
+    engine = opened(table.problem(), lam, limits)
+    if not (engine.params.row_duals and engine.iterations and engine.stack.head[0, header.N_LIVE]):
+        return
+    for limit in (data.draw(st.integers(0, 10**5)), 10**8):
+        improve(engine.space, limit)
+        assert largest_excess(engine) <= 0
+    while (outcome := engine.step(10**6, -1)) != PROVEN:
+        assert outcome != FULL or engine.grow(None)
+    best = table.optimum(lam, limits)
+    assert engine.lower_bound == engine.upper_bound
+    errors = (best.objective - lam * best.splits) * sum(table.weights)
+    assert engine.upper_bound == engine.cost_scale.cost(int(errors), best.splits)
+
+
+@pytest.fixture(scope="module")
+def parity() -> Problem:
+    """A parity of four features and noise: a single split, or two, shows nothing."""
+    codes = np.random.default_rng(3).integers(0, 2, (150, 9))
+    return Problem.from_codes(codes, codes[:, :4].sum(axis=1) % 2)
+
+
+def test_they_bound_a_parity_far_better_than_counts(parity):
+    engine = opened(parity, Fraction(1, 100))
+    before = engine.lower_bound
+    improve(engine.space, 10**9)
+    assert engine.program.status[SIZE] > 0
+    assert engine.lower_bound >= 2 * before
+    assert engine.lower_bound <= 15 * engine.params.split
+
+
+def test_a_search_uses_them_when_it_is_long():
+    generator = np.random.default_rng(7)
+    codes = generator.integers(0, 2, (200, 10))
+    labels = (codes[:, :4].sum(axis=1) + generator.integers(0, 2, 200)) % 3
+    problem, lam = Problem.from_codes(codes, labels), Fraction(1, 200)
+    engine = opened(problem, lam)
+    while (outcome := engine.step(10**6, -1)) != PROVEN:
+        assert outcome != FULL or engine.grow(None)
+    assert engine.program.status[SIZE] > 0
+    without = solver.solve(problem, lam, row_duals=False)
+    errors = (without.objective - lam * without.splits) * problem.total_weight
+    assert engine.upper_bound == engine.cost_scale.cost(int(errors), without.splits)
