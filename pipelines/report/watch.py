@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipelines.progress.display import describe
 from pipelines.report.analysis.report_data import ReportData
-from pipelines.report.charts.report_files import ReportFolder
+from pipelines.report.charts.report_folder import ReportFolder
 from pipelines.report.pages.index_page import INDEX
 from pipelines.report.write import ReportPaths, gather_report, write_report_data
 from solver.errors import InputError

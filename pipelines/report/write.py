@@ -26,10 +26,10 @@ from pipelines.report.analysis.scaling import find_scalings, scaling_table
 from pipelines.report.analysis.solvers.anytime import anytime_curves, without_split
 from pipelines.report.analysis.solvers.mean_ranks import mean_ranks
 from pipelines.report.analysis.solvers.outcomes import compare_outcomes
-from pipelines.report.charts.report_files import MOST_LINES, Figures, ReportFolder
+from pipelines.report.charts.report_folder import MOST_LINES, Figures, ReportFolder
 from pipelines.report.charts.style import style
 from pipelines.report.data.results import LABELS, Results, load_results
-from pipelines.report.data.stored_sets import StoredSets
+from pipelines.report.data.stored_good_trees import StoredSets
 from pipelines.report.data.stored_tables import read_traces
 from pipelines.report.pages import csv_tables
 from pipelines.report.pages.index_page import INDEX, write_pages

@@ -15,7 +15,7 @@ from pipelines.report.analysis.final_trees import FinalTree, FinalTrees, read_kn
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.data.metrics import number
-from pipelines.report.data.stored_sets import USED, StoredSets
+from pipelines.report.data.stored_good_trees import USED, StoredSets
 from pipelines.report.write import gather_report, report_folder
 from solver.errors import InputError
 from solver.features.number_format import count

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.tables.search_file import StateFile, search_identity
+from pipelines.tables.saved_search import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
@@ -20,7 +20,7 @@ from solver.encodings.automatic import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.category_values import GAPS
 from solver.features.columns import ColumnSpec
-from solver.features.text_formats import TextFormat
+from solver.features.text_parsing import TextFormat
 from solver.limits import Limits
 from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import as_lambda

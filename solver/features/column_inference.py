@@ -28,7 +28,7 @@ from solver.features.columns import (
     raw_kinds,
     text_names,
 )
-from solver.features.text_formats import Reading, TextFormat, doubt, odd_texts, readings_of
+from solver.features.text_parsing import Reading, TextFormat, doubt, odd_texts, readings_of
 
 FEW_VALUES = 10
 """A column of whole numbers with at most this many distinct values is a category."""
@@ -43,7 +43,7 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
 Override: TypeAlias = str | Mapping[str, Any] | ColumnSpec
 """A kind or ``drop``; or a mapping with ``kind`` (optional), ``missing`` and the fields of a
-:class:`~solver.features.text_formats.TextFormat`; or a ColumnSpec."""
+:class:`~solver.features.text_parsing.TextFormat`; or a ColumnSpec."""
 
 
 def infer_columns(

@@ -35,7 +35,7 @@ from solver.features.category_values import (
     written,
 )
 from solver.features.dates import in_utc, seconds
-from solver.features.text_formats import PLAIN, TextFormat
+from solver.features.text_parsing import PLAIN, TextFormat
 from solver.features.utf8 import check_storable
 
 KINDS = ("category", "number", "date")

@@ -15,7 +15,7 @@ from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO, Floats, Ints, 
 from solver.kernels.jit import helper, kernel
 from solver.kernels.records import by_reference
 from solver.rashomon.graph import EXPANDED_NODES, Graph
-from solver.rashomon.space import Space
+from solver.rashomon.subproblems import Space
 
 LEFT, CELLS, WANTED = range(3)
 """Places of ``Cells.used``: nodes to count, cells, and the entries of a grid that is too small."""

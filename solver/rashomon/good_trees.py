@@ -13,7 +13,7 @@ from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.exact_counts import ExactCounts
 from solver.rashomon.graph import EDGES, EXPANDED_NODES, Graph
-from solver.rashomon.space import Space
+from solver.rashomon.subproblems import Space
 from solver.trees.tree import Shape
 
 Pair = tuple[int, int]

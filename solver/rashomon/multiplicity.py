@@ -20,7 +20,7 @@ from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
 from solver.rashomon.good_trees import GoodTrees, Split
 from solver.rashomon.graph import EXPANDED_NODES, Graph
-from solver.rashomon.space import Space
+from solver.rashomon.subproblems import Space
 
 Ways = Mapping[int, int]
 """A cost, and in how many ways it comes about."""

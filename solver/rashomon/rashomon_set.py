@@ -27,7 +27,7 @@ from solver.rashomon.graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.search import LimitError, Prices, Search
 from solver.rashomon.stored_graph import StoredGraph, restored, stored_graph
-from solver.rashomon.wishes import Wishes
+from solver.rashomon.tree_filters import Wishes
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from solver.trees.tree_table import to_timbertrek, tree_table

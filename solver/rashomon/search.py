@@ -20,7 +20,7 @@ from solver.objective.weights import least_weight
 from solver.problem.problem import Problem
 from solver.rashomon.counting import count_trees, make_cells
 from solver.rashomon.graph import SIZE, Graph, enter_root, expand_graph, make_graph
-from solver.rashomon.space import (
+from solver.rashomon.subproblems import (
     EXPANDED,
     NO_LIMIT,
     NODES,

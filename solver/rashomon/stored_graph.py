@@ -12,7 +12,7 @@ from solver.kernels.jit import ensure_compiled, helper, kernel
 from solver.problem.problem import Problem
 from solver.rashomon.graph import CHILDREN, EDGES, EXPANDED_NODES, Graph, make_graph
 from solver.rashomon.memo import describe
-from solver.rashomon.space import NO_LIMIT, NODES, Space, make_memo, make_space
+from solver.rashomon.subproblems import NO_LIMIT, NODES, Space, make_memo, make_space
 
 
 class StoredGraph(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from solver.errors import InputError
-from solver.features.text_formats import PLAIN, TextFormat
+from solver.features.text_parsing import PLAIN, TextFormat
 from solver.features.utf8 import is_storable
 from sweep.datasets.builtin import BUILTINS
 from sweep.datasets.files import READERS, UTF8, ending_of

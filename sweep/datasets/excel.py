@@ -21,7 +21,7 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from solver.errors import InputError, InputWarning, one_line
-from solver.features.text_formats import TextFormat, readings_of
+from solver.features.text_parsing import TextFormat, readings_of
 
 MOST_BYTES = 2**30
 """The most bytes of a sheet's XML, and of the text that it becomes."""

@@ -27,7 +27,7 @@ from sweep.clusters.liveness import ClusterWatch, start
 from sweep.graph.backlog import Backlog
 from sweep.graph.batching import Batching
 from sweep.graph.cells import CellMaker
-from sweep.graph.data import Data, Sources
+from sweep.graph.dataset_futures import Data, Sources
 from sweep.graph.failures import Failures
 from sweep.graph.shards import Shards
 from sweep.plan.plan import Node, Plan, Task

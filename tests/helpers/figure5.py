@@ -14,7 +14,7 @@ from random import Random
 from solver.proper.framework.ancestry import ancestry
 from solver.proper.framework.rules import Plane, Rule
 from solver.proper.tree_recursion import Tree, leaves
-from solver.theory.proper_framework.generators import gen_dts
+from solver.theory.proper_framework.tree_generators import gen_dts
 
 Place = tuple[int, int]
 

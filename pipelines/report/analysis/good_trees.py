@@ -17,7 +17,7 @@ from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.data.columns import floats, lam_ranks
 from pipelines.report.data.results import Results
-from pipelines.report.data.stored_sets import USED, StoredSets
+from pipelines.report.data.stored_good_trees import USED, StoredSets
 from solver.errors import InputError
 from solver.rashomon import RashomonSet
 from solver.trees.tree import Tree

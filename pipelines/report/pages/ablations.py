@@ -15,7 +15,7 @@ from pipelines.report.analysis.ablations import (
     ratio,
 )
 from pipelines.report.charts.ablations import MOST_RUNS, ratio_chart, trace_chart
-from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formats
 
 PAGE = "ablations.html"

@@ -19,7 +19,7 @@ from pipelines.report.analysis.path_trees import PathTree
 from pipelines.report.analysis.recommendations import Recommendation
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.verdicts import Confusion
-from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formats
 from pipelines.report.pages.tree_cards import tree_card, tree_size
 from solver.solution import Status

@@ -16,7 +16,7 @@ from pipelines.report.analysis.report_data import MOST_POINTS, ReportData
 from pipelines.report.charts.ablations import trace_chart
 from pipelines.report.charts.lambda_paths import exact_chart
 from pipelines.report.charts.overview import coinciding, overview_panels
-from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.report_folder import Figures
 from pipelines.report.charts.small_charts import (
     Panel,
     dash_attribute,

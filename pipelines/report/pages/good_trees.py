@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pipelines.report.analysis.good_trees import GoodTrees, SetInFull, SetsAt, Summary
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.charts.good_trees import set_panels, size_chart
-from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.report_folder import Figures
 from pipelines.report.charts.small_charts import (
     Panel,
     dash_attribute,

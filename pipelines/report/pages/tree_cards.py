@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.report.analysis.lambda_paths import LambdaPath
 from pipelines.report.analysis.path_trees import Change, PathTree, find_change
-from pipelines.report.charts.report_files import Figures
+from pipelines.report.charts.report_folder import Figures
 from pipelines.report.data import formats
 from pipelines.report.data.metrics import (
     REGRESSION,

@@ -9,7 +9,7 @@ from solver.proper.framework.ancestry import Relation, ancestry, splits
 from solver.proper.framework.geometry import Points
 from solver.proper.framework.rules import Rule
 from solver.proper.tree_recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
-from solver.theory.proper_framework.generators import kcombs
+from solver.theory.proper_framework.tree_generators import kcombs
 
 
 def additive(f: Callable[[Points], Any], price: Any = 0) -> Objective[Any]:

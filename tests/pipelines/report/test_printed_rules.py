@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.report.analysis.lambda_paths import make_paths
 from pipelines.report.analysis.path_trees import splits_of
-from pipelines.report.charts.report_files import Figures, ReportFolder
+from pipelines.report.charts.report_folder import Figures, ReportFolder
 from pipelines.report.data.results import label_results
 from pipelines.report.pages.csv_tables import tree_table
 from pipelines.report.pages.tree_cards import tree_card

@@ -11,7 +11,7 @@ import pytest
 from pipelines.report import write_report
 from pipelines.report.analysis import good_trees
 from pipelines.report.analysis.good_trees import GoodTrees, column_table, row_table, set_table
-from pipelines.report.data.stored_sets import StoredSets
+from pipelines.report.data.stored_good_trees import StoredSets
 from pipelines.report.write import gather_report
 from sweep.spec.spec import parse_spec
 from tests.helpers import browser, without_dask

@@ -24,7 +24,7 @@ from pipelines.report.analysis.final_trees import (
 )
 from pipelines.report.analysis.report_data import ReportData
 from pipelines.report.analysis.verdicts import judge
-from pipelines.report.charts.report_files import ReportFolder
+from pipelines.report.charts.report_folder import ReportFolder
 from pipelines.report.data.stored_tables import decompress
 from pipelines.report.pages.answers import answer_cards
 from pipelines.report.write import Figures, gather, gather_report, write_report_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pipelines.report.charts.report_files import Figures, ReportFolder
+from pipelines.report.charts.report_folder import Figures, ReportFolder
 from pipelines.report.data.results import load_results
 from pipelines.report.pages.csv_tables import run_tables
 from pipelines.report.pages.exact_path import exact_section

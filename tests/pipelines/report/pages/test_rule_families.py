@@ -15,7 +15,7 @@ from pipelines.report import write_report
 from pipelines.report.analysis import report_data
 from pipelines.report.analysis.decision_regions import Plane, Span, chosen_trees, find_planes
 from pipelines.report.analysis.rule_families import RawRows, find_families
-from pipelines.report.charts.report_files import to_svg
+from pipelines.report.charts.report_folder import to_svg
 from pipelines.report.charts.rule_families import (
     family_chart,
     proof_words,

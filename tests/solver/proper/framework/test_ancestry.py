@@ -12,7 +12,7 @@ from solver.proper.framework.ancestry import (
 )
 from solver.proper.framework.rules import Axis, Rule
 from solver.proper.tree_recursion import Leaf, Node
-from solver.theory.proper_framework.generators import gen_dts
+from solver.theory.proper_framework.tree_generators import gen_dts
 from tests.helpers.point_samples import cut, samples
 
 

@@ -4,7 +4,11 @@ from itertools import permutations
 from math import comb, factorial
 
 from solver.proper.framework.ancestry import ancestry, ancestry_matrix, broken_axioms
-from solver.theory.proper_framework.generators import gen_bts, gen_dtks_by_permutations, gen_dts
+from solver.theory.proper_framework.tree_generators import (
+    gen_bts,
+    gen_dtks_by_permutations,
+    gen_dts,
+)
 from solver.theory.proper_framework.trees import from_level_order
 from tests.helpers import figure5
 

@@ -18,8 +18,8 @@ from solver.theory.proper_family.matrix_chains import (
     multiply_best,
     parenthesisations,
 )
-from solver.theory.proper_framework.generators import kcombs
 from solver.theory.proper_framework.optimum import additive, sodt_with_memo
+from solver.theory.proper_framework.tree_generators import kcombs
 
 CORMEN = (30, 35, 15, 5, 10, 20, 25)
 

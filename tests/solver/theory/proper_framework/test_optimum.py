@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from solver.proper import tree_recursion
 from solver.proper.framework.rules import gen_rules
 from solver.proper.tree_recursion import Memo, Objective
-from solver.theory.proper_framework.generators import gen_dtks, gen_dts
 from solver.theory.proper_framework.optimum import (
     additive,
     broken_monotonicity,
@@ -18,6 +17,7 @@ from solver.theory.proper_framework.optimum import (
     sodt,
     sodt_with_memo,
 )
+from solver.theory.proper_framework.tree_generators import gen_dtks, gen_dts
 from tests.helpers.point_samples import point_sets, samples
 from tests.naive_geometry import best_cost
 

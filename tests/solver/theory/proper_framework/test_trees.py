@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from solver.proper.framework.ancestry import ancestry, by_matrix
 from solver.proper.tree_recursion import Leaf, Node
-from solver.theory.proper_framework.generators import gen_bts
+from solver.theory.proper_framework.tree_generators import gen_bts
 from solver.theory.proper_framework.trees import (
     LeftTurn,
     RightTurn,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from solver.proper.framework.ancestry import ancestry, splits
 from solver.proper.framework.rules import Axis, Plane, Rule, gen_rules
 from solver.proper.tree_recursion import Node
-from solver.theory.proper_framework.generators import (
+from solver.theory.proper_framework.optimum import min_e
+from solver.theory.proper_framework.tree_generators import (
     enough_in_leaves,
     gen_bts,
     gen_dtfs,
@@ -22,7 +23,6 @@ from solver.theory.proper_framework.generators import (
     kperms,
     thin,
 )
-from solver.theory.proper_framework.optimum import min_e
 from solver.theory.proper_framework.trees import depth, map_d
 from tests.helpers.point_samples import Sample, cut, samples
 

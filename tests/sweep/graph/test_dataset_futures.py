@@ -1,4 +1,4 @@
-"""Tests of sweep/graph/data.py, also with workers that do not see the data."""
+"""Tests of sweep/graph/dataset_futures.py, also with workers that do not see the data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 
 from sweep.clusters import Local, open_cluster
 from sweep.datasets import Dataset, DatasetRef
-from sweep.graph import data as module
-from sweep.graph.data import Data, Sources
+from sweep.graph import dataset_futures as module
+from sweep.graph.dataset_futures import Data, Sources
 from sweep.graph.engine import run_sweep
 from sweep.plan.plan import Plan, make_plan
 from sweep.spec.spec import load_spec, parse_spec

@@ -7,7 +7,7 @@ from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
 from solver.rashomon.bounds import bound_by_classes, bound_by_splits, child_depth
 from solver.rashomon.memo import enter, find
-from solver.rashomon.space import Space
+from solver.rashomon.subproblems import Space
 from solver.rashomon.weights import (
     children_of,
     pair_columns,

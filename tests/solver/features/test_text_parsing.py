@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InputError
 from solver.features.category_values import written
-from solver.features.text_formats import MISSING_MARKS, TextFormat, odd_texts, readings_of
+from solver.features.text_parsing import MISSING_MARKS, TextFormat, odd_texts, readings_of
 
 FORMS = [
     TextFormat(decimal, thousands, unit)
