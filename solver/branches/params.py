@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, Option] = {
     "equivalent_points": Option(
         True, "count errors on rows that no live feature distinguishes", _YES_NO
     ),
-    "row_duals": Option(True, "bound branches by a linear program over their rows", _YES_NO),
+    "row_duals": Option(False, "bound branches by a linear program over their rows", _YES_NO),
     "incumbent": Option(True, "first descend along the cheapest trees", _YES_NO),
 }
 

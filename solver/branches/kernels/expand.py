@@ -8,7 +8,7 @@ from solver.branches.kernels.equivalent_points import find_floors
 from solver.branches.kernels.multiway_bounds import pair_multiway
 from solver.branches.kernels.pair_bounds import pair_binary
 from solver.branches.kernels.row_bitsets import add_weights, drop_columns, pack_columns, word_weight
-from solver.branches.kernels.row_duals import dual_bound, sum_duals
+from solver.branches.kernels.row_duals import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.state import BLOCK, Space, Stack
 from solver.kernels.jit import helper
 
@@ -72,7 +72,7 @@ def bound_children(s: Space, d: int) -> int:
             s.stack.child_weight[d, value] = weight
             lower = s.stack.child_lower[d, value]
             first_bounds(s, n_classes, weight, errors, floor, lower)
-            if s.params.row_duals:
+            if has_duals(s):
                 low = dual_bound(s, d, feature, code)
                 for b in range(s.params.budgets):
                     lower[b] = max(lower[b], low)
@@ -168,7 +168,7 @@ def expand(s: Space, d: int) -> None:
     """Fill a frame whose rows, live features and node are set."""
     pack_columns(s, d)
     count_singles(s, d)
-    if s.params.row_duals:
+    if has_duals(s):
         sum_duals(s, d)
     for value in range(len(s.scratch.floors)):
         s.scratch.floors[value] = 0

@@ -70,6 +70,12 @@ def sum_duals(s: Space, d: int) -> None:
 
 
 @helper
+def has_duals(s: Space) -> bool:
+    """Whether rows have duals: before the first improvement all are 0 and bound nothing."""
+    return bool(s.params.row_duals and s.program.status[SIZE] > 0)
+
+
+@helper
 def dual_bound(s: Space, d: int, feature: int, code: int) -> int:
     """Lower bound of a child from the sums of :func:`sum_duals`."""
     dual = s.scratch.column_dual[s.stack.first[d, feature]]

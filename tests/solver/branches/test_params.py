@@ -14,7 +14,9 @@ from tests.helpers.strategies import Table, cost_scale, structural_limits, table
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))
 
 OTHER: dict[str, Any] = {
-    name: False if option.default is True else {"slack": 0, "memo": "literals"}.get(name, "paper")
+    name: not option.default
+    if isinstance(option.default, bool)
+    else {"slack": 0, "memo": "literals"}.get(name, "paper")
     for name, option in OPTIONS.items()
 }
 """For each option a value that is not its default."""

@@ -22,7 +22,7 @@ from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
 from tests.helpers.strategies import cost_scale, structural_limits, tables
 
-SETTINGS = {name: option.default for name, option in OPTIONS.items()}
+SETTINGS = {name: option.default for name, option in OPTIONS.items()} | {"row_duals": True}
 
 
 @kernel
