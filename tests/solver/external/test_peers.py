@@ -141,6 +141,7 @@ def test_streed_can_be_told_the_depth_of_an_optimal_tree(monkeypatch: pytest.Mon
         return Answer(-1)
 
     monkeypatch.setattr(ExternalSolver, "ask", ask_here)
+    monkeypatch.setattr(Streed, "module", "json")  # as if it were installed
     monkeypatch.setattr(Streed, "fit", fit)
     codes = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     problem = Problem.from_codes(codes, [a & b for a, b, _ in codes])
