@@ -4,13 +4,13 @@ Usage: python benchmarks/proofs.py DATA [--only car-full ...] [--mutations 20] [
 
 DATA is a folder with ``published-branches.csv`` and ``encoded/<dataset>-<encoding>.parquet``. For
 every row: seconds of the search, of writing the certificate (a second search that knows the
-optimum) and of checking it with :mod:`solver.verify.checker`; rows and bytes of the certificate
-(Parquet, zstd) beside the branches and bytes of the search's memo; memory of the process at the
-end, which is the most of any row so far. The bound that the checker proves must be the objective.
-Then the bound of a random row of the certificate is raised by one unit, many times. A bound that is
-false by that must be refused at its row; one that is still true, as an exact search for the branch
-alone tells, may pass where the checker can prove more than was claimed. Writes OUT/proofs.parquet
-and OUT/proofs.md.
+optimum) and of checking it with :mod:`solver.verify.certificate_checker`; rows and bytes of the
+certificate (Parquet, zstd) beside the branches and bytes of the search's memo; memory of the
+process at the end, which is the most of any row so far. The bound that the checker proves must be
+the objective. Then the bound of a random row of the certificate is raised by one unit, many times.
+A bound that is false by that must be refused at its row; one that is still true, as an exact search
+for the branch alone tells, may pass where the checker can prove more than was claimed. Writes
+OUT/proofs.parquet and OUT/proofs.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import solver
 from benchmarks.harness import choose_core
 from benchmarks.published import published_rows
 from solver.verify.certificate import Certificate, Claim
-from solver.verify.checker import Refused, check
+from solver.verify.certificate_checker import Refused, check
 
 COLUMNS = {
     "row": "row",

@@ -47,7 +47,7 @@ from solver import Problem
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.limits import Limits
-from solver.shards import Shard, merge
+from solver.search_shards import Shard, merge
 from solver.solution import Solution
 from solver.trees.tree import Tree
 from sweep.clusters import Local

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from solver.claims import disagreement
 from solver.errors import ClaimError, InputError, UnsupportedError
 from solver.features.number_format import count
 from solver.lambda_series import Series, Solve
@@ -20,9 +19,10 @@ from solver.monitor import Monitor
 from solver.objective.weights import least_weight
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Solution
 from solver.trees.tree import TaskType, Tree
+from solver.verify.solution_checks import disagreement
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Solver(ABC):
         """The same solver for one shard of a solve.
 
         Its solution is the best tree of the shard, or ``initial_tree`` if that is better. Its bound
-        holds for the shard only. :func:`solver.shards.merge` makes the solution of the whole solve
-        from those of all shards: the same tree for any number of shards.
+        holds for the shard only. :func:`solver.search_shards.merge` makes the solution of the whole
+        solve from those of all shards: the same tree for any number of shards.
 
         Raises
         ------

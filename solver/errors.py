@@ -60,7 +60,7 @@ class UnsupportedError(InputError):
 
 
 class ClaimError(RuntimeError):
-    """A solver claims what is not true of its own tree, see :mod:`solver.claims`."""
+    """A solver claims what is not true of its tree, see :mod:`solver.verify.solution_checks`."""
 
 
 class InputWarning(UserWarning):

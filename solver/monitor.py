@@ -54,7 +54,7 @@ class Snapshot:
 
 
 class News(NamedTuple):
-    """What a running shard tells the other shards of its solve, see :mod:`solver.shards`.
+    """What a running shard tells the other shards of its solve, see :mod:`solver.search_shards`.
 
     Parameters
     ----------

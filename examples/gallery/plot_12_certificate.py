@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 import treesweep
 from solver.verify.certificate import Claim
-from solver.verify.checker import Refused, check
+from solver.verify.certificate_checker import Refused, check
 
 data = treesweep.load_dataset("monks-1")
 problem = treesweep.Problem.from_table(data.frame, target=data.target, encoding="onehot")

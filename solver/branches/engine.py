@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.kernels import ao_star, header
+from solver.branches.kernels import ao_star, stack_frame
 from solver.branches.kernels.memo import look_for
 from solver.branches.kernels.small_trees import best_small
 from solver.branches.kernels.state import (
@@ -148,7 +148,7 @@ class ThresholdEngine(Engine):
 
     def aim(self, bound: int) -> None:
         """Only prove a lower bound, and log the proof. Call it before any step."""
-        self.stack.head[0, header.LIMIT], self.stack.head[0, header.DIVING] = bound, 0
+        self.stack.head[0, stack_frame.LIMIT], self.stack.head[0, stack_frame.DIVING] = bound, 0
         self.log = self.log._replace(events=np.zeros((1024, 2), np.int64))
 
     def propagate_bounds(self) -> None:
@@ -235,7 +235,7 @@ class ThresholdEngine(Engine):
         """How much of the arrays is in use, by group."""
         used, head = self.memo.used, self.stack.head
         d = int(used[FRAMES]) - 1
-        words, columns = int(head[d, header.N_WORDS]), int(head[d, header.N_COLUMNS])
+        words, columns = int(head[d, stack_frame.N_WORDS]), int(head[d, stack_frame.N_COLUMNS])
         frame = words * (1 + len(self.table.scales) + columns)
         return {
             "node": int(used[NODES]),
@@ -243,10 +243,10 @@ class ThresholdEngine(Engine):
             "positions": len(self.program.trial),
             "literals": int(used[LITERALS]),
             "frame": d + 1,
-            "rows": int(head[d, header.ROWS_AT]) + 64 * words,
-            "words": int(head[d, header.WORDS_AT]) + frame,
-            "joint": int(head[d, header.JOINT_AT])
-            + (columns**2 if head[d, header.HAS_JOINT] else 0),
+            "rows": int(head[d, stack_frame.ROWS_AT]) + 64 * words,
+            "words": int(head[d, stack_frame.WORDS_AT]) + frame,
+            "joint": int(head[d, stack_frame.JOINT_AT])
+            + (columns**2 if head[d, stack_frame.HAS_JOINT] else 0),
         }
 
     def _needed(self) -> dict[str, int]:
@@ -258,9 +258,9 @@ class ThresholdEngine(Engine):
             "node": used["node"] + 1,
             "literals": used["literals"] + d + 1,
             "frame": d + 2,
-            "rows": 2 * used["rows"] - int(head[d, header.ROWS_AT]),
-            "words": 2 * used["words"] - int(head[d, header.WORDS_AT]) + BLOCK,
-            "joint": 2 * used["joint"] - int(head[d, header.JOINT_AT]) + BLOCK,
+            "rows": 2 * used["rows"] - int(head[d, stack_frame.ROWS_AT]),
+            "words": 2 * used["words"] - int(head[d, stack_frame.WORDS_AT]) + BLOCK,
+            "joint": 2 * used["joint"] - int(head[d, stack_frame.JOINT_AT]) + BLOCK,
         }
 
     @property

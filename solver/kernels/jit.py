@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from solver.kernels.cache import KernelCache
-from solver.kernels.compiler import KERNEL_PIPELINE, Helper
+from solver.kernels.disk_cache import KernelCache
+from solver.kernels.numba_pipeline import KERNEL_PIPELINE, Helper
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,7 +24,7 @@ from solver.kernels.hashing import fill_slots, slots_for
 from solver.kernels.jit import ensure_compiled
 from solver.limits import Limits
 from solver.objective.exact_objective import INFINITE, CostScale
-from solver.osdt import counter, kernels
+from solver.osdt import kernels, search_counters
 from solver.osdt.scheduling_policies import POLICIES
 from solver.osdt.state import (
     BUCKETS,
@@ -56,16 +56,16 @@ BOUNDS = (
     "two_steps",
 )
 _PRUNED = (
-    counter.BY_HIERARCHICAL,
-    counter.BY_LOOKAHEAD,
-    counter.BY_SUPPORT,
-    counter.BY_INCREMENTAL,
-    counter.BY_ACCURACY,
-    counter.BY_PERMUTATION,
-    counter.BY_SIMILAR,
-    counter.BY_EQUIVALENT,
-    counter.BY_DOMINANCE,
-    counter.BY_TWO_STEPS,
+    search_counters.BY_HIERARCHICAL,
+    search_counters.BY_LOOKAHEAD,
+    search_counters.BY_SUPPORT,
+    search_counters.BY_INCREMENTAL,
+    search_counters.BY_ACCURACY,
+    search_counters.BY_PERMUTATION,
+    search_counters.BY_SIMILAR,
+    search_counters.BY_EQUIVALENT,
+    search_counters.BY_DOMINANCE,
+    search_counters.BY_TWO_STEPS,
 )
 
 Splits: TypeAlias = dict[int, tuple[int, int, int]]
@@ -121,7 +121,7 @@ class OsdtEngine(Engine):
         """If the tree was given, search for one that costs no more."""
         if given:
             used = self.space.trees.used
-            used[counter.KNOWN] = min(int(used[counter.KNOWN]), int(cost) + 1)
+            used[search_counters.KNOWN] = min(int(used[search_counters.KNOWN]), int(cost) + 1)
 
     def step(self, iterations: int, target_cost: int) -> int:
         return kernels.step(self.space, iterations, target_cost, self._most_trees)
@@ -132,7 +132,7 @@ class OsdtEngine(Engine):
         The search ends only when the queue is empty: when bounds are looked at depends on the
         clock.
         """
-        queued = int(self.space.trees.used[counter.QUEUE])
+        queued = int(self.space.trees.used[search_counters.QUEUE])
         if queued == 0:
             self._lower_bound = self.upper_bound
             return
@@ -148,23 +148,23 @@ class OsdtEngine(Engine):
     @property
     def lower_bound(self) -> int:
         """The lower bound of the root: below the best cost until the queue is empty."""
-        if int(self.space.trees.used[counter.QUEUE]) > 0:
+        if int(self.space.trees.used[search_counters.QUEUE]) > 0:
             return min(self._lower_bound, self.upper_bound - 1)
         return self._lower_bound
 
     @property
     def upper_bound(self) -> int:
-        return int(self.space.trees.used[counter.BEST])
+        return int(self.space.trees.used[search_counters.BEST])
 
     @property
     def iterations(self) -> int:
         """Trees taken from the queue."""
-        return int(self.space.trees.used[counter.POPPED])
+        return int(self.space.trees.used[search_counters.POPPED])
 
     @property
     def nodes(self) -> int:
         """Trees in the cache."""
-        return int(self.space.trees.used[counter.TREES])
+        return int(self.space.trees.used[search_counters.TREES])
 
     @property
     def bytes(self) -> int:
@@ -180,10 +180,10 @@ class OsdtEngine(Engine):
         """How far the search is, for the trace."""
         used = self.space.trees.used
         return {
-            "evaluated": int(used[counter.EVALUATED]),
-            "queue": int(used[counter.QUEUE]),
-            "trees": int(used[counter.TREES]),
-            "leaves": int(used[counter.LEAVES]),
+            "evaluated": int(used[search_counters.EVALUATED]),
+            "queue": int(used[search_counters.QUEUE]),
+            "trees": int(used[search_counters.TREES]),
+            "leaves": int(used[search_counters.LEAVES]),
             "pruned": sum(self.pruned.values()),
         }
 
@@ -196,12 +196,12 @@ class OsdtEngine(Engine):
     @property
     def evaluated(self) -> int:
         """Trees evaluated."""
-        return int(self.space.trees.used[counter.EVALUATED])
+        return int(self.space.trees.used[search_counters.EVALUATED])
 
     @property
     def evaluated_to_best(self) -> int:
         """Trees evaluated when the best one was found."""
-        return int(self.space.trees.used[counter.BEST_EVALUATED])
+        return int(self.space.trees.used[search_counters.BEST_EVALUATED])
 
     def grow(self, limit: int | None) -> bool:
         arrays = self._growing()
@@ -229,19 +229,21 @@ class OsdtEngine(Engine):
     def _used(self) -> dict[str, int]:
         used = self.space.trees.used
         return {
-            "leaf": int(used[counter.LEAVES]),
-            "option": int(used[counter.OPTIONS]),
-            "tree": int(used[counter.TREES]),
-            "heads": int(used[counter.TREES]) + 1,  # as many chains as trees, and one
-            "queue": int(used[counter.QUEUE]),
-            "spread": int(used[counter.SPREAD]),
+            "leaf": int(used[search_counters.LEAVES]),
+            "option": int(used[search_counters.OPTIONS]),
+            "tree": int(used[search_counters.TREES]),
+            "heads": int(used[search_counters.TREES]) + 1,  # as many chains as trees, and one
+            "queue": int(used[search_counters.QUEUE]),
+            "spread": int(used[search_counters.SPREAD]),
         }
 
     def _needed(self) -> dict[str, int]:
         """Lengths of the arrays, by group, that satisfy :func:`kernels.has_room`."""
         most, used = 4 * len(self.space.table.features), self._used()
         needed = {name: at + most for name, at in used.items()}
-        needed["spread"] = used["spread"] + most * (int(self.space.trees.used[counter.LONGEST]) + 1)
+        needed["spread"] = used["spread"] + most * (
+            int(self.space.trees.used[search_counters.LONGEST]) + 1
+        )
         return needed
 
     def _make_slots(self, number: int) -> None:
@@ -284,8 +286,8 @@ class OsdtEngine(Engine):
     def shape(self) -> Shape:
         split: Splits = {}
         tree, option = (
-            int(self.space.trees.used[counter.BEST_PARENT]),
-            int(self.space.trees.used[counter.BEST_OPTION]),
+            int(self.space.trees.used[search_counters.BEST_PARENT]),
+            int(self.space.trees.used[search_counters.BEST_OPTION]),
         )
         while option >= 0:
             left, right = (int(child) for child in self.space.options.option_child[option])
@@ -299,7 +301,7 @@ class OsdtEngine(Engine):
 
     def _owner(self, option: int) -> int:
         """The leaf that an option splits."""
-        n = int(self.space.trees.used[counter.LEAVES])
+        n = int(self.space.trees.used[search_counters.LEAVES])
         first, number = self.space.leaves.leaf_first[:n], self.space.leaves.leaf_options[:n]
         return int(np.flatnonzero((first <= option) & (option < first + number))[0])
 

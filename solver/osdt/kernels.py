@@ -5,7 +5,7 @@ from __future__ import annotations
 from solver.kernels.constants import FULL, PROVEN, RUNNING, ZERO
 from solver.kernels.jit import helper, kernel
 from solver.objective.exact_objective import INFINITE
-from solver.osdt import counter
+from solver.osdt import search_counters
 from solver.osdt.bounds import too_dear
 from solver.osdt.leaf_cache import count, expand_leaf, find_leaf, limit_of
 from solver.osdt.scheduling_policies import priority
@@ -23,10 +23,10 @@ def init_root(s: Space) -> None:
             s.scratch.rows[0, w] |= s.table.planes[p, w]
     count(s, 0)
     find_leaf(s, 0, 0)
-    used[counter.BEST], used[counter.KNOWN] = s.leaves.leaf_error[0], INFINITE
-    used[counter.BEST_PARENT] = used[counter.BEST_OPTION] = -1
-    used[counter.EVALUATED] = used[counter.BEST_EVALUATED] = 1
-    used[counter.LONGEST] = used[counter.HEADS] = used[counter.BASE] = 1
+    used[search_counters.BEST], used[search_counters.KNOWN] = s.leaves.leaf_error[0], INFINITE
+    used[search_counters.BEST_PARENT] = used[search_counters.BEST_OPTION] = -1
+    used[search_counters.EVALUATED] = used[search_counters.BEST_EVALUATED] = 1
+    used[search_counters.LONGEST] = used[search_counters.HEADS] = used[search_counters.BASE] = 1
     if s.leaves.leaf_lower[0] < INFINITE and s.params.splits > 0:
         s.scratch.ids[0] = 0
         s.trees.tree_splits[0] = s.trees.tree_closed[0] = s.trees.tree_weight[0] = 0
@@ -44,13 +44,13 @@ def step(s: Space, iterations: int, target_cost: int, most: int) -> int:
     tree that costs ``target_cost`` or less, and at ``most`` trees in the cache.
     """
     used = s.trees.used
-    best = used[counter.BEST]
+    best = used[search_counters.BEST]
     for _ in range(iterations):
-        if used[counter.QUEUE] == 0:
+        if used[search_counters.QUEUE] == 0:
             return PROVEN
         if not has_room(s):
             return FULL
-        used[counter.POPPED] += 1
+        used[search_counters.POPPED] += 1
         tree = pop(s.trees)
         bound = s.trees.tree_bound[tree]
         if bound < INFINITE:
@@ -58,9 +58,9 @@ def step(s: Space, iterations: int, target_cost: int, most: int) -> int:
             s.trees.tree_bound[tree] = POPPED_BOUND
             _split_tree(s, tree)
         if (
-            used[counter.BEST] < best
-            or used[counter.BEST] <= target_cost
-            or used[counter.TREES] >= most
+            used[search_counters.BEST] < best
+            or used[search_counters.BEST] <= target_cost
+            or used[search_counters.TREES] >= most
         ):
             return RUNNING
     return RUNNING
@@ -71,13 +71,14 @@ def has_room(s: Space) -> bool:
     """Whether the arrays have room for what one iteration can add at most."""
     used, most = s.trees.used, 4 * len(s.table.features)
     return bool(
-        used[counter.LEAVES] + most // 2 <= len(s.leaves.leaf_hash)
-        and used[counter.OPTIONS] + most <= len(s.options.option_cost)
-        and used[counter.TREES] + most <= len(s.trees.tree_at)
-        and used[counter.QUEUE] + most <= len(s.trees.queue_key)
-        and used[counter.SPREAD] + most * (used[counter.LONGEST] + 1) <= len(s.trees.spread)
-        and 2 * (used[counter.LEAVES] + most // 2) <= len(s.leaves.leaf_slots)
-        and used[counter.TREES] + most < len(s.trees.tree_heads)
+        used[search_counters.LEAVES] + most // 2 <= len(s.leaves.leaf_hash)
+        and used[search_counters.OPTIONS] + most <= len(s.options.option_cost)
+        and used[search_counters.TREES] + most <= len(s.trees.tree_at)
+        and used[search_counters.QUEUE] + most <= len(s.trees.queue_key)
+        and used[search_counters.SPREAD] + most * (used[search_counters.LONGEST] + 1)
+        <= len(s.trees.spread)
+        and 2 * (used[search_counters.LEAVES] + most // 2) <= len(s.leaves.leaf_slots)
+        and used[search_counters.TREES] + most < len(s.trees.tree_heads)
     )
 
 
@@ -114,7 +115,7 @@ def _split_tree(s: Space, tree: int) -> None:
         if too_dear(s.params, bound, limit_of(s.trees)):
             _blame(s, tree, option, end - option)
             return
-        s.trees.used[counter.EVALUATED] += 1
+        s.trees.used[search_counters.EVALUATED] += 1
         _take(s, tree, leaf, option, bound, objective)
 
 
@@ -124,12 +125,14 @@ def _blame(s: Space, tree: int, option: int, number: int) -> None:
     closed = s.trees.tree_closed[tree] + s.options.option_closed[option]
     best = limit_of(s.trees)
     if closed >= best:
-        s.trees.used[counter.BY_HIERARCHICAL] += number
+        s.trees.used[search_counters.BY_HIERARCHICAL] += number
     elif s.params.lookahead and closed + s.params.split * (s.trees.tree_open[tree] - 1) >= best:
-        s.trees.used[counter.BY_LOOKAHEAD] += number
+        s.trees.used[search_counters.BY_LOOKAHEAD] += number
     else:
         s.trees.used[
-            counter.BY_EQUIVALENT if s.params.equivalent_points else counter.BY_HIERARCHICAL
+            search_counters.BY_EQUIVALENT
+            if s.params.equivalent_points
+            else search_counters.BY_HIERARCHICAL
         ] += number
 
 
@@ -143,9 +146,12 @@ def _take(s: Space, tree: int, leaf: int, option: int, bound: int, objective: in
     objective += s.params.split
     for side in range(2):
         objective += s.leaves.leaf_error[s.options.option_child[option, side]]
-    if objective < used[counter.BEST] and splits <= s.params.splits:
-        used[counter.BEST], used[counter.BEST_EVALUATED] = objective, used[counter.EVALUATED]
-        used[counter.BEST_PARENT], used[counter.BEST_OPTION] = tree, option
+    if objective < used[search_counters.BEST] and splits <= s.params.splits:
+        used[search_counters.BEST], used[search_counters.BEST_EVALUATED] = (
+            objective,
+            used[search_counters.EVALUATED],
+        )
+        used[search_counters.BEST_PARENT], used[search_counters.BEST_OPTION] = tree, option
     if n_open == 0 or n_open > s.params.splits - splits:
         return
     open_hash = s.trees.tree_hash[tree] - leaf_key(leaf)
@@ -163,7 +169,7 @@ def _take(s: Space, tree: int, leaf: int, option: int, bound: int, objective: in
     closed = s.trees.tree_closed[tree] + s.options.option_closed[option]
     if s.params.permutation and not admit(s, n_open, n_kept, splits, closed, open_hash, kept_hash):
         return
-    new = used[counter.TREES]
+    new = used[search_counters.TREES]
     s.trees.tree_splits[new], s.trees.tree_closed[new] = splits, closed
     s.trees.tree_weight[new], s.trees.tree_impurity[new] = weight, impurity
     s.trees.tree_hash[new], s.trees.tree_kept_hash[new] = open_hash, kept_hash
@@ -213,12 +219,12 @@ def _insert(scratch: Scratch, first: int, end: int, leaf: int) -> int:
 def _store(s: Space, n_open: int, n_kept: int, parent: int, option: int, bound: int) -> None:
     """Add the tree of the leaves ``scratch.ids`` to the cache."""
     used = s.trees.used
-    tree, begin = used[counter.TREES], used[counter.SPREAD]
+    tree, begin = used[search_counters.TREES], used[search_counters.SPREAD]
     for i in range(n_open + n_kept):
         s.trees.spread[begin + i] = s.scratch.ids[i]
-    used[counter.TREES] += 1
-    used[counter.SPREAD] += n_open + n_kept
-    used[counter.LONGEST] = max(used[counter.LONGEST], n_open + n_kept)
+    used[search_counters.TREES] += 1
+    used[search_counters.SPREAD] += n_open + n_kept
+    used[search_counters.LONGEST] = max(used[search_counters.LONGEST], n_open + n_kept)
     s.trees.tree_at[tree], s.trees.tree_open[tree], s.trees.tree_kept[tree] = begin, n_open, n_kept
     s.trees.tree_parent[tree], s.trees.tree_option[tree] = parent, option
     s.trees.tree_bound[tree] = bound

@@ -8,7 +8,7 @@ from solver.kernels.constants import GOLDEN
 from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper, popcount
 from solver.objective.exact_objective import INFINITE
-from solver.osdt import counter
+from solver.osdt import search_counters
 from solver.osdt.bounds import (
     floor_of,
     gains_too_little,
@@ -25,7 +25,7 @@ from solver.osdt.state import Options, Scratch, Space, Trees
 @helper
 def limit_of(trees: Trees) -> int:
     """The cost that is to be undercut."""
-    return int(min(trees.used[counter.BEST], trees.used[counter.KNOWN]))
+    return int(min(trees.used[search_counters.BEST], trees.used[search_counters.KNOWN]))
 
 
 @helper
@@ -87,8 +87,8 @@ def find_leaf(s: Space, side: int, depth: int) -> int:
             if same:
                 return leaf
         slot = (slot + 1) & mask
-    leaf = int(s.trees.used[counter.LEAVES])
-    s.trees.used[counter.LEAVES] += 1
+    leaf = int(s.trees.used[search_counters.LEAVES])
+    s.trees.used[search_counters.LEAVES] += 1
     s.leaves.leaf_slots[slot], s.leaves.leaf_hash[leaf] = leaf, key
     _describe(s, side, leaf, depth)
     return leaf
@@ -110,7 +110,7 @@ def _describe(s: Space, side: int, leaf: int, depth: int) -> None:
     s.leaves.leaf_impurity[leaf] = impurity_of(s.params, s.scratch.counts, side, classes)
     lower = lower_of_split(s.params, floor)
     if must_stay(s.params, error, floor):
-        s.trees.used[counter.BY_SUPPORT] += 1
+        s.trees.used[search_counters.BY_SUPPORT] += 1
         lower = INFINITE
     elif has_one_row(s.scratch, side) or depth >= s.params.depth or weight < 2 * s.params.min_leaf:
         lower = INFINITE
@@ -131,7 +131,7 @@ def part(s: Space, leaf: int, feature: int) -> None:
 @helper
 def expand_leaf(s: Space, leaf: int) -> None:
     """Find all ways to split a leaf that may pay, by their cost."""
-    first = s.trees.used[counter.OPTIONS]
+    first = s.trees.used[search_counters.OPTIONS]
     depth = s.leaves.leaf_depth[leaf]
     below = depth + 1 if s.params.depth < INFINITE else 0
     for feature in range(len(s.table.features)):
@@ -145,7 +145,7 @@ def expand_leaf(s: Space, leaf: int) -> None:
         if is_right_too_rarely(s.params, left, left_error) or is_right_too_rarely(
             s.params, right, right_error
         ):
-            s.trees.used[counter.BY_ACCURACY] += 1
+            s.trees.used[search_counters.BY_ACCURACY] += 1
             continue
         children = (
             find_leaf(s, 0, below),
@@ -154,7 +154,7 @@ def expand_leaf(s: Space, leaf: int) -> None:
         _add_options(s, leaf, feature, children)
     if s.params.similar_support:
         _raise_similar(s, leaf, first)
-    _sort(s.options, first, s.trees.used[counter.OPTIONS])
+    _sort(s.options, first, s.trees.used[search_counters.OPTIONS])
     _cut(s, leaf, first)
 
 
@@ -172,13 +172,13 @@ def _add_options(s: Space, leaf: int, feature: int, children: tuple[int, int]) -
     )
     least = 0
     if gains_too_little(s.params, s.leaves.leaf_error[leaf], errors[0], errors[1]):
-        s.trees.used[counter.BY_INCREMENTAL] += 1
+        s.trees.used[search_counters.BY_INCREMENTAL] += 1
         least = 1
     for choice in range(least, 4):
         if (choice & 1 and lowers[0] >= INFINITE) or (choice & 2 and lowers[1] >= INFINITE):
             continue
-        at = s.trees.used[counter.OPTIONS]
-        s.trees.used[counter.OPTIONS] += 1
+        at = s.trees.used[search_counters.OPTIONS]
+        s.trees.used[search_counters.OPTIONS] += 1
         closed, cost = s.params.split, s.params.split
         for side in range(2):
             if choice & (side + 1):
@@ -195,7 +195,7 @@ def _add_options(s: Space, leaf: int, feature: int, children: tuple[int, int]) -
 def _raise_similar(s: Space, leaf: int, first: int) -> None:
     """Apply the similar support bound between all splits of a leaf."""
     weight = s.leaves.leaf_weight[leaf]
-    for at in range(first, s.trees.used[counter.OPTIONS]):
+    for at in range(first, s.trees.used[search_counters.OPTIONS]):
         feature, cost = s.options.option_feature[at], s.options.option_cost[at]
         for other in range(len(s.table.features)):
             known = s.scratch.feature_lower[other]
@@ -209,7 +209,7 @@ def _raise_similar(s: Space, leaf: int, first: int) -> None:
             bound = lower_of_similar(known, s.params.error * min(apart, weight - apart))
             if bound > cost:
                 cost = bound
-                s.trees.used[counter.BY_SIMILAR] += 1
+                s.trees.used[search_counters.BY_SIMILAR] += 1
         s.options.option_cost[at] = cost
 
 
@@ -263,13 +263,13 @@ def _sort(options: Options, first: int, end: int) -> None:
 @helper
 def _cut(s: Space, leaf: int, first: int) -> None:
     """Keep the options that alone cost less than the best tree, and the leaf's bounds from them."""
-    end, best = s.trees.used[counter.OPTIONS], limit_of(s.trees)
+    end, best = s.trees.used[search_counters.OPTIONS], limit_of(s.trees)
     while end > first and too_dear(s.params, s.options.option_cost[end - 1], best):
         end -= 1
-    s.trees.used[counter.OPTIONS] = end
+    s.trees.used[search_counters.OPTIONS] = end
     s.leaves.leaf_first[leaf], s.leaves.leaf_options[leaf] = first, end - first
     if end == first:
         s.leaves.leaf_lower[leaf] = INFINITE
     elif s.params.two_steps and s.options.option_cost[first] > s.leaves.leaf_lower[leaf]:
         s.leaves.leaf_lower[leaf] = s.options.option_cost[first]
-        s.trees.used[counter.BY_TWO_STEPS] += 1
+        s.trees.used[search_counters.BY_TWO_STEPS] += 1

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.kernels.bit_masks import packed
 from solver.kernels.constants import Floats, Ints, Words
-from solver.kernels.masks import packed
 from solver.kernels.records import by_reference
-from solver.osdt import counter
+from solver.osdt import search_counters
 from solver.problem.problem import Problem
 
 POPPED_BOUND = -1
@@ -138,7 +138,7 @@ class Trees(NamedTuple):
     queue_key: Floats  # a binary heap: least key first, of equal ones the oldest tree
     queue_tree: Ints
     buckets: Ints  # trees in the queue by lower bound, in classes of ``params.bucket``
-    used: Ints  # see :mod:`solver.osdt.counter`
+    used: Ints  # see :mod:`solver.osdt.search_counters`
 
 
 BUCKETS = 4096
@@ -239,7 +239,7 @@ def new_trees() -> Trees:
         queue_key=np.zeros(n),
         queue_tree=np.zeros(n, ints),
         buckets=np.zeros(BUCKETS + 1, ints),
-        used=np.zeros(counter.COUNTERS, ints),
+        used=np.zeros(search_counters.COUNTERS, ints),
     )
 
 

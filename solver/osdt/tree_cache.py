@@ -8,7 +8,7 @@ from solver.kernels.constants import GOLDEN
 from solver.kernels.hashing import mixed
 from solver.kernels.jit import helper
 from solver.objective.exact_objective import INFINITE
-from solver.osdt import counter
+from solver.osdt import search_counters
 from solver.osdt.state import BUCKETS, POPPED_BOUND, Params, Space, Trees
 
 
@@ -32,9 +32,9 @@ def _key_of(params: Params, open_hash: np.uint64, kept_hash: np.uint64, splits: 
 @helper
 def _head_of(trees: Trees, key: np.uint64) -> int:
     """The chain of a key. Chains ``0 … HEADS − 1`` exist, ``BASE ≤ HEADS < 2·BASE``."""
-    base = trees.used[counter.BASE]
+    base = trees.used[search_counters.BASE]
     head = np.int64(key & np.uint64(2 * base - 1))
-    if head >= trees.used[counter.HEADS]:
+    if head >= trees.used[search_counters.HEADS]:
         head = np.int64(key & np.uint64(base - 1))
     return int(head)
 
@@ -47,7 +47,7 @@ def enter(s: Space, tree: int) -> None:
     other. So the table is never rehashed, which would take longer than a slice may.
     """
     used = s.trees.used
-    new, base = used[counter.HEADS], used[counter.BASE]
+    new, base = used[search_counters.HEADS], used[search_counters.BASE]
     link = s.trees.tree_heads[new - base]
     kept, moved = 0, 0
     while link > 0:
@@ -64,9 +64,9 @@ def enter(s: Space, tree: int) -> None:
         else:
             s.trees.tree_next[other], kept = kept, other + 1
     s.trees.tree_heads[new - base], s.trees.tree_heads[new] = kept, moved
-    used[counter.HEADS] += 1
-    if used[counter.HEADS] == 2 * base:
-        used[counter.BASE] = 2 * base
+    used[search_counters.HEADS] += 1
+    if used[search_counters.HEADS] == 2 * base:
+        used[search_counters.BASE] = 2 * base
     key = _key_of(
         s.params, s.trees.tree_hash[tree], s.trees.tree_kept_hash[tree], s.trees.tree_splits[tree]
     )
@@ -112,7 +112,7 @@ def admit(
                 if s.params.splits >= INFINITE or s.trees.tree_splits[tree] == splits:
                     return _succeed(s, head, before, tree, closed, kept_hash)
             elif s.trees.tree_kept[tree] == n_kept and _same_part(s, tree, n_open, n_open, n_kept):
-                s.trees.used[counter.BY_PERMUTATION] += 1
+                s.trees.used[search_counters.BY_PERMUTATION] += 1
                 return False
         before, link = tree, s.trees.tree_next[tree]
     return True
@@ -125,11 +125,11 @@ def _succeed(
     """Whether a tree is better than the one of equal leaves to be split, and takes its place."""
     if closed >= s.trees.tree_closed[tree]:
         same = kept_hash == s.trees.tree_kept_hash[tree]
-        s.trees.used[counter.BY_PERMUTATION if same else counter.BY_DOMINANCE] += 1
+        s.trees.used[search_counters.BY_PERMUTATION if same else search_counters.BY_DOMINANCE] += 1
         return False
     bound = s.trees.tree_bound[tree]
     if bound != POPPED_BOUND:
-        s.trees.used[counter.BY_DOMINANCE] += 1
+        s.trees.used[search_counters.BY_DOMINANCE] += 1
         # It stays in the queue until it is popped, but its bound counts no longer.
         s.trees.buckets[bucket_of(s.params, bound)] -= 1
         s.trees.tree_bound[tree] = INFINITE
@@ -149,8 +149,8 @@ def bucket_of(params: Params, bound: int) -> int:
 @helper
 def push(trees: Trees, key: float, tree: int) -> None:
     """Put a tree into the queue."""
-    at = trees.used[counter.QUEUE]
-    trees.used[counter.QUEUE] += 1
+    at = trees.used[search_counters.QUEUE]
+    trees.used[search_counters.QUEUE] += 1
     while at > 0:
         above = (at - 1) // 2
         if not _comes_first(key, tree, trees.queue_key[above], trees.queue_tree[above]):
@@ -164,8 +164,8 @@ def push(trees: Trees, key: float, tree: int) -> None:
 def pop(trees: Trees) -> int:
     """Take the first tree out of the queue."""
     first = trees.queue_tree[0]
-    trees.used[counter.QUEUE] -= 1
-    size = trees.used[counter.QUEUE]
+    trees.used[search_counters.QUEUE] -= 1
+    size = trees.used[search_counters.QUEUE]
     key, tree, at = trees.queue_key[size], trees.queue_tree[size], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1

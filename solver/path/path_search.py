@@ -24,7 +24,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import neighbours, objective
 from solver.path.envelope import Envelope, Line, Point, best_lines
 from solver.path.path import Path, Step
-from solver.path.solve_log import PathLog, read_log
+from solver.path.path_state import PathLog, read_log
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.pruning import Pruned, prunings

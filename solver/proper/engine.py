@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from solver.engine.driver import Engine
 from solver.engine.growable_arrays import bytes_of
 from solver.engine.tree_constraints import TreeConstraints
+from solver.kernels.bit_masks import packed
 from solver.kernels.constants import FULL, PROVEN, RUNNING, Words
 from solver.kernels.jit import ensure_compiled
-from solver.kernels.masks import packed
 from solver.objective.exact_objective import INFINITE, CostScale
 from solver.problem.problem import Problem
 from solver.proper import kernels
 from solver.proper.dichotomies import Cuts, Dichotomies, Finder
+from solver.proper.integer_points import Points
 from solver.proper.kernels import EVALUATED, HITS, LOOKUPS, REGIONS, ROOTS
-from solver.proper.points import Points
 from solver.proper.separating_tests import Partition
 from solver.proper.state import (
     AT,
@@ -42,7 +42,7 @@ from solver.proper.state import (
     new_memo,
     new_scratch,
 )
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
 FAMILIES = "axis", "hyperplane", "polynomial", "mixed"

@@ -29,10 +29,10 @@ from solver.problem.problem import Problem
 from solver.proper.framework.ancestry import splits
 from solver.proper.framework.geometry import Point, members
 from solver.proper.framework.rules import Rule, Undominated, find_rules, put
-from solver.proper.points import Points
+from solver.proper.integer_points import Points
 from solver.proper.separating_tests import Partition
 from solver.proper.tree_recursion import Memo
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.trees.tree import Shape
 
 _REMEMBERED = 2**16  # answers in the memo, which is then emptied

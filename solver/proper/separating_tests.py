@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest, SurfaceTest
 from solver.problem.problem import Problem
-from solver.proper.points import Points
+from solver.proper.integer_points import Points
 from solver.proper.widest_margin import widest_margin
 from solver.trees.tree import Shape
 
@@ -156,7 +156,7 @@ class _Region:
             numbers = problem.numbers(axis.scale.column)[rows]
             distinct, places = np.unique(numbers, return_inverse=True)
             if len(distinct) > 1:
-                # A number stands for its shortest decimal, see solver.proper.points.
+                # A number stands for its shortest decimal, see solver.proper.integer_points.
                 exact = [Fraction(repr(number)) for number in distinct.tolist()]
                 centre, unit = (exact[0] + exact[-1]) / 2, (exact[-1] - exact[0]) / 2
                 self.columns.append(axis.scale.column)

@@ -20,7 +20,7 @@ from solver.problem.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
 from solver.proper.paper_search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
-from solver.shards import FOUND, Shard
+from solver.search_shards import FOUND, Shard
 from solver.solution import Solution
 from solver.trees.tree import Shape, Tree
 

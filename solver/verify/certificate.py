@@ -1,7 +1,7 @@
 """A certificate: the proof that no tree is better, as a table that another program can check.
 
-It lists the branches in the order in which the proof opens them; see :mod:`solver.verify.checker`
-for the meaning of the rows.
+It lists the branches in the order in which the proof opens them; see
+:mod:`solver.verify.certificate_checker` for the meaning of the rows.
 """
 
 from __future__ import annotations

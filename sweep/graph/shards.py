@@ -1,7 +1,7 @@
 """Tasks that are done in shards: what the driver knows of each until its row can be made.
 
-A shard is a part of one search (see :mod:`solver.shards`). It travels, fails and is suspected as a
-whole task is; its row is made and scored by the worker. Here these rows become one.
+A shard is a part of one search (see :mod:`solver.search_shards`). It travels, fails and is
+suspected as a whole task is; its row is made and scored by the worker. Here these rows become one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Status
 from sweep.graph.backlog import Backlog
 from sweep.plan.plan import Plan, Task

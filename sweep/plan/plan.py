@@ -24,7 +24,7 @@ from solver.errors import InputError
 from solver.features.column_inference import describe_guesses
 from solver.limits import Limits
 from solver.rashomon import ENDLESS, check_support
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.trees.tree import TaskType
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef, parse_reference

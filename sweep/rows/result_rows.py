@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from solver.monitor import Snapshot
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.plan.plan import NodeInfo

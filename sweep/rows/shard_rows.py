@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from solver.shards import FOUND, Shard, merge
+from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status, TracePoint
 from solver.trees.tree import Tree
 from sweep.rows.result_rows import claims_and_effort

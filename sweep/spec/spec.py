@@ -26,7 +26,7 @@ from solver.features.number_format import count
 from solver.features.utf8 import check_storable
 from solver.limits import Limits
 from solver.options import Option
-from solver.shards import Shard
+from solver.search_shards import Shard
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.spec.lambda_axis import Axis, LambdaItem, as_items, depend_on_rows, expand
 from sweep.spec.rashomon_entry import RashomonEntry

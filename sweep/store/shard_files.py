@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from solver.errors import InputError
-from solver.shards import Shard
+from solver.search_shards import Shard
 from sweep.filesystem import Folder, StorageError
 from sweep.rows.schema import SCHEMA
 from sweep.store import checksummed_parquet

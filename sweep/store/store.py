@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from solver.errors import InputError
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Status
 from sweep.filesystem import Folder, Place, StorageError, open_folder
 from sweep.plan.plan import Block

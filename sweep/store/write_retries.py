@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from solver.features.number_format import count
-from solver.shards import Shard
+from solver.search_shards import Shard
 from sweep.filesystem import StorageError
 from sweep.rows.result_rows import Checkpoint, Finished
 from sweep.store.store import Store

@@ -15,7 +15,7 @@ from solver.objective.exact_objective import objective
 from solver.path.envelope import Envelope, Point
 from solver.problem.problem import Problem
 from solver.solution import Status
-from solver.verify.checker import Refused, check
+from solver.verify.certificate_checker import Refused, check
 from sweep.filesystem import Folder
 from sweep.rows.path_columns import objective_at, stored_claims
 from sweep.spec.task_options import asks_proof

@@ -13,8 +13,8 @@ from solver.problem.problem import Problem
 from solver.rashomon import LimitError, rashomon_set
 from solver.rashomon.rashomon_set import copies
 from solver.solution import Status
-from solver.verify.checker import Refused
-from solver.verify.good_trees import Rules, Subproblem, recount
+from solver.verify.certificate_checker import Refused
+from solver.verify.rashomon_checker import Rules, Subproblem, recount
 from sweep.filesystem import Folder
 from sweep.spec.task_options import asked_rashomon
 from sweep.store.rashomon_files import StoredSet, read_set, relative_path

@@ -26,15 +26,15 @@ from numpy.typing import NDArray
 from solver import catalogue, rashomon
 from solver.base import Solver
 from solver.catalogue import get_solver
-from solver.claims import beyond_limits
 from solver.errors import InputError, StateError
-from solver.kernels.cache import stamp_of
+from solver.kernels.disk_cache import stamp_of
 from solver.limits import Limits
 from solver.path.path import Path
 from solver.path.path_search import find_path
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
+from solver.verify.solution_checks import beyond_limits
 from sweep import datasets
 from sweep.datasets.dataset_reference import DatasetRef
 from sweep.plan.plan import Node, NodeInfo

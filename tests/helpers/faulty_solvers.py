@@ -36,7 +36,7 @@ from solver.monitor import Monitor, Snapshot
 from solver.objective.exact_objective import objective
 from solver.options import Option
 from solver.problem.problem import Problem
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from solver.trees.tree import Tree
 from sweep.rows import result_rows

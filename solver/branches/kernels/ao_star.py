@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import (
     convolve,
     first_bounds,
@@ -19,9 +19,9 @@ from solver.branches.kernels.bounds import (
     supported,
 )
 from solver.branches.kernels.expand import expand
+from solver.branches.kernels.lp_dual_bounds import forget_duals, note_work, raise_duals
 from solver.branches.kernels.memo import add, branch_hash, feature_of, find, same_branch, same_hash
 from solver.branches.kernels.row_bitsets import child_key, collect_child, lay_rows
-from solver.branches.kernels.row_duals import forget_duals, note_work, raise_duals
 from solver.branches.kernels.similar_support import share_bound
 from solver.branches.kernels.state import (
     BLOCK,
@@ -46,17 +46,17 @@ from solver.objective.exact_objective import INFINITE
 @helper
 def has_room(s: Space, d: int) -> bool:
     """Whether one more frame fits above frame ``d``: it needs at most what ``d`` needs."""
-    words, columns = s.stack.head[d, header.N_WORDS], s.stack.head[d, header.N_COLUMNS]
+    words, columns = s.stack.head[d, stack_frame.N_WORDS], s.stack.head[d, stack_frame.N_COLUMNS]
     size = words * (1 + len(s.table.scales) + columns)
-    joint = columns * columns if s.stack.head[d, header.HAS_JOINT] else 0
+    joint = columns * columns if s.stack.head[d, stack_frame.HAS_JOINT] else 0
     return (
         d + 2 <= len(s.stack.head)
         and (len(s.log.events) == 0 or s.log.used[0] + s.params.max_arity < len(s.log.events))
         and s.memo.used[NODES] + 1 <= len(s.memo.node_hash)
         and s.memo.used[LITERALS] + d + 1 <= len(s.memo.literals)
-        and s.stack.head[d, header.ROWS_AT] + 128 * words <= len(s.stack.rows)
-        and s.stack.head[d, header.WORDS_AT] + 2 * size + BLOCK <= len(s.stack.words)
-        and s.stack.head[d, header.JOINT_AT] + 2 * joint + BLOCK <= len(s.stack.joint)
+        and s.stack.head[d, stack_frame.ROWS_AT] + 128 * words <= len(s.stack.rows)
+        and s.stack.head[d, stack_frame.WORDS_AT] + 2 * size + BLOCK <= len(s.stack.words)
+        and s.stack.head[d, stack_frame.JOINT_AT] + 2 * joint + BLOCK <= len(s.stack.joint)
     )
 
 
@@ -89,7 +89,7 @@ def merge(s: Space, d: int, value: int) -> None:
 def write_literals(s: Space, d: int, value: int) -> None:
     """Write the literals of a child of frame ``d``."""
     for i in range(d):
-        s.scratch.literals[i] = s.stack.head[i, header.CHILD]
+        s.scratch.literals[i] = s.stack.head[i, stack_frame.CHILD]
     s.scratch.literals[d] = value
 
 
@@ -178,7 +178,7 @@ def look_up(s: Space, d: int, feature: int) -> bool:
 @helper
 def is_better(s: Space, d: int) -> bool:
     """Whether the branch of frame ``d`` has a better tree than the frame below knows of."""
-    node, value = s.stack.head[d, header.NODE], s.stack.head[d - 1, header.CHILD]
+    node, value = s.stack.head[d, stack_frame.NODE], s.stack.head[d - 1, stack_frame.CHILD]
     for b in range(s.params.budgets):
         if s.memo.node_upper[node, b] < s.stack.child_upper[d - 1, value, b]:
             return True
@@ -189,9 +189,9 @@ def is_better(s: Space, d: int) -> bool:
 def lift(s: Space, d: int) -> None:
     """Tell the frames below of a better tree of frame ``d``."""
     while d > 0:
-        value = s.stack.head[d - 1, header.CHILD]
+        value = s.stack.head[d - 1, stack_frame.CHILD]
         merge(s, d - 1, value)
-        if not refresh_split(s, d - 1, s.stack.head[d - 1, header.CURRENT]):
+        if not refresh_split(s, d - 1, s.stack.head[d - 1, stack_frame.CURRENT]):
             return
         d -= 1
 
@@ -200,12 +200,12 @@ def lift(s: Space, d: int) -> None:
 def inherit(s: Space, d: int) -> None:
     """Live features of frame ``d`` from those of the frame below."""
     n = 0
-    for i in range(s.stack.head[d - 1, header.N_LIVE]):
+    for i in range(s.stack.head[d - 1, stack_frame.N_LIVE]):
         feature = s.stack.live[d - 1, i]
         if not s.params.support or supported(s, d - 1, feature):
             s.stack.live[d, n] = feature
             n += 1
-    s.stack.head[d, header.N_LIVE] = n
+    s.stack.head[d, stack_frame.N_LIVE] = n
 
 
 @helper
@@ -218,22 +218,22 @@ def push(s: Space, value: int, budget: int, limit: int) -> bool:
         note(s.log, value, low)
         return False
     note(s.log, value, OPENED)
-    s.stack.head[d, header.CHILD] = value
-    words, columns = s.stack.head[d, header.N_WORDS], s.stack.head[d, header.N_COLUMNS]
+    s.stack.head[d, stack_frame.CHILD] = value
+    words, columns = s.stack.head[d, stack_frame.N_WORDS], s.stack.head[d, stack_frame.N_COLUMNS]
     e = d + 1
-    s.stack.head[e, header.NODE] = s.stack.child_node[d, value]
-    s.stack.head[e, header.BUDGET] = budget
-    s.stack.head[e, header.LIMIT] = limit
-    s.stack.head[e, header.DIVING] = s.stack.head[d, header.DIVING]
-    s.stack.head[e, header.ROWS_AT] = s.stack.head[d, header.ROWS_AT] + 64 * words
-    s.stack.head[e, header.WORDS_AT] = s.stack.head[d, header.WORDS_AT] + words * (
+    s.stack.head[e, stack_frame.NODE] = s.stack.child_node[d, value]
+    s.stack.head[e, stack_frame.BUDGET] = budget
+    s.stack.head[e, stack_frame.LIMIT] = limit
+    s.stack.head[e, stack_frame.DIVING] = s.stack.head[d, stack_frame.DIVING]
+    s.stack.head[e, stack_frame.ROWS_AT] = s.stack.head[d, stack_frame.ROWS_AT] + 64 * words
+    s.stack.head[e, stack_frame.WORDS_AT] = s.stack.head[d, stack_frame.WORDS_AT] + words * (
         1 + len(s.table.scales) + columns
     )
-    joint = columns * columns if s.stack.head[d, header.HAS_JOINT] else 0
-    s.stack.head[e, header.JOINT_AT] = s.stack.head[d, header.JOINT_AT] + joint
+    joint = columns * columns if s.stack.head[d, stack_frame.HAS_JOINT] else 0
+    s.stack.head[e, stack_frame.JOINT_AT] = s.stack.head[d, stack_frame.JOINT_AT] + joint
     lay_rows(s, e, n)
     inherit(s, e)
-    s.stack.head[e, header.N_CANDIDATES] = -1
+    s.stack.head[e, stack_frame.N_CANDIDATES] = -1
     s.memo.used[FRAMES] += 1
     return True
 
@@ -244,12 +244,17 @@ def pop(s: Space) -> None:
     d = s.memo.used[FRAMES] - 1
     settle(s, d)
     note(
-        s.log, LEFT, s.memo.node_lower[s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]]
+        s.log,
+        LEFT,
+        s.memo.node_lower[s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]],
     )
     s.memo.used[FRAMES] -= 1
     if d == 0:
         return
-    value, feature = s.stack.head[d - 1, header.CHILD], s.stack.head[d - 1, header.CURRENT]
+    value, feature = (
+        s.stack.head[d - 1, stack_frame.CHILD],
+        s.stack.head[d - 1, stack_frame.CURRENT],
+    )
     merge(s, d - 1, value)
     if refresh_split(s, d - 1, feature):
         lift(s, d - 1)
@@ -260,14 +265,16 @@ def pop(s: Space) -> None:
 @helper
 def follow(s: Space, d: int) -> int:
     """The next split; −1 if the frame is done."""
-    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
+    node, budget = s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]
     high = s.memo.node_upper[node, budget]
-    bound = min(s.stack.head[d, header.LIMIT], high)
-    current = s.stack.head[d, header.CURRENT]
-    if current >= 0 and s.stack.split_lower[d, current] < min(s.stack.head[d, header.TURN], bound):
+    bound = min(s.stack.head[d, stack_frame.LIMIT], high)
+    current = s.stack.head[d, stack_frame.CURRENT]
+    if current >= 0 and s.stack.split_lower[d, current] < min(
+        s.stack.head[d, stack_frame.TURN], bound
+    ):
         return int(current)
     best, least, second, n = -1, bound, bound, 0
-    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+    for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
         feature = s.stack.candidates[d, i]
         low = s.stack.split_lower[d, feature]
         if low < high:
@@ -277,9 +284,9 @@ def follow(s: Space, d: int) -> int:
             best, least, second = feature, low, least
         elif low < second:
             second = low
-    s.stack.head[d, header.N_CANDIDATES] = n
-    s.stack.head[d, header.CURRENT] = best
-    s.stack.head[d, header.TURN] = max(least + 1, min(bound, second + s.params.slack))
+    s.stack.head[d, stack_frame.N_CANDIDATES] = n
+    s.stack.head[d, stack_frame.CURRENT] = best
+    s.stack.head[d, stack_frame.TURN] = max(least + 1, min(bound, second + s.params.slack))
     return best
 
 
@@ -313,23 +320,23 @@ def dive(s: Space, d: int) -> tuple[int, int]:
 
     Every frame of the descent enters all open children of the split whose known tree costs least.
     """
-    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
-    if s.stack.head[d, header.CURRENT] < 0:
+    node, budget = s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]
+    if s.stack.head[d, stack_frame.CURRENT] < 0:
         best, least = -1, s.memo.node_upper[node, budget] + 1
-        for i in range(s.stack.head[d, header.N_CANDIDATES]):
+        for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
             feature = s.stack.candidates[d, i]
             convolve(s, s.stack.child_upper[d], feature, s.scratch.upper)
             if s.scratch.upper[budget] < least:
                 best, least = feature, s.scratch.upper[budget]
         if best < 0:
             return -1, 0
-        s.stack.head[d, header.CURRENT] = best
-        s.stack.head[d, header.NEXT] = s.table.values[best]
-    feature = s.stack.head[d, header.CURRENT]
+        s.stack.head[d, stack_frame.CURRENT] = best
+        s.stack.head[d, stack_frame.NEXT] = s.table.values[best]
+    feature = s.stack.head[d, stack_frame.CURRENT]
     share_out(s, s.stack.child_upper[d], feature, budget)
-    while s.stack.head[d, header.NEXT] < s.table.values[feature + 1]:
-        value = s.stack.head[d, header.NEXT]
-        s.stack.head[d, header.NEXT] += 1
+    while s.stack.head[d, stack_frame.NEXT] < s.table.values[feature + 1]:
+        value = s.stack.head[d, stack_frame.NEXT]
+        s.stack.head[d, stack_frame.NEXT] += 1
         share = s.scratch.shares[value - s.table.values[feature]]
         if s.stack.child_lower[d, value, share] < s.stack.child_upper[d, value, share]:
             return value, share
@@ -341,7 +348,7 @@ def init_root(s: Space) -> None:
     """Put the root on the stack; it is the first node of the memo."""
     for feature in range(len(s.table.values) - 1):
         s.stack.live[0, feature] = feature
-    s.stack.head[0, header.N_LIVE] = len(s.table.values) - 1
+    s.stack.head[0, stack_frame.N_LIVE] = len(s.table.values) - 1
     for row in range(len(s.table.labels)):
         s.scratch.rows[row], s.scratch.row_duals[row] = row, ZERO
     forget_duals(s)
@@ -365,11 +372,11 @@ def init_root(s: Space) -> None:
         if errors * s.params.error < s.memo.node_upper[0, b]:
             s.memo.node_upper[0, b] = errors * s.params.error
             s.memo.node_best[0, b] = SMALL
-    s.stack.head[0, header.NODE] = 0
-    s.stack.head[0, header.BUDGET] = s.params.budgets - 1
-    s.stack.head[0, header.LIMIT] = INFINITE
-    s.stack.head[0, header.DIVING] = 1 if s.params.incumbent else 0
-    s.stack.head[0, header.N_CANDIDATES] = -1
+    s.stack.head[0, stack_frame.NODE] = 0
+    s.stack.head[0, stack_frame.BUDGET] = s.params.budgets - 1
+    s.stack.head[0, stack_frame.LIMIT] = INFINITE
+    s.stack.head[0, stack_frame.DIVING] = 1 if s.params.incumbent else 0
+    s.stack.head[0, stack_frame.N_CANDIDATES] = -1
     s.memo.used[FRAMES] = 1
 
 
@@ -379,7 +386,7 @@ def step(s: Space, budget: int, target_cost: int) -> int:
 
     At λ = 0 it stops at a tree that costs ``target_cost`` or less; otherwise that is −1.
     """
-    end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, header.NODE]
+    end, root = s.memo.used[ITERATIONS] + budget, s.stack.head[0, stack_frame.NODE]
     last = s.params.budgets - 1
     while s.memo.used[ITERATIONS] < end:
         if s.memo.node_lower[root, last] >= s.memo.node_upper[root, last]:
@@ -387,7 +394,7 @@ def step(s: Space, budget: int, target_cost: int) -> int:
         if s.memo.node_upper[root, last] <= target_cost:
             return PROVEN
         d = s.memo.used[FRAMES] - 1
-        if s.stack.head[d, header.N_CANDIDATES] < 0:
+        if s.stack.head[d, stack_frame.N_CANDIDATES] < 0:
             s.memo.used[ITERATIONS] += 1
             expand(s, d)
             note_work(s, d)
@@ -399,15 +406,15 @@ def step(s: Space, budget: int, target_cost: int) -> int:
             continue
         if not has_room(s, d):
             return FULL
-        if s.stack.head[d, header.DIVING]:
+        if s.stack.head[d, stack_frame.DIVING]:
             value, share = dive(s, d)
             if value >= 0:
                 push(s, value, share, INFINITE)
             elif d > 0:
                 pop(s)
             else:
-                s.stack.head[d, header.DIVING] = 0
-                s.stack.head[d, header.CURRENT] = -1
+                s.stack.head[d, stack_frame.DIVING] = 0
+                s.stack.head[d, stack_frame.CURRENT] = -1
             continue
         feature = follow(s, d)
         if feature < 0:
@@ -420,11 +427,11 @@ def step(s: Space, budget: int, target_cost: int) -> int:
             if look_up(s, d, feature):
                 lift(s, d)
             continue
-        share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, header.BUDGET])
+        share_out(s, s.stack.child_lower[d], feature, s.stack.head[d, stack_frame.BUDGET])
         value = choose_child(s, d, feature)
         share = s.scratch.shares[value - s.table.values[feature]]
         limit = s.stack.child_lower[d, value, share] + (
-            s.stack.head[d, header.TURN] - s.stack.split_lower[d, feature]
+            s.stack.head[d, stack_frame.TURN] - s.stack.split_lower[d, feature]
         )
         if not push(s, value, share, limit):
             if refresh_split(s, d, feature):
@@ -436,10 +443,10 @@ def step(s: Space, budget: int, target_cost: int) -> int:
 def propagate_bounds(s: Space) -> None:
     """Bring the bounds of all frames down to the root, without leaving any."""
     top = s.memo.used[FRAMES] - 1
-    if s.stack.head[top, header.N_CANDIDATES] < 0:
+    if s.stack.head[top, stack_frame.N_CANDIDATES] < 0:
         return
     for d in range(top, 0, -1):
         settle(s, d)
-        merge(s, d - 1, s.stack.head[d - 1, header.CHILD])
-        refresh_split(s, d - 1, s.stack.head[d - 1, header.CURRENT])
+        merge(s, d - 1, s.stack.head[d - 1, stack_frame.CHILD])
+        refresh_split(s, d - 1, s.stack.head[d - 1, stack_frame.CURRENT])
     settle(s, 0)

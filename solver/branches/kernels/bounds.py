@@ -8,7 +8,7 @@ is a (min, +) convolution.
 
 from __future__ import annotations
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.state import Scratch, Space
 from solver.kernels.constants import Ints
 from solver.kernels.jit import helper
@@ -145,7 +145,7 @@ def supported(s: Space, d: int, feature: int) -> bool:
 def raise_split(s: Space, d: int, feature: int) -> None:
     """Bring the lower bound of a split up to date with those of its children."""
     convolve(s, s.stack.child_lower[d], feature, s.scratch.lower)
-    low = s.scratch.lower[s.stack.head[d, header.BUDGET]]
+    low = s.scratch.lower[s.stack.head[d, stack_frame.BUDGET]]
     if s.params.support and not supported(s, d, feature):
         low = INFINITE
     s.stack.split_lower[d, feature] = max(s.stack.split_lower[d, feature], low)
@@ -156,7 +156,7 @@ def refresh_split(s: Space, d: int, feature: int) -> bool:
     """Bring all bounds of a split up to date; whether the branch has a better tree now."""
     raise_split(s, d, feature)
     convolve(s, s.stack.child_upper[d], feature, s.scratch.upper)
-    node, improved = s.stack.head[d, header.NODE], False
+    node, improved = s.stack.head[d, stack_frame.NODE], False
     for b in range(s.params.budgets):
         if s.scratch.upper[b] < s.memo.node_upper[node, b]:
             s.memo.node_upper[node, b] = s.scratch.upper[b]
@@ -168,9 +168,9 @@ def refresh_split(s: Space, d: int, feature: int) -> bool:
 @helper
 def settle(s: Space, d: int) -> None:
     """Lower bound of a frame's branch from its splits (Bellman equation, Proposition 4.1)."""
-    node, budget = s.stack.head[d, header.NODE], s.stack.head[d, header.BUDGET]
+    node, budget = s.stack.head[d, stack_frame.NODE], s.stack.head[d, stack_frame.BUDGET]
     low = s.memo.node_upper[node, budget]
-    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+    for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
         low = min(low, s.stack.split_lower[d, s.stack.candidates[d, i]])
     # What fewer splits reach costs no less; what they reach, more splits reach as well.
     for b in range(budget + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import BLOCK, Space
 from solver.kernels.constants import ONE, ZERO
@@ -41,12 +41,12 @@ def find_group(s: Space, row: int, last: int) -> int:
 def count_groups(s: Space, d: int) -> int:
     """Group the rows of a frame and find each group's majority; unavoidable errors of all."""
     size = 2
-    while size < 2 * s.stack.head[d, header.N_ROWS]:
+    while size < 2 * s.stack.head[d, stack_frame.N_ROWS]:
         size *= 2
     for slot in range(size):
         s.scratch.groups[ROW, slot] = -1
-    rows_at, total = s.stack.head[d, header.ROWS_AT], 0
-    for i in range(64 * s.stack.head[d, header.N_WORDS]):
+    rows_at, total = s.stack.head[d, stack_frame.ROWS_AT], 0
+    for i in range(64 * s.stack.head[d, stack_frame.N_WORDS]):
         row = s.stack.rows[rows_at + i]
         if row < 0:
             continue
@@ -73,11 +73,11 @@ def count_groups(s: Space, d: int) -> int:
 def mark_minority(s: Space, d: int) -> None:
     """Mark the rows whose class is not the majority of their group."""
     last = 2
-    while last < 2 * s.stack.head[d, header.N_ROWS]:
+    while last < 2 * s.stack.head[d, stack_frame.N_ROWS]:
         last *= 2
     last -= 1
-    rows_at = s.stack.head[d, header.ROWS_AT]
-    for w in range(s.stack.head[d, header.N_WORDS]):
+    rows_at = s.stack.head[d, stack_frame.ROWS_AT]
+    for w in range(s.stack.head[d, stack_frame.N_WORDS]):
         word = ZERO
         for i in range(64):
             row = s.stack.rows[rows_at + w * 64 + i]
@@ -94,23 +94,23 @@ def find_floors(s: Space, d: int) -> None:
     """Errors that no tree on live features avoids: of the branch, and in ``scratch.floors`` of all
     children. Features that can no longer pay cannot separate rows."""
     total = count_groups(s, d)
-    s.stack.head[d, header.UNAVOIDABLE] = total
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    s.stack.head[d, stack_frame.UNAVOIDABLE] = total
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         for value in range(s.table.values[feature], s.table.values[feature + 1]):
             s.scratch.floors[value] = 0
     if total == 0:
         return
     mark_minority(s, d)
-    n_columns = s.stack.head[d, header.N_COLUMNS]
+    n_columns = s.stack.head[d, stack_frame.N_COLUMNS]
     for j in range(n_columns):
         s.scratch.column_weight[j] = 0
-    for w in range(s.stack.head[d, header.N_WORDS]):
+    for w in range(s.stack.head[d, stack_frame.N_WORDS]):
         word = s.scratch.minority[w]
         if word != ZERO:
             for begin in range(0, n_columns, BLOCK):
                 add_weights(s, d, w, word, begin, s.scratch.column_weight, begin)
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         rest = total
         for c in range(s.table.columns[feature + 1] - s.table.columns[feature]):

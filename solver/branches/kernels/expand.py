@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import first_bounds, refresh_split, supported
 from solver.branches.kernels.equivalent_points import find_floors
-from solver.branches.kernels.multiway_bounds import pair_multiway
-from solver.branches.kernels.pair_bounds import pair_binary
+from solver.branches.kernels.feature_pair_bounds import pair_binary
+from solver.branches.kernels.lp_dual_bounds import dual_bound, has_duals, sum_duals
+from solver.branches.kernels.multiway_pair_bounds import pair_multiway
 from solver.branches.kernels.row_bitsets import add_weights, drop_columns, pack_columns, word_weight
-from solver.branches.kernels.row_duals import dual_bound, has_duals, sum_duals
 from solver.branches.kernels.state import BLOCK, Space, Stack
 from solver.kernels.jit import helper
 
@@ -16,26 +16,26 @@ from solver.kernels.jit import helper
 @helper
 def count_singles(s: Space, d: int) -> None:
     """Class weights of the branch and of all its columns."""
-    n_columns, total = s.stack.head[d, header.N_COLUMNS], 0
-    for k in range(s.stack.head[d, header.N_CLASSES]):
+    n_columns, total = s.stack.head[d, stack_frame.N_COLUMNS], 0
+    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
         singles = s.scratch.singles[k]
         for j in range(n_columns):
             singles[j] = 0
         s.scratch.totals[k] = 0
         for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
-            held = s.stack.words[s.stack.head[d, header.WORDS_AT] + w]
+            held = s.stack.words[s.stack.head[d, stack_frame.WORDS_AT] + w]
             s.scratch.totals[k] += word_weight(s, d, w, held)
             for begin in range(0, n_columns, BLOCK):
                 add_weights(s, d, w, held, begin, singles, begin)
         total += s.scratch.totals[k]
-    s.stack.head[d, header.TOTAL] = total
+    s.stack.head[d, stack_frame.TOTAL] = total
 
 
 @helper
 def class_weights(s: Space, d: int, feature: int, code: int) -> tuple[int, int]:
     """Write a child's class weights to ``scratch.counts``; their sum and the largest."""
     column, weight, most = s.stack.first[d, feature], 0, 0
-    for k in range(s.stack.head[d, header.N_CLASSES]):
+    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
         if code > 0:
             count = s.scratch.singles[k, column + code - 1]
         else:
@@ -54,8 +54,8 @@ def bound_children(s: Space, d: int) -> int:
 
     Returns the number of features that are constant in this branch.
     """
-    n_live, n_constant, n_classes = 0, 0, s.stack.head[d, header.N_CLASSES]
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    n_live, n_constant, n_classes = 0, 0, s.stack.head[d, stack_frame.N_CLASSES]
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         first = s.table.values[feature]
         occupied, allowed = 0, True
@@ -88,14 +88,14 @@ def bound_children(s: Space, d: int) -> int:
             n_live += 1
         else:
             s.stack.first[d, feature] = -1
-    s.stack.head[d, header.N_LIVE] = n_live
+    s.stack.head[d, stack_frame.N_LIVE] = n_live
     return n_constant
 
 
 @helper
 def start_children(s: Space, d: int) -> None:
     """Reset all children to leaves that have not been looked up in the memo."""
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         s.stack.looked[d, feature] = 0
         s.scratch.duplicate[feature] = 0
@@ -114,7 +114,7 @@ def bound_by_pairs(s: Space, d: int) -> None:
         pair_binary(s, d, deep)
     else:
         pair_multiway(s, d, deep)
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         for value in range(s.table.values[feature], s.table.values[feature + 1]):
             at = value
@@ -134,7 +134,7 @@ def bound_by_pairs(s: Space, d: int) -> None:
 def drop_duplicates(s: Space, d: int) -> None:
     """Drop what the pairs have shown to be useless: duplicates, and splits that cannot pay."""
     n = 0
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         useless = s.scratch.duplicate[feature] != 0
         if s.params.support and not useless:
@@ -145,7 +145,7 @@ def drop_duplicates(s: Space, d: int) -> None:
         else:
             s.stack.live[d, n] = feature
             n += 1
-    s.stack.head[d, header.N_LIVE] = n
+    s.stack.head[d, stack_frame.N_LIVE] = n
 
 
 @helper
@@ -155,12 +155,12 @@ def must_group(stack: Stack, d: int, n_constant: int) -> bool:
     They are not if they were not in the frame below, and since then only features that are constant
     here were lost.
     """
-    n_live = stack.head[d, header.N_LIVE]
-    stack.head[d, header.N_GROUPED] = n_live
-    stack.head[d, header.UNAVOIDABLE] = 0
-    if d == 0 or stack.head[d - 1, header.UNAVOIDABLE] > 0:
+    n_live = stack.head[d, stack_frame.N_LIVE]
+    stack.head[d, stack_frame.N_GROUPED] = n_live
+    stack.head[d, stack_frame.UNAVOIDABLE] = 0
+    if d == 0 or stack.head[d - 1, stack_frame.UNAVOIDABLE] > 0:
         return True
-    return bool(n_live + n_constant < stack.head[d - 1, header.N_GROUPED])
+    return bool(n_live + n_constant < stack.head[d - 1, stack_frame.N_GROUPED])
 
 
 @helper
@@ -178,22 +178,22 @@ def expand(s: Space, d: int) -> None:
         if attempt == 1 or not s.params.equivalent_points or not must_group(s.stack, d, n_constant):
             break
         find_floors(s, d)
-        if s.stack.head[d, header.UNAVOIDABLE] == 0:
+        if s.stack.head[d, stack_frame.UNAVOIDABLE] == 0:
             break
     start_children(s, d)
-    s.stack.head[d, header.HAS_JOINT] = 0
+    s.stack.head[d, stack_frame.HAS_JOINT] = 0
     if s.params.pairs and d + 2 <= s.params.depth:
-        s.stack.head[d, header.HAS_JOINT] = s.params.similar_support
+        s.stack.head[d, stack_frame.HAS_JOINT] = s.params.similar_support
         bound_by_pairs(s, d)
         drop_duplicates(s, d)
-    s.stack.head[d, header.CURRENT] = -1
-    s.stack.head[d, header.TURN] = 0
+    s.stack.head[d, stack_frame.CURRENT] = -1
+    s.stack.head[d, stack_frame.TURN] = 0
     n = 0
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         s.stack.split_lower[d, feature] = 0
         if s.scratch.allowed[feature]:
             refresh_split(s, d, feature)
             s.stack.candidates[d, n] = feature
             n += 1
-    s.stack.head[d, header.N_CANDIDATES] = n
+    s.stack.head[d, stack_frame.N_CANDIDATES] = n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.state import Scratch, Space
 from solver.kernels.constants import ONE, ZERO, Ints
 from solver.kernels.jit import helper, popcount, trailing_zeros
@@ -15,19 +15,19 @@ from solver.kernels.simd import add_popcounts, sum_marked
 def columns_at(s: Space, d: int) -> int:
     """Where the columns of a frame begin among its words: after positions and planes."""
     return int(
-        s.stack.head[d, header.WORDS_AT]
-        + s.stack.head[d, header.N_WORDS] * (1 + len(s.table.scales))
+        s.stack.head[d, stack_frame.WORDS_AT]
+        + s.stack.head[d, stack_frame.N_WORDS] * (1 + len(s.table.scales))
     )
 
 
 @helper
 def child_word(s: Space, d: int, feature: int, code: int, w: int) -> np.uint64:
     """Which positions of a word belong to a child."""
-    n_columns = s.stack.head[d, header.N_COLUMNS]
+    n_columns = s.stack.head[d, stack_frame.N_COLUMNS]
     at = columns_at(s, d) + w * n_columns + s.stack.first[d, feature]
     if code > 0:
         return np.uint64(s.stack.words[at + code - 1])
-    rest = s.stack.words[s.stack.head[d, header.WORDS_AT] + w]
+    rest = s.stack.words[s.stack.head[d, stack_frame.WORDS_AT] + w]
     for c in range(s.table.columns[feature + 1] - s.table.columns[feature]):
         rest &= ~s.stack.words[at + c]
     return np.uint64(rest)
@@ -41,12 +41,14 @@ def add_weights(
 
     It does so for LANES columns, whether there are as many or not; the arrays have room for it.
     """
-    at = columns_at(s, d) + w * s.stack.head[d, header.N_COLUMNS] + begin
+    at = columns_at(s, d) + w * s.stack.head[d, stack_frame.N_COLUMNS] + begin
     if len(s.table.scales) == 0:
         add_popcounts(out, out_at, s.stack.words, at, word, 1)
         return
     plane_at = (
-        s.stack.head[d, header.WORDS_AT] + s.stack.head[d, header.N_WORDS] + w * len(s.table.scales)
+        s.stack.head[d, stack_frame.WORDS_AT]
+        + s.stack.head[d, stack_frame.N_WORDS]
+        + w * len(s.table.scales)
     )
     for plane in range(len(s.table.scales)):
         part = word & s.stack.words[plane_at + plane]
@@ -60,7 +62,9 @@ def word_weight(s: Space, d: int, w: int, word: np.uint64) -> int:
     if len(s.table.scales) == 0:
         return popcount(word)
     plane_at = (
-        s.stack.head[d, header.WORDS_AT] + s.stack.head[d, header.N_WORDS] + w * len(s.table.scales)
+        s.stack.head[d, stack_frame.WORDS_AT]
+        + s.stack.head[d, stack_frame.N_WORDS]
+        + w * len(s.table.scales)
     )
     total = 0
     for plane in range(len(s.table.scales)):
@@ -71,16 +75,16 @@ def word_weight(s: Space, d: int, w: int, word: np.uint64) -> int:
 @helper
 def child_key(s: Space, d: int, feature: int, code: int) -> tuple[int, np.uint64]:
     """Number of rows of a child, and the sum of their keys."""
-    n, total, rows_at = 0, ZERO, s.stack.head[d, header.ROWS_AT]
+    n, total, rows_at = 0, ZERO, s.stack.head[d, stack_frame.ROWS_AT]
     if code > 0:
-        for w in range(s.stack.head[d, header.N_WORDS]):
+        for w in range(s.stack.head[d, stack_frame.N_WORDS]):
             word = child_word(s, d, feature, code, w)
             n += popcount(word)
             total += sum_marked(s.stack.keys, rows_at + w * 64, word)
         return n, total
-    n, total = s.stack.head[d, header.N_ROWS], s.stack.row_key[d]
+    n, total = s.stack.head[d, stack_frame.N_ROWS], s.stack.row_key[d]
     for c in range(1, s.table.values[feature + 1] - s.table.values[feature]):
-        for w in range(s.stack.head[d, header.N_WORDS]):
+        for w in range(s.stack.head[d, stack_frame.N_WORDS]):
             word = child_word(s, d, feature, c, w)
             n -= popcount(word)
             total -= sum_marked(s.stack.keys, rows_at + w * 64, word)
@@ -90,8 +94,8 @@ def child_key(s: Space, d: int, feature: int, code: int) -> tuple[int, np.uint64
 @helper
 def collect_child(s: Space, d: int, feature: int, code: int) -> int:
     """Write the rows of a child to ``scratch.rows``; their number."""
-    n, rows_at = 0, s.stack.head[d, header.ROWS_AT]
-    for w in range(s.stack.head[d, header.N_WORDS]):
+    n, rows_at = 0, s.stack.head[d, stack_frame.ROWS_AT]
+    for w in range(s.stack.head[d, stack_frame.N_WORDS]):
         word = child_word(s, d, feature, code, w)
         while word != ZERO:
             at = rows_at + w * 64 + trailing_zeros(word)
@@ -105,7 +109,7 @@ def collect_child(s: Space, d: int, feature: int, code: int) -> int:
 @helper
 def lay_rows(s: Space, d: int, n: int) -> None:
     """Give the rows in ``scratch.rows`` positions in a frame: each class begins a word."""
-    rows_at = s.stack.head[d, header.ROWS_AT]
+    rows_at = s.stack.head[d, stack_frame.ROWS_AT]
     position, label, n_classes, total = 0, -1, 0, ZERO
     for i in range(n):
         row = s.scratch.rows[i]
@@ -130,9 +134,9 @@ def lay_rows(s: Space, d: int, n: int) -> None:
         position += 1
     s.stack.segments[d, n_classes] = position // 64
     s.stack.row_key[d] = total
-    s.stack.head[d, header.N_ROWS] = n
-    s.stack.head[d, header.N_WORDS] = position // 64
-    s.stack.head[d, header.N_CLASSES] = n_classes
+    s.stack.head[d, stack_frame.N_ROWS] = n
+    s.stack.head[d, stack_frame.N_WORDS] = position // 64
+    s.stack.head[d, stack_frame.N_CLASSES] = n_classes
 
 
 @helper
@@ -164,21 +168,21 @@ def name_columns(s: Space, d: int) -> None:
     n = 0
     for w in range(len(s.scratch.mask)):
         s.scratch.mask[w] = ZERO
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         s.stack.first[d, feature] = n
         for column in range(s.table.columns[feature], s.table.columns[feature + 1]):
             s.scratch.column_of[n] = column
             s.scratch.mask[column >> 6] |= ONE << np.uint64(column & 63)
             n += 1
-    s.stack.head[d, header.N_COLUMNS] = n
+    s.stack.head[d, stack_frame.N_COLUMNS] = n
 
 
 @helper
 def pack_planes(s: Space, d: int) -> None:
     """Mark the positions of a frame that hold a row, and write the bits of their weights."""
-    rows_at, at = s.stack.head[d, header.ROWS_AT], s.stack.head[d, header.WORDS_AT]
-    n_words = s.stack.head[d, header.N_WORDS]
+    rows_at, at = s.stack.head[d, stack_frame.ROWS_AT], s.stack.head[d, stack_frame.WORDS_AT]
+    n_words = s.stack.head[d, stack_frame.N_WORDS]
     for w in range(n_words):
         held = ZERO
         for plane in range(len(s.table.scales)):
@@ -200,8 +204,11 @@ def pack_columns(s: Space, d: int) -> None:
     """Write a frame's live columns: its rows' bits, transposed block by block."""
     name_columns(s, d)
     pack_planes(s, d)
-    rows_at, at = s.stack.head[d, header.ROWS_AT], columns_at(s, d)
-    n_columns, n_words = s.stack.head[d, header.N_COLUMNS], s.stack.head[d, header.N_WORDS]
+    rows_at, at = s.stack.head[d, stack_frame.ROWS_AT], columns_at(s, d)
+    n_columns, n_words = (
+        s.stack.head[d, stack_frame.N_COLUMNS],
+        s.stack.head[d, stack_frame.N_WORDS],
+    )
     for w in range(n_words):
         n = 0
         while n < n_columns:
@@ -218,22 +225,22 @@ def pack_columns(s: Space, d: int) -> None:
 @helper
 def drop_columns(s: Space, d: int) -> None:
     """Close the gaps that features no longer live have left among a frame's columns and counts."""
-    at, old_columns = columns_at(s, d), s.stack.head[d, header.N_COLUMNS]
+    at, old_columns = columns_at(s, d), s.stack.head[d, stack_frame.N_COLUMNS]
     n = 0
-    for i in range(s.stack.head[d, header.N_LIVE]):
+    for i in range(s.stack.head[d, stack_frame.N_LIVE]):
         feature = s.stack.live[d, i]
         for c in range(s.table.columns[feature + 1] - s.table.columns[feature]):
             s.scratch.column_of[n] = s.stack.first[d, feature] + c
             n += 1
     if n == old_columns:
         return
-    for w in range(s.stack.head[d, header.N_WORDS]):
+    for w in range(s.stack.head[d, stack_frame.N_WORDS]):
         # Columns only move towards the front, so nothing is overwritten before it is read.
         for j in range(n):
             s.stack.words[at + w * n + j] = s.stack.words[
                 at + w * old_columns + s.scratch.column_of[j]
             ]
-    for k in range(s.stack.head[d, header.N_CLASSES]):
+    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
         for j in range(n):
             s.scratch.singles[k, j] = s.scratch.singles[k, s.scratch.column_of[j]]
     for j in range(n):

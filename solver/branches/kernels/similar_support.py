@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
 from solver.branches.kernels.state import Space, Stack
 from solver.kernels.jit import helper
@@ -11,7 +11,11 @@ from solver.kernels.jit import helper
 @helper
 def pair_weight(stack: Stack, d: int, i: int, j: int) -> int:
     """Weight that two columns of a frame share."""
-    at = stack.head[d, header.JOINT_AT] + min(i, j) * stack.head[d, header.N_COLUMNS] + max(i, j)
+    at = (
+        stack.head[d, stack_frame.JOINT_AT]
+        + min(i, j) * stack.head[d, stack_frame.N_COLUMNS]
+        + max(i, j)
+    )
     return int(stack.joint[at])
 
 
@@ -54,10 +58,10 @@ def share_bound(s: Space, d: int, f: int, v: int) -> None:
     On branch ``A`` a tree for branch ``B`` has at most all rows of ``A`` outside ``B`` as further
     errors, so ``lower(B) ≥ lower(A) − weight(A ∖ B)``.
     """
-    if s.stack.head[d, header.HAS_JOINT] == 0:
+    if s.stack.head[d, stack_frame.HAS_JOINT] == 0:
         return
     source = s.table.values[f] + v
-    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+    for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
         g = s.stack.candidates[d, i]
         if g == f:
             continue

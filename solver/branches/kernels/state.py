@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.kernels.constants import Ints, Words
 from solver.kernels.packed_rows import Table
 from solver.kernels.records import by_reference
@@ -89,7 +89,7 @@ SMALL = -1  # a leaf or a single split, whichever costs less
 class Stack(NamedTuple):
     """The branches from the root to the current one: one frame each.
 
-    ``head`` holds the numbers of a frame, see :mod:`solver.branches.kernels.header`. Data of
+    ``head`` holds the numbers of a frame, see :mod:`solver.branches.kernels.stack_frame`. Data of
     variable size lie in the arenas ``rows``, ``keys``, ``words`` and ``joint``, one frame after
     the other. Features, values and columns are numbered as in the table, but the columns of
     ``words`` and ``joint`` are those of the frame's live features.
@@ -286,7 +286,7 @@ def new_stack(table: Table, params: Params, n_classes: int) -> Stack:
     features, values = len(table.values) - 1, int(table.values[-1])
     rows, words, joint = frame_sizes(table, params, n_classes)
     return Stack(
-        head=np.zeros((frames, header.HEAD), ints),
+        head=np.zeros((frames, stack_frame.HEAD), ints),
         row_key=np.zeros(frames, np.uint64),
         segments=np.zeros((frames, n_classes + 1), ints),
         live=np.zeros((frames, features), ints),

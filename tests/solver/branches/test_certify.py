@@ -11,7 +11,7 @@ import solver
 from solver import InputError, Limits, Problem, get_solver
 from solver.monitor import Monitor
 from solver.verify.certificate import Certificate, Claim
-from solver.verify.checker import VERSION, Refused, check
+from solver.verify.certificate_checker import VERSION, Refused, check
 from tests.helpers.strategies import Table, cost_scale, tables
 
 EXAMPLES = int(os.environ.get("TREESWEEP_EXAMPLES", "0"))

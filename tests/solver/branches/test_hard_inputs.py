@@ -9,7 +9,7 @@ import pytest
 import solver
 from solver.branches import Branches
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.engine.driver import Search
 from solver.engine.greedy import GREEDY
 from solver.kernels.packed_rows import tabulate
@@ -45,7 +45,7 @@ def test_more_columns_than_pairs_are_kept_of_until_most_are_dropped():
         engine = ThresholdEngine(*search, Branches().settings)
         engine.step(1, -1)
         head, joint = engine.stack.head[0], engine.stack.joint
-        assert not head[header.HAS_JOINT] or len(joint) >= head[header.N_COLUMNS] ** 2
+        assert not head[stack_frame.HAS_JOINT] or len(joint) >= head[stack_frame.N_COLUMNS] ** 2
         return engine
 
     search = Search(problem, Fraction(8, 100), Limits(), make, GREEDY)

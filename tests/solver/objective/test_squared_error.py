@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Status, Tree
 from solver.catalogue import get_solver
-from solver.claims import disagreement
 from solver.objective.squared_error import Moments, in_unit_range
 from solver.trees.pruning import prunings
 from solver.verify.scorer import score
+from solver.verify.solution_checks import disagreement
 from tests.helpers.row_scores import score_rows
 
 NUMBERS = st.floats(-1e100, 1e100) | st.sampled_from([0.0, -0.0, 5e-324, 1 / 3, 1e9 + 0.1, 1e-200])

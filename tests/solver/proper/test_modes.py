@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solver import InputError, Limits, Problem, Status, solve
 from solver.proper import Proper
-from solver.shards import Shard, merge
+from solver.search_shards import Shard, merge
 from tests.helpers.point_problems import cases
 
 MODES = ("search", "paper")

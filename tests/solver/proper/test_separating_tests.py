@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest, SurfaceTest
 from solver.problem.problem import Problem
-from solver.proper.points import Points
+from solver.proper.integer_points import Points
 from solver.proper.separating_tests import shape_of_partition
 from solver.trees.tree import Tree
 from tests import naive_geometry

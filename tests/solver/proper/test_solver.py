@@ -21,8 +21,8 @@ from solver.monitor import Monitor, News, Peers, Snapshot
 from solver.problem.problem import Problem
 from solver.proper import Proper
 from solver.proper.engine import FAMILIES
-from solver.proper.points import Points
-from solver.shards import FOUND, Shard, merge
+from solver.proper.integer_points import Points
+from solver.search_shards import FOUND, Shard, merge
 from solver.solution import Solution, Status
 from solver.verify.scorer import score
 from tests.naive_geometry import best_cost

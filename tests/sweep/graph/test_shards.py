@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from solver.branches import Branches
-from solver.claims import disagreement
 from solver.errors import InputError
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Status
+from solver.verify.solution_checks import disagreement
 from sweep.graph.shards import Shards, backlog_of
 from sweep.plan.plan import Plan, Task, make_plan
 from sweep.rows.result_rows import Checkpoint, Finished, as_finished

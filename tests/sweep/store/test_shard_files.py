@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solver.shards import Shard
+from solver.search_shards import Shard
 from sweep.filesystem import Folder, open_folder
 from sweep.rows.result_rows import Finished, as_finished
 from sweep.store import store as stores

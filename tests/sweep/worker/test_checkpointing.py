@@ -17,7 +17,7 @@ import pytest
 
 from solver.monitor import Snapshot
 from solver.problem.problem import Problem
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Solution, Status
 from sweep.rows.result_rows import Cell, Checkpoint
 from sweep.store.search_state_file import read_state, write_state

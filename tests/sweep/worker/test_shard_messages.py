@@ -7,7 +7,7 @@ from typing import Any
 
 from solver.monitor import News
 from solver.problem.problem import Problem
-from solver.shards import Shard
+from solver.search_shards import Shard
 from sweep.rows.result_rows import Cell, Checkpoint
 from sweep.worker.shard_messages import COSTS, LISTENS, Known, deliver, exchange
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import solver
-from solver import claims
 from solver.baselines.cart import Cart
 from solver.branches import Branches
 from solver.catalogue import SOLVERS
 from solver.errors import InputError
-from solver.shards import Shard
+from solver.search_shards import Shard
 from solver.solution import Status
+from solver.verify import solution_checks
 from sweep.plan.plan import make_plan
 from sweep.rows import result_rows, schema
 from sweep.rows.result_rows import Cell, Checkpoint, Provenance
@@ -117,7 +117,9 @@ def honest(prepared: tasks.Prepared) -> solver.Solution:
 
 
 def complain(prepared: tasks.Prepared, solution: solver.Solution, **limits: int) -> str | None:
-    return claims.disagreement(prepared.problem, solution, Fraction(1, 20), solver.Limits(**limits))
+    return solution_checks.disagreement(
+        prepared.problem, solution, Fraction(1, 20), solver.Limits(**limits)
+    )
 
 
 def test_an_honest_solution_is_accepted(prepared: tasks.Prepared, honest: solver.Solution) -> None:

@@ -11,7 +11,7 @@ import solver
 from solver.base import Solver
 from solver.catalogue import get_solver
 from solver.errors import UnsupportedError
-from solver.shards import FOUND, RULES, Shard, merge
+from solver.search_shards import FOUND, RULES, Shard, merge
 from solver.solution import Solution, Status
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import raise_split
 from solver.branches.kernels.row_bitsets import columns_at
 from solver.branches.kernels.state import (
@@ -56,12 +56,12 @@ def sum_set(numbers: Words, words: Words, n_words: int) -> int:
 @helper
 def sum_duals(s: Space, d: int) -> None:
     """Sum the duals of a frame's rows, in the branch and in each of its columns."""
-    n_columns, total = s.stack.head[d, header.N_COLUMNS], ZERO
+    n_columns, total = s.stack.head[d, stack_frame.N_COLUMNS], ZERO
     for j in range(n_columns):
         s.scratch.column_dual[j] = 0
-    rows_at, at = s.stack.head[d, header.ROWS_AT], columns_at(s, d)
-    for w in range(s.stack.head[d, header.N_WORDS]):
-        held = s.stack.words[s.stack.head[d, header.WORDS_AT] + w]
+    rows_at, at = s.stack.head[d, stack_frame.ROWS_AT], columns_at(s, d)
+    for w in range(s.stack.head[d, stack_frame.N_WORDS]):
+        held = s.stack.words[s.stack.head[d, stack_frame.WORDS_AT] + w]
         total += sum_marked(s.stack.duals, rows_at + 64 * w, held)
         for j in range(n_columns):
             word = s.stack.words[at + w * n_columns + j]
@@ -213,7 +213,7 @@ def add_to_pool(s: Space, words: Words, n_words: int) -> None:
     if at >= len(s.program.pool):
         return
     total, most = 0, 0
-    for k in range(s.stack.head[0, header.N_CLASSES]):
+    for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
         weight = ZERO
         for w in range(s.stack.segments[0, k], s.stack.segments[0, k + 1]):
             weight += sum_marked(s.duals.weight, 64 * w, words[w])
@@ -231,7 +231,7 @@ def add_to_pool(s: Space, words: Words, n_words: int) -> None:
 def shrink_pool(s: Space, n_words: int) -> None:
     """Drop what is far from tight if the pool has no room for what a search may find."""
     size, n = s.program.status[SIZE], 0
-    if size + FOUND * s.stack.head[0, header.N_CLASSES] <= len(s.program.pool):
+    if size + FOUND * s.stack.head[0, stack_frame.N_CLASSES] <= len(s.program.pool):
         return
     for c in range(size):
         if s.duals.load[c] >= _TIGHT:
@@ -308,9 +308,9 @@ def follow_slope(s: Space, n_words: int) -> float:
 @helper
 def start_program(s: Space) -> int:
     """Write the root's literals and weights; their number. The first time, fill the pool."""
-    u, n_words, n = s.duals, s.stack.head[0, header.N_WORDS], 0
-    at, n_columns = columns_at(s, 0), s.stack.head[0, header.N_COLUMNS]
-    for i in range(s.stack.head[0, header.N_LIVE]):
+    u, n_words, n = s.duals, s.stack.head[0, stack_frame.N_WORDS], 0
+    at, n_columns = columns_at(s, 0), s.stack.head[0, stack_frame.N_COLUMNS]
+    for i in range(s.stack.head[0, stack_frame.N_LIVE]):
         column = s.stack.first[0, s.stack.live[0, i]]
         for w in range(n_words):
             word = s.stack.words[at + w * n_columns + column]
@@ -344,7 +344,7 @@ def price_sets(s: Space, n_literals: int, n_words: int, limit: int) -> int:
     largest = bound
     for w in range(n_words):
         u.sets[0, w] = s.stack.words[w]
-    for k in range(s.stack.head[0, header.N_CLASSES]):
+    for k in range(s.stack.head[0, stack_frame.N_CLASSES]):
         for i in range(64 * n_words):
             gain = u.value[i]
             if i < 64 * s.stack.segments[0, k] or i >= 64 * s.stack.segments[0, k + 1]:
@@ -378,7 +378,7 @@ def scale_duals(s: Space, n_words: int, largest: int) -> int:
 @helper
 def improve_duals(s: Space, limit: int) -> bool:
     """Improve the duals of the root until its work reaches ``limit``; whether they are good."""
-    u, n_words = s.duals, s.stack.head[0, header.N_WORDS]
+    u, n_words = s.duals, s.stack.head[0, stack_frame.N_WORDS]
     n_literals, least = start_program(s), ZERO
     for i in range(64 * n_words):
         least += s.stack.duals[i]
@@ -406,7 +406,7 @@ def improve_duals(s: Space, limit: int) -> bool:
 def use_duals(s: Space, d: int) -> None:
     """Bound all children of an open frame by its duals."""
     sum_duals(s, d)
-    for i in range(s.stack.head[d, header.N_CANDIDATES]):
+    for i in range(s.stack.head[d, stack_frame.N_CANDIDATES]):
         feature, changed = s.stack.candidates[d, i], False
         for code in range(2):
             value = s.table.values[feature] + code
@@ -422,17 +422,17 @@ def use_duals(s: Space, d: int) -> None:
 @helper
 def pass_duals(s: Space, d: int) -> None:
     """Let the frame above ``d`` have its duals where they are better than its own."""
-    rows_at, e = s.stack.head[d, header.ROWS_AT], d + 1
-    for i in range(64 * s.stack.head[d, header.N_WORDS]):
+    rows_at, e = s.stack.head[d, stack_frame.ROWS_AT], d + 1
+    for i in range(64 * s.stack.head[d, stack_frame.N_WORDS]):
         if s.stack.rows[rows_at + i] >= 0:
             s.scratch.row_duals[s.stack.rows[rows_at + i]] = s.stack.duals[rows_at + i]
-    rows_at, own, other = s.stack.head[e, header.ROWS_AT], ZERO, ZERO
-    for i in range(64 * s.stack.head[e, header.N_WORDS]):
+    rows_at, own, other = s.stack.head[e, stack_frame.ROWS_AT], ZERO, ZERO
+    for i in range(64 * s.stack.head[e, stack_frame.N_WORDS]):
         if s.stack.rows[rows_at + i] >= 0:
             own += s.stack.duals[rows_at + i]
             other += s.scratch.row_duals[s.stack.rows[rows_at + i]]
     if other > own:
-        for i in range(64 * s.stack.head[e, header.N_WORDS]):
+        for i in range(64 * s.stack.head[e, stack_frame.N_WORDS]):
             if s.stack.rows[rows_at + i] >= 0:
                 s.stack.duals[rows_at + i] = s.scratch.row_duals[s.stack.rows[rows_at + i]]
 
@@ -448,7 +448,7 @@ def forget_duals(s: Space) -> None:
 @helper
 def note_work(s: Space, d: int) -> None:
     """Count about what opening a frame has cost, in operations on words."""
-    n, n_words = s.stack.head[d, header.N_COLUMNS], s.stack.head[d, header.N_WORDS]
+    n, n_words = s.stack.head[d, stack_frame.N_COLUMNS], s.stack.head[d, stack_frame.N_WORDS]
     s.program.status[SEARCH] += n * n * (n_words + 2)
 
 
@@ -470,7 +470,7 @@ def spread_duals(s: Space) -> None:
     for d in range(s.memo.used[FRAMES]):
         if d > 0:
             pass_duals(s, d - 1)
-        if s.stack.head[d, header.N_CANDIDATES] >= 0:
+        if s.stack.head[d, stack_frame.N_CANDIDATES] >= 0:
             use_duals(s, d)
     for b in range(s.params.budgets):
         s.memo.node_lower[0, b] = max(s.memo.node_lower[0, b], root_bound(s))
@@ -480,6 +480,6 @@ def spread_duals(s: Space) -> None:
 def root_bound(s: Space) -> int:
     """Lower bound of the root by its duals."""
     total = ZERO
-    for i in range(64 * s.stack.head[0, header.N_WORDS]):
+    for i in range(64 * s.stack.head[0, stack_frame.N_WORDS]):
         total += s.stack.duals[i]
     return int(np.int64(total) - s.params.split)

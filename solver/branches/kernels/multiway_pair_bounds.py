@@ -1,12 +1,12 @@
-"""The pair bounds for features of more than two codes, see ``pair_bounds`` for those of two."""
+"""The bounds of ``feature_pair_bounds`` for features of more than two codes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.bounds import rank
-from solver.branches.kernels.pair_bounds import column_word
+from solver.branches.kernels.feature_pair_bounds import column_word
 from solver.branches.kernels.row_bitsets import add_weights
 from solver.branches.kernels.state import BLOCK, Scratch, Space
 from solver.kernels.constants import ZERO
@@ -20,9 +20,9 @@ def count_columns(s: Space, d: int, f: int) -> None:
     """Class weights of the columns of a feature with all columns after it."""
     first = s.stack.first[d, f]
     begin = first + s.table.columns[f + 1] - s.table.columns[f]
-    end, at = s.stack.head[d, header.N_COLUMNS], s.stack.head[d, header.JOINT_AT]
+    end, at = s.stack.head[d, stack_frame.N_COLUMNS], s.stack.head[d, stack_frame.JOINT_AT]
     for i in range(first, begin):
-        for k in range(s.stack.head[d, header.N_CLASSES]):
+        for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
             out = s.scratch.joint[i - first, k]
             for j in range(end - begin):
                 out[j] = 0
@@ -31,10 +31,10 @@ def count_columns(s: Space, d: int, f: int) -> None:
                 if word != ZERO:
                     for j in range(begin, end, BLOCK):
                         add_weights(s, d, w, word, j, out, j - begin)
-        if s.stack.head[d, header.HAS_JOINT]:
+        if s.stack.head[d, stack_frame.HAS_JOINT]:
             for j in range(begin, end):
                 total = 0
-                for k in range(s.stack.head[d, header.N_CLASSES]):
+                for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
                     total += s.scratch.joint[i - first, k, j - begin]
                 s.stack.joint[at + i * end + j] = np.int32(total)
 
@@ -45,7 +45,7 @@ def fill_cells(s: Space, d: int, f: int, g: int) -> None:
     codes_f, codes_g = code_count(s.table, f), code_count(s.table, g)
     first_f, first_g = s.stack.first[d, f], s.stack.first[d, g]
     offset = first_g - (first_f + codes_f - 1)
-    for k in range(s.stack.head[d, header.N_CLASSES]):
+    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
         rest = s.scratch.totals[k]
         for u in range(1, codes_g):
             s.scratch.cells[0, u, k] = s.scratch.singles[k, first_g + u - 1]
@@ -140,7 +140,7 @@ def same_partition(scratch: Scratch, codes_f: int, codes_g: int) -> bool:
 @helper
 def pair_multiway(s: Space, d: int, deep: bool) -> None:
     """Bound all children by pairs; results in ``scratch.pair_lower`` and ``scratch.stump``."""
-    n_live = s.stack.head[d, header.N_LIVE]
+    n_live = s.stack.head[d, stack_frame.N_LIVE]
     for i in range(n_live):
         f = s.stack.live[d, i]
         for value in range(s.table.values[f], s.table.values[f + 1]):
@@ -154,7 +154,7 @@ def pair_multiway(s: Space, d: int, deep: bool) -> None:
             g = s.stack.live[d, other]
             codes_g = code_count(s.table, g)
             fill_cells(s, d, f, g)
-            sum_cells(s, s.stack.head[d, header.N_CLASSES], codes_f, codes_g)
+            sum_cells(s, s.stack.head[d, stack_frame.N_CLASSES], codes_f, codes_g)
             if s.params.duplicates and same_partition(s.scratch, codes_f, codes_g):
                 s.scratch.duplicate[g] = 1
             for v in range(codes_f):

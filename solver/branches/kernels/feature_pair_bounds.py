@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solver.branches.kernels import header
+from solver.branches.kernels import stack_frame
 from solver.branches.kernels.row_bitsets import add_weights, columns_at
 from solver.branches.kernels.state import BLOCK, MOST_KEPT_COLUMNS, Scratch, Space
 from solver.kernels.constants import ZERO
@@ -51,7 +51,7 @@ def count_cells(s: Space, d: int, i: int, begin: int) -> None:
     work = s.scratch.work
     for row in range(WEIGHT, NEXT + 4 * BLOCK, BLOCK):
         lanes_fill(work, row, 0)
-    for k in range(s.stack.head[d, header.N_CLASSES]):
+    for k in range(s.stack.head[d, stack_frame.N_CLASSES]):
         lanes_fill(work, N11, 0)
         for w in range(s.stack.segments[d, k], s.stack.segments[d, k + 1]):
             word = column_word(s, d, i, w)
@@ -76,7 +76,7 @@ def count_cells(s: Space, d: int, i: int, begin: int) -> None:
 @helper
 def column_word(s: Space, d: int, i: int, w: int) -> np.uint64:
     """One word of a column of the frame."""
-    at = columns_at(s, d) + w * s.stack.head[d, header.N_COLUMNS]
+    at = columns_at(s, d) + w * s.stack.head[d, stack_frame.N_COLUMNS]
     return np.uint64(s.stack.words[at + i])
 
 
@@ -173,9 +173,13 @@ def count_block(s: Space, d: int, i: int, begin: int, n: int, at: int, refined: 
     """Count the cells of column ``i`` and ``n`` columns from ``begin``; keep them at ``at``."""
     work = s.scratch.work
     count_cells(s, d, i, begin)
-    if s.stack.head[d, header.HAS_JOINT]:
+    if s.stack.head[d, stack_frame.HAS_JOINT]:
         # What is written beyond the last column is overwritten by the next row.
-        joint_at = s.stack.head[d, header.JOINT_AT] + i * s.stack.head[d, header.N_COLUMNS] + begin
+        joint_at = (
+            s.stack.head[d, stack_frame.JOINT_AT]
+            + i * s.stack.head[d, stack_frame.N_COLUMNS]
+            + begin
+        )
         lanes_narrow(s.stack.joint, joint_at, work, WEIGHT)
     if s.params.duplicates:
         note_duplicates(s, d, begin, n)
@@ -222,7 +226,7 @@ def pair_binary(s: Space, d: int, deep: bool) -> None:
     Columns then are live features, and ``scratch.pair_lower[c · columns + j]`` and
     ``scratch.stump`` hold the results of code ``c`` of column ``j``.
     """
-    n_columns, last = s.stack.head[d, header.N_COLUMNS], len(s.scratch.column_of)
+    n_columns, last = s.stack.head[d, stack_frame.N_COLUMNS], len(s.scratch.column_of)
     refined = n_columns <= MOST_KEPT_COLUMNS
     for code in range(2):
         for j in range(n_columns):

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from solver import Limits
 from solver.catalogue import get_solver
-from solver.verify import checker
+from solver.verify import certificate_checker
 from solver.verify.certificate import Claim
-from solver.verify.checker import Refused, check
+from solver.verify.certificate_checker import Refused, check
 from tests import naive
 from tests.helpers.strategies import Table, cost_scale, random_table, tables
 
@@ -87,7 +87,7 @@ class Truth:
     def meta(self) -> dict[str, Any]:
         return {
             "format": "treesweep-certificate",
-            "version": checker.VERSION,
+            "version": certificate_checker.VERSION,
             "depth": self.depth,
             "total_weight": self.weight,
         }
@@ -155,10 +155,10 @@ def assert_sound(truth: Truth, random: Random, density: float, most: int) -> Non
     All rows are opened in full, first with claims that say nothing, then with true ones.
     """
     rows = truth.script(lambda: random.random() < density, most)
-    seen, begin, leave = 0, checker._Batch._begin, checker._Proof._open
+    seen, begin, leave = 0, certificate_checker._Batch._begin, certificate_checker._Proof._open
     point_of = np.nonzero(np.array(truth.table.counts).T)[1]
 
-    def assert_true(batch: checker._Batch, with_children: bool) -> None:
+    def assert_true(batch: certificate_checker._Batch, with_children: bool) -> None:
         nonlocal seen
         for i, bound in enumerate(batch.bound().tolist()):
             inside = batch.entries[i] >= 0
@@ -174,19 +174,21 @@ def assert_sound(truth: Truth, random: Random, density: float, most: int) -> Non
     def points_of(entries: Any) -> tuple[int, ...]:
         return tuple(sorted({int(point_of[entry]) for entry in entries}))
 
-    def watched_begin(batch: checker._Batch, features: Any) -> None:
+    def watched_begin(batch: certificate_checker._Batch, features: Any) -> None:
         begin(batch, features)
         assert_true(batch, with_children=False)
 
-    def watched_open(proof: checker._Proof, batch: checker._Batch, *rows: Any) -> None:
+    def watched_open(
+        proof: certificate_checker._Proof, batch: certificate_checker._Batch, *rows: Any
+    ) -> None:
         leave(proof, batch, *rows)
         assert_true(batch, with_children=True)
 
     for row in rows:
         row[5] = "splits"  # a hint: rows that need no row below are opened in full too
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checker._Batch, "_begin", watched_begin)
-        patch.setattr(checker._Proof, "_open", watched_open)
+        patch.setattr(certificate_checker._Batch, "_begin", watched_begin)
+        patch.setattr(certificate_checker._Proof, "_open", watched_open)
         assert truth.check([[*row[:4], 0, row[5]] for row in rows]) == {truth.lam: 0}
         assert seen > len(rows)
         with suppress(Refused):  # a true claim need not follow from the few rows below it
@@ -551,7 +553,11 @@ def test_one_feature_of_many_codes_does_not_widen_the_others() -> None:
         "bound": [0, 0],
         "rule": ["splits", "splits"],
     }
-    meta = {"format": checker.FORMAT, "version": checker.VERSION, "depth": None}
+    meta = {
+        "format": certificate_checker.FORMAT,
+        "version": certificate_checker.VERSION,
+        "depth": None,
+    }
     tracemalloc.start()
     try:
         proven = check(codes, arities, counts, columns, meta | {"total_weight": 10_000})
@@ -563,7 +569,7 @@ def test_one_feature_of_many_codes_does_not_widen_the_others() -> None:
 
 
 def test_the_checker_is_small_and_independent() -> None:
-    text = Path(checker.__file__).read_text(encoding="utf-8")
+    text = Path(certificate_checker.__file__).read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 400
     imported = set()
     for node in ast.walk(ast.parse(text)):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from solver.problem.problem import Problem
-from solver.verify.checker import Refused
+from solver.verify.certificate_checker import Refused
 
 Pair = tuple[int, int]
 """Weight in error, and splits."""

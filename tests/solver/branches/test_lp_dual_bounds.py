@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import solver
 from solver.branches.engine import ThresholdEngine
-from solver.branches.kernels import header
-from solver.branches.kernels.row_duals import improve_duals, spread_duals
+from solver.branches.kernels import stack_frame
+from solver.branches.kernels.lp_dual_bounds import improve_duals, spread_duals
 from solver.branches.kernels.state import SIZE, Space
 from solver.branches.params import OPTIONS
 from solver.engine.tree_constraints import TreeConstraints
@@ -45,9 +45,9 @@ def opened(problem: Problem, lam: Fraction, limits: Limits | None = None) -> Thr
 def largest_excess(engine: ThresholdEngine) -> int:
     """The most by which a conjunction's duals exceed its cost as a leaf: every one is tried."""
     table, params, stack = engine.table, engine.params, engine.stack
-    positions = range(64 * int(stack.head[0, header.N_WORDS]))
+    positions = range(64 * int(stack.head[0, stack_frame.N_WORDS]))
     duals = {int(stack.rows[i]): int(stack.duals[i]) for i in positions if stack.rows[i] >= 0}
-    live = stack.live[0, : stack.head[0, header.N_LIVE]]
+    live = stack.live[0, : stack.head[0, stack_frame.N_LIVE]]
     excess = -int(params.split)
     for tests in itertools.product((0, 1, None), repeat=len(live)):
         rows, counts = 0, np.zeros(engine.n_classes, np.int64)
@@ -66,7 +66,9 @@ def largest_excess(engine: ThresholdEngine) -> int:
 def test_the_duals_are_valid_and_the_answer_is_the_oracle_s(table, data):
     lam, limits = data.draw(cost_scale(sum(table.weights))), data.draw(structural_limits())
     engine = opened(table.problem(), lam, limits)
-    if not (engine.params.row_duals and engine.iterations and engine.stack.head[0, header.N_LIVE]):
+    if not (
+        engine.params.row_duals and engine.iterations and engine.stack.head[0, stack_frame.N_LIVE]
+    ):
         return
     for limit in (data.draw(st.integers(0, 10**5)), 10**8):
         improve(engine.space, limit)

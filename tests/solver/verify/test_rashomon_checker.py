@@ -1,4 +1,4 @@
-"""Tests of solver/verify/good_trees.py."""
+"""Tests of solver/verify/rashomon_checker.py."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from solver import Problem
 from solver.rashomon import RashomonSet, rashomon_set
 from solver.rashomon.rashomon_set import copies
-from solver.verify.checker import Refused
-from solver.verify.good_trees import Rules, Subproblem, recount
+from solver.verify.certificate_checker import Refused
+from solver.verify.rashomon_checker import Rules, Subproblem, recount
 from tests.solver.rashomon.test_rashomon_set import LIMITS, as_problem, make_table
 
 

@@ -1,4 +1,4 @@
-"""Tests of solver/path/solve_log.py."""
+"""Tests of solver/path/path_state.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import solver
 from solver.errors import InputError
-from solver.path.solve_log import Entry, PathLog, read_log
+from solver.path.path_state import Entry, PathLog, read_log
 from tests.helpers.strategies import Table
 
 XOR = Table(((0, 0), (0, 1), (1, 0), (1, 1)), (0, 1, 1, 0), (1, 1, 1, 1), (2, 2), 2)

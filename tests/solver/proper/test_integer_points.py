@@ -7,7 +7,7 @@ import pytest
 
 from solver.errors import InputError
 from solver.problem.problem import Problem
-from solver.proper.points import Points
+from solver.proper.integer_points import Points
 
 
 def points(**columns: list[object]) -> Points:
