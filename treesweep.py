@@ -122,7 +122,7 @@ from solver import (  # noqa: E402 - only now is it known to be ours
 )
 from solver.encodings import fit_encoder  # noqa: E402
 from solver.trees.export import export_svg  # noqa: E402
-from solver.trees.programs import export_python, export_sql  # noqa: E402
+from solver.trees.export_code import export_python, export_sql  # noqa: E402
 
 if TYPE_CHECKING:
     from pipelines.report import write_report

@@ -4,7 +4,7 @@ Here: everything for one table in one process, without files or network.
 Not here: sweeps (``sweep``). ``solver.estimators`` is imported separately: scikit-learn is slow.
 """
 
-import solver.html_views  # noqa: F401  notebooks show objects by it
+import solver.notebook_html  # noqa: F401  notebooks show objects by it
 from solver.catalogue import SOLVERS, get_solver, register, regularization_path, solve
 from solver.encodings import ENCODINGS, Encoder
 from solver.errors import InputError, UnsupportedError

@@ -19,7 +19,7 @@ from solver.base import Capabilities, Solver
 from solver.baselines.cart import Cart
 from solver.baselines.tao import Tao
 from solver.branches import Branches
-from solver.encodings.automatic import AUTO
+from solver.encodings.auto_encoding import AUTO
 from solver.errors import InputError
 from solver.external.binoct import BinOct
 from solver.external.contree import Contree

@@ -16,7 +16,7 @@ from tests.helpers import ROOT, documentation_pages
 FLOORS = ("solver", "sweep", "pipelines")
 
 LAYERS = (
-    "solver.errors solver.rich_display",
+    "solver.errors solver.notebook_display",
     "solver.features",
     "solver.objective",
     "solver.limits",
@@ -31,7 +31,7 @@ LAYERS = (
     "solver.baselines",
     "solver.branches solver.osdt solver.quantbnb solver.proper",
     "solver.theory solver.external",
-    "solver.catalogue solver.html_views",
+    "solver.catalogue solver.notebook_html",
     "solver.estimators",
     "solver",
     "sweep.filesystem sweep.datasets",

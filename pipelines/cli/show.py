@@ -57,7 +57,7 @@ def show(tree: Path, form: str | None, out: Path | None, merge: bool) -> None:
 
 def _text(tree: Tree, form: str, merge: bool) -> str:
     from solver.trees.export import export_dot, export_svg, export_text
-    from solver.trees.programs import export_python, export_sql
+    from solver.trees.export_code import export_python, export_sql
 
     if form == "python":
         return export_python(tree).rstrip("\n")

@@ -16,7 +16,7 @@ from pipelines.tables.saved_search import StateFile, search_identity
 from solver.base import Solver
 from solver.catalogue import DEPTH, choose_solver, get_solver
 from solver.encodings import fit_columns, get_encoding
-from solver.encodings.automatic import AUTO, choose_encoding
+from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.category_values import GAPS
 from solver.features.columns import ColumnSpec
@@ -42,7 +42,7 @@ class Request:
     lam: str  # λ, or the least λ of a path; k/n is k over the number of rows
     target: str | Sequence[str] | None = None  # needed for a file; regression may have several
     task: TaskType | None = None  # by default that of a built-in dataset, else classification
-    encoding: str = AUTO  # see :mod:`solver.encodings.automatic`
+    encoding: str = AUTO  # see :mod:`solver.encodings.auto_encoding`
     encoding_options: Mapping[str, Any] = field(default_factory=dict)
     solver: str = AUTO
     solver_options: Mapping[str, Any] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from solver.catalogue import regularization_path, solve
 from solver.encodings import fit_encoder
-from solver.encodings.automatic import AUTO, choose_encoding
+from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.estimators.class_weights import weigh_classes
 from solver.estimators.importances import feature_importances
@@ -29,14 +29,14 @@ from solver.estimators.to_sklearn import to_sklearn
 from solver.features.category_values import array_of, refuse_masked
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec
-from solver.features.dataframes import as_frame
 from solver.features.number_format import at_least, count
+from solver.features.to_pandas import as_frame
 from solver.limits import Limits
+from solver.notebook_display import to_html
 from solver.objective.exact_objective import as_lambda
 from solver.objective.weights import WholeWeights, whole_weights
 from solver.path.path import Path
 from solver.problem.problem import Problem
-from solver.rich_display import to_html
 from solver.solution import Status
 from solver.trees.tree import TaskType
 

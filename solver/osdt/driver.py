@@ -16,7 +16,7 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import CostScale
 from solver.osdt.engine import OsdtEngine
-from solver.osdt.paper import PaperEngine
+from solver.osdt.paper_search import PaperEngine
 from solver.problem.problem import Problem
 from solver.solution import Solution, Status
 

@@ -14,15 +14,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from solver.encodings import Encoder, fit_encoder
-from solver.encodings.automatic import AUTO, choose_encoding
+from solver.encodings.auto_encoding import AUTO, choose_encoding
 from solver.errors import InputError
 from solver.features.column_inference import Override
 from solver.features.columns import ColumnSpec, text_names
-from solver.features.dataframes import as_frame
 from solver.features.node_tests import NodeTest
 from solver.features.number_format import at_least, count
 from solver.features.oblique_tests import SurfaceTest
 from solver.features.ordered_values import Axis, CutTests, Scale
+from solver.features.to_pandas import as_frame
 from solver.objective.exact_objective import CostScale
 from solver.objective.squared_error import TOLERANCE, Moments, check_spread, tolerance_of
 from solver.objective.weights import LARGEST_ERROR, WholeWeights, round_weights, whole_weights
@@ -159,7 +159,7 @@ class Problem:
             Name of an encoding, see :data:`solver.encodings.ENCODINGS`. ``auto`` cuts numbers
             everywhere, or at their quantiles where that would be too many features; it leaves them
             as they are for regression, which ``quantbnb`` solves. See
-            :func:`solver.encodings.automatic.choose_encoding`.
+            :func:`solver.encodings.auto_encoding.choose_encoding`.
         weights : array-like, optional
             Weight of every row. Rows of weight 0 are left out.
         columns : mapping, optional

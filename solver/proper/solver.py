@@ -18,7 +18,7 @@ from solver.monitor import Monitor
 from solver.options import Option
 from solver.problem.problem import Problem
 from solver.proper.engine import FAMILIES, ProperEngine
-from solver.proper.paper_search import PaperEngine
+from solver.proper.paper.search import PaperEngine
 from solver.proper.separating_tests import Partition, shape_of_partition
 from solver.search_shards import FOUND, Shard
 from solver.solution import Solution

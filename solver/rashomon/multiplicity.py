@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from solver.features.dataframes import as_frame
+from solver.features.to_pandas import as_frame
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
-from solver.rashomon.good_trees import GoodTrees, Split
+from solver.rashomon.enumerate_trees import GoodTrees, Split
 from solver.rashomon.graph import EXPANDED_NODES, Graph
 from solver.rashomon.subproblems import Space
 

@@ -21,8 +21,8 @@ from solver.limits import Limits
 from solver.monitor import Monitor
 from solver.objective.exact_objective import as_lambda, objective
 from solver.problem.problem import Problem
+from solver.rashomon.enumerate_trees import GoodTrees
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.good_trees import GoodTrees
 from solver.rashomon.graph import EDGES, EXPANDED_NODES
 from solver.rashomon.multiplicity import Multiplicity, Predictions
 from solver.rashomon.search import LimitError, Prices, Search

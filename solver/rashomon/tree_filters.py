@@ -11,8 +11,8 @@ from solver.errors import InputError, unknown_name
 from solver.features.node_tests import NodeTest
 from solver.kernels.constants import Ints
 from solver.problem.problem import Problem
+from solver.rashomon.enumerate_trees import GoodTrees, Pair
 from solver.rashomon.exact_counts import ExactCounts
-from solver.rashomon.good_trees import GoodTrees, Pair
 from solver.rashomon.graph import EDGES
 from solver.trees.tree import Shape
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from solver.errors import InputError
 from solver.features.category_values import Category
 from solver.features.columns import ColumnSpec, text_names
-from solver.features.dataframes import as_frame
 from solver.features.node_tests import CategoryTest, NodeTest, parse_test
 from solver.features.oblique_tests import SurfaceTest
+from solver.features.to_pandas import as_frame
 from solver.features.utf8 import check_storable
-from solver.rich_display import RichDisplay
+from solver.notebook_display import RichDisplay
 
 TaskType: TypeAlias = Literal["classification", "regression"]
 

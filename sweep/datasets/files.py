@@ -19,8 +19,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from solver.errors import InputError, one_line
-from solver.features.dataframes import as_frame
 from solver.features.text_parsing import TextFormat
+from solver.features.to_pandas import as_frame
 from sweep.datasets.csv_parser import parse_text
 from sweep.datasets.excel import sheet_as_csv
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from solver.catalogue import DEPTH, SOLVERS, choose_solver
 from solver.encodings import ENCODINGS
-from solver.encodings.automatic import AUTO, choose_encoding
+from solver.encodings.auto_encoding import AUTO, choose_encoding
 from sweep.datasets import Dataset
 from sweep.spec.spec import Choice
 

@@ -20,7 +20,7 @@ from pydantic import (
 
 from solver.catalogue import SOLVERS
 from solver.encodings import ENCODINGS
-from solver.encodings.automatic import AUTO
+from solver.encodings.auto_encoding import AUTO
 from solver.errors import InputError
 from solver.features.number_format import count
 from solver.features.utf8 import check_storable

@@ -11,9 +11,9 @@ from __future__ import annotations
 from itertools import combinations, count
 from random import Random
 
-from solver.proper.framework.ancestry import ancestry
-from solver.proper.framework.rules import Plane, Rule
-from solver.proper.tree_recursion import Tree, leaves
+from solver.proper.paper.ancestry import ancestry
+from solver.proper.paper.rules import Plane, Rule
+from solver.proper.paper.tree_recursion import Tree, leaves
 from solver.theory.proper_framework.tree_generators import gen_dts
 
 Place = tuple[int, int]

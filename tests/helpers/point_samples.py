@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from solver.proper.framework.geometry import members
-from solver.proper.framework.rules import Axis, Rule, gen_rules
-from solver.proper.tree_recursion import Objective
+from solver.proper.paper.geometry import members
+from solver.proper.paper.rules import Axis, Rule, gen_rules
+from solver.proper.paper.tree_recursion import Objective
 from solver.theory.proper_framework.optimum import additive
 
 Point = tuple[int, ...]

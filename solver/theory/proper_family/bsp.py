@@ -19,7 +19,7 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import (
+from solver.proper.paper.tree_recursion import (
     Found,
     Leaf,
     Memo,

@@ -19,7 +19,7 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import Found, Leaf, Memo, Objective, Space, Split, best
+from solver.proper.paper.tree_recursion import Found, Leaf, Memo, Objective, Space, Split, best
 from solver.theory.proper_family.exact_numbers import Number, exact
 
 Point: TypeAlias = tuple[Fraction, ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import (
+from solver.proper.paper.tree_recursion import (
     Found,
     Leaf,
     Memo,

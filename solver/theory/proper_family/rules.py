@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
-from solver.proper.tree_recursion import Leaf, Space, Split, Tree, count, trees
+from solver.proper.paper.tree_recursion import Leaf, Space, Split, Tree, count, trees
 
 Rules: TypeAlias = tuple[Any, ...]
 Shares: TypeAlias = Callable[[Rules, int], Iterable[tuple[Rules, Rules]]]

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import (
+from solver.proper.paper.tree_recursion import (
     Found,
     Leaf,
     Memo,

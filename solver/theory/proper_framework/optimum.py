@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from solver.proper.framework.ancestry import Relation, ancestry, splits
-from solver.proper.framework.geometry import Points
-from solver.proper.framework.rules import Rule
-from solver.proper.tree_recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
+from solver.proper.paper.ancestry import Relation, ancestry, splits
+from solver.proper.paper.geometry import Points
+from solver.proper.paper.rules import Rule
+from solver.proper.paper.tree_recursion import Leaf, Memo, Node, Objective, Space, Split, Tree, best
 from solver.theory.proper_framework.tree_generators import kcombs
 
 
@@ -77,7 +77,7 @@ Remaining: TypeAlias = tuple[tuple[Rule, ...], Points]
 
 
 def proper_space(relation: Relation[Rule] = ancestry) -> Space[Remaining]:
-    """Complete proper trees as a family of the general recursion, `solver.proper.tree_recursion`.
+    """Complete proper trees as a family of :mod:`solver.proper.paper.tree_recursion`.
 
     Its ``trees`` is then ``genDTs``, its ``best`` is ``sodt``.
     """

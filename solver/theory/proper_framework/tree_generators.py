@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, permutations
 from operator import and_
 
-from solver.proper.framework.ancestry import R, Relation, ancestry, splits
-from solver.proper.framework.geometry import Points
-from solver.proper.framework.rules import Rule
-from solver.proper.tree_recursion import Leaf, Node, Tree, leaves
+from solver.proper.paper.ancestry import R, Relation, ancestry, splits
+from solver.proper.paper.geometry import Points
+from solver.proper.paper.rules import Rule
+from solver.proper.paper.tree_recursion import Leaf, Node, Tree, leaves
 from solver.theory.proper_framework.trees import dacc, from_level_order, map_d
 
 

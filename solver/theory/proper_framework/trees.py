@@ -1,7 +1,7 @@
 """Trees as data: maps, paths and downward accumulation, level order (sections 3.1.3, 3.2, 4.5).
 
 ``BTree`` is a tree whose leaves hold None, ``DTree`` one whose leaves hold a part of the data:
-L and N, and DL and DN, are :class:`~solver.proper.tree_recursion.Leaf` and ``Node``.
+L and N, and DL and DN, are :class:`~solver.proper.paper.tree_recursion.Leaf` and ``Node``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from solver.proper.framework.ancestry import R, Relation
-from solver.proper.tree_recursion import Leaf, Node, Tree
+from solver.proper.paper.ancestry import R, Relation
+from solver.proper.paper.tree_recursion import Leaf, Node, Tree
 
 Unary: TypeAlias = Callable[[Any], Any]
 Binary: TypeAlias = Callable[[Any, Any], Any]

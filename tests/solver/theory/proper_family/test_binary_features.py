@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import Leaf, Memo, Tree, leaves, roots
+from solver.proper.paper.tree_recursion import Leaf, Memo, Tree, leaves, roots
 from solver.theory.proper_family.binary_features import Reading, best_feature_tree, misclassified
 from solver.theory.proper_family.rules import gen_catalans, gen_dtbfs, gen_murtrees
 from tests import naive

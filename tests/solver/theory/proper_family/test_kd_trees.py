@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import Leaf, Memo, Node, Tree, count, leaves, roots, trees
+from solver.proper.paper.tree_recursion import Leaf, Memo, Node, Tree, count, leaves, roots, trees
 from solver.theory.proper_family.kd_trees import (
     Points,
     Region,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from solver.proper.framework.rules import gen_rules
-from solver.proper.tree_recursion import Leaf, Memo, trees
+from solver.proper.paper.rules import gen_rules
+from solver.proper.paper.tree_recursion import Leaf, Memo, trees
 from solver.theory.proper_family.matrix_chains import (
     bracketed,
     chains,

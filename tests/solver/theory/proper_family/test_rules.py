@@ -7,7 +7,7 @@ from math import comb, factorial
 
 import pytest
 
-from solver.proper.tree_recursion import Leaf, Node, Tree, roots
+from solver.proper.paper.tree_recursion import Leaf, Node, Tree, roots
 from solver.theory.proper_family.rules import (
     Rules,
     f_bf,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.errors import InputError
-from solver.proper.tree_recursion import Leaf, Memo, Node, Tree, leaves, roots, trees
+from solver.proper.paper.tree_recursion import Leaf, Memo, Node, Tree, leaves, roots, trees
 from solver.theory.proper_family.rules import gen_catalans
 from solver.theory.proper_family.search_trees import (
     best_search_tree,

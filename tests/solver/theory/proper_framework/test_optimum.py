@@ -5,9 +5,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper import tree_recursion
-from solver.proper.framework.rules import gen_rules
-from solver.proper.tree_recursion import Memo, Objective
+from solver.proper.paper import tree_recursion
+from solver.proper.paper.rules import gen_rules
+from solver.proper.paper.tree_recursion import Memo, Objective
 from solver.theory.proper_framework.optimum import (
     additive,
     broken_monotonicity,

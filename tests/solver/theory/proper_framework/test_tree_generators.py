@@ -6,9 +6,9 @@ from math import comb, factorial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.framework.ancestry import ancestry, splits
-from solver.proper.framework.rules import Axis, Plane, Rule, gen_rules
-from solver.proper.tree_recursion import Node
+from solver.proper.paper.ancestry import ancestry, splits
+from solver.proper.paper.rules import Axis, Plane, Rule, gen_rules
+from solver.proper.paper.tree_recursion import Node
 from solver.theory.proper_framework.optimum import min_e
 from solver.theory.proper_framework.tree_generators import (
     enough_in_leaves,

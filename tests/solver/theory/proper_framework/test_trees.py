@@ -5,8 +5,8 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.framework.ancestry import ancestry, by_matrix
-from solver.proper.tree_recursion import Leaf, Node
+from solver.proper.paper.ancestry import ancestry, by_matrix
+from solver.proper.paper.tree_recursion import Leaf, Node
 from solver.theory.proper_framework.tree_generators import gen_bts
 from solver.theory.proper_framework.trees import (
     LeftTurn,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from solver.proper.framework.geometry import (
+from solver.proper.paper.geometry import (
     Cloud,
     _determinant,
     embed,

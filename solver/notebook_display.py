@@ -9,7 +9,7 @@ from functools import singledispatch
 def to_html(shown: object) -> str | None:
     """The HTML of an object; None for objects of a type without one.
 
-    :mod:`solver.html_views` registers the types of this package.
+    :mod:`solver.notebook_html` registers the types of this package.
     """
     return None
 

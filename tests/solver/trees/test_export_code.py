@@ -18,7 +18,7 @@ from solver import InputError, Tree
 from solver.features.columns import ColumnSpec
 from solver.features.node_tests import CategoryTest, NodeTest, ThresholdTest
 from solver.features.oblique_tests import HyperplaneTest, PolynomialTest
-from solver.trees.programs import export_python, export_sql
+from solver.trees.export_code import export_python, export_sql
 from solver.trees.tree import Node
 
 QUOTES = 'it\'s "quoted" \\ """ ½'

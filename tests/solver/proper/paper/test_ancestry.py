@@ -3,15 +3,15 @@
 import pytest
 from hypothesis import given, settings
 
-from solver.proper.framework.ancestry import (
+from solver.proper.paper.ancestry import (
     ancestry,
     ancestry_matrix,
     broken_axioms,
     by_matrix,
     splits,
 )
-from solver.proper.framework.rules import Axis, Rule
-from solver.proper.tree_recursion import Leaf, Node
+from solver.proper.paper.rules import Axis, Rule
+from solver.proper.paper.tree_recursion import Leaf, Node
 from solver.theory.proper_framework.tree_generators import gen_dts
 from tests.helpers.point_samples import cut, samples
 

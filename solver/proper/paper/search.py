@@ -2,7 +2,7 @@
 
 The search space is that of mode ``search``: all trees of at most K splits in which every split is a
 dichotomy of the points that reach it. It equals the proper trees of the rules of
-:func:`solver.proper.framework.rules.gen_rules`:
+:func:`solver.proper.paper.rules.gen_rules`:
 
 - A rule separates a region by a dichotomy or not at all; a side without points is filtered out as
   a leaf that is too small.
@@ -26,12 +26,12 @@ from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
 from solver.objective.exact_objective import CostScale
 from solver.problem.problem import Problem
-from solver.proper.framework.ancestry import splits
-from solver.proper.framework.geometry import Point, members
-from solver.proper.framework.rules import Rule, Undominated, find_rules, put
 from solver.proper.integer_points import Points
+from solver.proper.paper.ancestry import splits
+from solver.proper.paper.geometry import Point, members
+from solver.proper.paper.rules import Rule, Undominated, find_rules, put
+from solver.proper.paper.tree_recursion import Memo
 from solver.proper.separating_tests import Partition
-from solver.proper.tree_recursion import Memo
 from solver.search_shards import Shard
 from solver.trees.tree import Shape
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from solver.proper.framework.geometry import Cloud, Hyperplane, Point, Points, embed, members
+from solver.proper.paper.geometry import Cloud, Hyperplane, Point, Points, embed, members
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from itertools import permutations
 from math import comb, factorial
 
-from solver.proper.framework.ancestry import ancestry, ancestry_matrix, broken_axioms
+from solver.proper.paper.ancestry import ancestry, ancestry_matrix, broken_axioms
 from solver.theory.proper_framework.tree_generators import (
     gen_bts,
     gen_dtks_by_permutations,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-from solver.proper.framework.geometry import Points
-from solver.proper.framework.rules import Rule
-from solver.proper.tree_recursion import Leaf, Tree
+from solver.proper.paper.geometry import Points
+from solver.proper.paper.rules import Rule
+from solver.proper.paper.tree_recursion import Leaf, Tree
 
 R = TypeVar("R")
 Relation: TypeAlias = Callable[[R, R], int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from solver.proper.tree_recursion import (
+from solver.proper.paper.tree_recursion import (
     Leaf,
     Memo,
     Node,

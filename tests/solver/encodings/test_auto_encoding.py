@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from solver.encodings.automatic import BINS, MOST_CUTS, choose_encoding
+from solver.encodings.auto_encoding import BINS, MOST_CUTS, choose_encoding
 from solver.problem.problem import Problem
 from treesweep import BranchesClassifier, OSDTClassifier
 

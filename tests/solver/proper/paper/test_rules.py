@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.proper.framework.geometry import embed, members, subsets
-from solver.proper.framework.rules import Axis, Plane, Surface, _plane_rules, describe, gen_rules
+from solver.proper.paper.geometry import embed, members, subsets
+from solver.proper.paper.rules import Axis, Plane, Surface, _plane_rules, describe, gen_rules
 from tests import naive_geometry
 from tests.helpers.point_samples import point_sets
 

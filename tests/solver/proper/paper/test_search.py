@@ -11,7 +11,7 @@ from solver import Limits
 from solver.engine.driver import cost_scale_of
 from solver.engine.tree_constraints import TreeConstraints
 from solver.kernels.constants import FULL, PROVEN, RUNNING
-from solver.proper.paper_search import Found, PaperEngine, _thin
+from solver.proper.paper.search import Found, PaperEngine, _thin
 from solver.search_shards import Shard
 from tests.helpers.point_problems import XOR, cases
 

@@ -10,7 +10,7 @@ import pytest
 from solver.catalogue import solve
 from solver.errors import InputError
 from solver.estimators.branches import BranchesClassifier
-from solver.features.dataframes import as_frame
+from solver.features.to_pandas import as_frame
 from solver.problem.problem import Problem
 
 BIG = 2**53
